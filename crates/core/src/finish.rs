@@ -1,0 +1,85 @@
+//! The end of a run, as a worker reports it and as the store answers.
+
+use std::time::Duration;
+
+use crate::ident::Run;
+use crate::transition::Verb;
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// A stable name of the kind of failure, such as `timeout` or `http_503`.
+    pub code: String,
+    /// What happened, for people.
+    pub message: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Done; the result is JSON text.
+    Succeed {
+        /// What the handler returned, as JSON text.
+        result: Option<String>,
+    },
+    /// Failed; to be tried again after the delay.
+    Retry {
+        /// From the store's clock at the time of the write.
+        delay: Duration,
+        /// Why.
+        failure: Failure,
+    },
+    /// Failed for good.
+    Fail {
+        /// Why.
+        failure: Failure,
+    },
+    /// Given back without spending the attempt.
+    Yield {
+        /// From the store's clock at the time of the write.
+        delay: Duration,
+        /// Why, for people.
+        note: String,
+    },
+    /// The handler stopped because it was asked to cancel.
+    Cancel,
+    /// The handler stopped because it was asked to abort.
+    Abort,
+}
+
+impl End {
+    /// The verb by which history knows this end.
+    #[must_use]
+    pub const fn verb(&self) -> Verb {
+        match self {
+            Self::Succeed { .. } => Verb::Succeed,
+            Self::Retry { .. } => Verb::Retry,
+            Self::Fail { .. } => Verb::Fail,
+            Self::Yield { .. } => Verb::Yield,
+            Self::Cancel => Verb::Cancel,
+            Self::Abort => Verb::Abort,
+        }
+    }
+}
+
+/// One run's end, to be stored.
+#[derive(Clone, Debug)]
+pub struct Finish {
+    /// Which run.
+    pub run: Run,
+    /// How it ended.
+    pub end: End,
+    /// Whether the job has a group, whose slot must be handed on.
+    pub grouped: bool,
+}
+
+/// What the store says to one [`Finish`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// Stored.
+    Accepted,
+    /// This very run had ended before: the answer to an earlier try was lost.
+    Repeated,
+    /// The job has moved on; nothing was changed.
+    Fenced,
+}

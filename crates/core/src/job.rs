@@ -1,0 +1,306 @@
+//! What is asked for: a job before it is stored.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::error::InvalidJob;
+use crate::ident::JobId;
+
+/// The largest payload accepted unless configured otherwise.
+pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
+/// The longest kind, queue or group name, in bytes.
+pub const NAME_BYTES_MAX: usize = 200;
+/// The longest job key, in bytes: it stands in a B-tree.
+pub const KEY_BYTES_MAX: usize = 1000;
+/// Attempts a job gets when nobody says otherwise.
+pub const MAX_ATTEMPTS_DEFAULT: u32 = 25;
+/// The queue of jobs that name none.
+pub const QUEUE_DEFAULT: &str = "default";
+
+/// Which jobs of a queue go first: 1 before 2 before 3 before 4. Few on purpose: a claim probes each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Priority(u8);
+
+impl Priority {
+    /// Every priority, first to last.
+    pub const ALL: [Self; 4] = [Self(1), Self(2), Self(3), Self(4)];
+
+    /// The priority as a number.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self(2)
+    }
+}
+
+impl TryFrom<u8> for Priority {
+    type Error = InvalidJob;
+
+    fn try_from(value: u8) -> Result<Self, Self::Error> {
+        match value {
+            1..=4 => Ok(Self(value)),
+            _ => Err(InvalidJob::OutOfRange {
+                field: "priority",
+                value: value.into(),
+                range: "from 1 (first) to 4 (last)",
+            }),
+        }
+    }
+}
+
+impl From<Priority> for u8 {
+    fn from(priority: Priority) -> Self {
+        priority.0
+    }
+}
+
+/// When a new job may start at the earliest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StartAt {
+    /// As soon as it is committed.
+    #[default]
+    Now,
+    /// This long after the store accepts it, on the store's clock.
+    After(Duration),
+    /// At this time.
+    At(Timestamp),
+}
+
+/// A job to be enqueued.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// Its id for ever; made here, so that an enqueue can be repeated.
+    pub id: JobId,
+    /// Which handler runs it.
+    pub kind: String,
+    /// Where it waits.
+    pub queue: String,
+    /// Its input, as JSON text.
+    pub payload: Box<RawValue>,
+    /// Which jobs of the queue go first.
+    pub priority: Priority,
+    /// At most one job of the kind ever has this key; asking again returns the same job.
+    pub key: Option<String>,
+    /// Jobs of a group run one at a time.
+    pub group: Option<String>,
+    /// When it may start at the earliest.
+    pub start: StartAt,
+    /// How many attempts it gets; a crash of its worker spends one.
+    pub max_attempts: u32,
+    /// How long one attempt may take; `None` leaves it to the handler's own setting.
+    pub timeout: Option<Duration>,
+}
+
+impl NewJob {
+    /// A job of `kind` with `payload` and default options.
+    ///
+    /// # Errors
+    /// [`InvalidJob::NotJson`] when the payload cannot be written as JSON.
+    pub fn new(kind: impl Into<String>, payload: &impl Serialize) -> Result<Self, InvalidJob> {
+        let payload = serde_json::value::to_raw_value(payload)
+            .map_err(|e| InvalidJob::NotJson { why: e.to_string() })?;
+        Ok(Self::with_raw(kind, payload))
+    }
+
+    /// A job of `kind` whose payload is given as JSON text.
+    ///
+    /// # Errors
+    /// [`InvalidJob::NotJson`] with line and column when the text is not JSON.
+    pub fn from_json(kind: impl Into<String>, payload: String) -> Result<Self, InvalidJob> {
+        let payload =
+            RawValue::from_string(payload).map_err(|e| InvalidJob::NotJson { why: e.to_string() })?;
+        Ok(Self::with_raw(kind, payload))
+    }
+
+    fn with_raw(kind: impl Into<String>, payload: Box<RawValue>) -> Self {
+        Self {
+            id: JobId::new(),
+            kind: kind.into(),
+            queue: QUEUE_DEFAULT.to_owned(),
+            payload,
+            priority: Priority::default(),
+            key: None,
+            group: None,
+            start: StartAt::Now,
+            max_attempts: MAX_ATTEMPTS_DEFAULT,
+            timeout: None,
+        }
+    }
+
+    /// The job in this queue.
+    #[must_use]
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.queue = queue.into();
+        self
+    }
+
+    /// The job with this key: at most one job of the kind ever has it.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The job in this group: jobs of a group run one at a time.
+    #[must_use]
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// The job with this priority.
+    #[must_use]
+    pub const fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// The job, not before this.
+    #[must_use]
+    pub const fn start(mut self, start: StartAt) -> Self {
+        self.start = start;
+        self
+    }
+
+    /// The job with this many attempts.
+    #[must_use]
+    pub const fn max_attempts(mut self, max_attempts: u32) -> Self {
+        self.max_attempts = max_attempts;
+        self
+    }
+
+    /// The job with this time limit per attempt.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Checks everything that can be checked without a database.
+    ///
+    /// # Errors
+    /// [`InvalidJob`] says which field and why.
+    pub fn check(&self, payload_bytes_max: usize) -> Result<(), InvalidJob> {
+        check_name("kind", &self.kind, NAME_BYTES_MAX)?;
+        check_name("queue", &self.queue, NAME_BYTES_MAX)?;
+        if let Some(key) = &self.key {
+            check_name("key", key, KEY_BYTES_MAX)?;
+        }
+        if let Some(group) = &self.group {
+            check_name("group", group, NAME_BYTES_MAX)?;
+        }
+        if !(1..=1_000_000).contains(&self.max_attempts) {
+            return Err(InvalidJob::OutOfRange {
+                field: "max_attempts",
+                value: self.max_attempts.into(),
+                range: "from 1 to 1000000",
+            });
+        }
+        let payload = self.payload.get();
+        if payload.len() > payload_bytes_max {
+            return Err(InvalidJob::PayloadTooLarge {
+                bytes: payload.len(),
+                bytes_max: payload_bytes_max,
+            });
+        }
+        if holds_nul(payload) {
+            Err(InvalidJob::Nul)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn check_name(field: &'static str, value: &str, bytes_max: usize) -> Result<(), InvalidJob> {
+    let why = if value.is_empty() {
+        "it is empty"
+    } else if value.len() > bytes_max {
+        "it is too long (names have at most 200 bytes, keys 1000)"
+    } else if value.chars().any(char::is_control) {
+        "it has control characters"
+    } else {
+        return Ok(());
+    };
+    Err(InvalidJob::Name {
+        field,
+        value: value.chars().take(60).collect(),
+        why,
+    })
+}
+
+/// Whether JSON text holds an escaped NUL: `\u0000` whose backslash is not itself escaped.
+fn holds_nul(json: &str) -> bool {
+    json.match_indices("\\u0000").any(|(at, _)| {
+        let backslashes_before = json.as_bytes()[..at]
+            .iter()
+            .rev()
+            .take_while(|&&b| b == b'\\')
+            .count();
+        backslashes_before % 2 == 0
+    })
+}
+
+/// What became of an enqueue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enqueued {
+    /// The job that now stands for the request.
+    pub job: JobId,
+    /// Whether it was there before, under the same key; then nothing was changed.
+    pub duplicate: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_that_is_not_json_says_where() {
+        let error = NewJob::from_json("mail", "{\"to\": }".into()).unwrap_err();
+        assert!(error.to_string().contains("line 1 column 8"), "{error}");
+    }
+
+    #[test]
+    fn nul_characters_are_refused_but_escaped_backslashes_are_not() {
+        let check = |text: &str| {
+            NewJob::from_json("mail", text.to_owned())
+                .unwrap()
+                .check(PAYLOAD_BYTES_MAX)
+        };
+        assert_eq!(check(r#"{"a":"x\u0000"}"#), Err(InvalidJob::Nul));
+        assert_eq!(check(r#"{"a":"\\u0000"}"#), Ok(()));
+        assert_eq!(check(r#"{"a":"\\\u0000"}"#), Err(InvalidJob::Nul));
+    }
+
+    #[test]
+    fn names_are_bounded_and_printable() {
+        let job = NewJob::new("mail", &()).unwrap();
+        assert!(job.clone().queue("").check(10).is_err());
+        assert!(job.clone().key("a\nb").check(10).is_err());
+        assert!(job.clone().key("k".repeat(1001)).check(10).is_err());
+        assert!(job.key("k".repeat(1000)).check(10).is_ok());
+    }
+
+    #[test]
+    fn a_payload_over_the_limit_says_both_sizes() {
+        let error = NewJob::new("mail", &"x".repeat(20))
+            .unwrap()
+            .check(10)
+            .unwrap_err();
+        assert_eq!(
+            error,
+            InvalidJob::PayloadTooLarge {
+                bytes: 22,
+                bytes_max: 10
+            }
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! The domain of Milepost, pure: no runtime, no database, no clock.
+//!
+//! Here stand the words everything else is built from: a [job](job::NewJob) and its
+//! [states](state::JobState), the one total [transition function](transition::transition), the
+//! [retry policy](retry::RetryPolicy), typed [errors](error::StoreError), and the [ports](port) that
+//! the stores implement and the runtime, the console and the CLI use. Time is always an argument.
+
+pub mod claim;
+pub mod error;
+pub mod finish;
+pub mod history;
+pub mod ident;
+pub mod job;
+pub mod listing;
+pub mod port;
+pub mod retry;
+pub mod state;
+pub mod transition;
+pub mod worker;

@@ -1,0 +1,137 @@
+//! What operators see: jobs and queues as rows.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::ident::{JobId, RunToken, WorkerId};
+use crate::state::JobState;
+use crate::worker::Progress;
+
+/// Which jobs to list, newest first.
+#[derive(Clone, Debug)]
+pub struct JobFilter {
+    /// Only in this state.
+    pub state: Option<JobState>,
+    /// Only of this kind.
+    pub kind: Option<String>,
+    /// Only in this queue.
+    pub queue: Option<String>,
+    /// Only those with this key.
+    pub key: Option<String>,
+    /// Only those older than this one: the last of the page before.
+    pub before: Option<JobId>,
+    /// At most this many.
+    pub limit: u32,
+}
+
+impl Default for JobFilter {
+    fn default() -> Self {
+        Self {
+            state: None,
+            kind: None,
+            queue: None,
+            key: None,
+            before: None,
+            limit: 50,
+        }
+    }
+}
+
+/// A job in a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobRow {
+    /// Its id.
+    pub id: JobId,
+    /// Which handler runs it.
+    pub kind: String,
+    /// Where it waits.
+    pub queue: String,
+    /// Where it stands.
+    pub state: JobState,
+    /// Which jobs of the queue go first.
+    pub priority: u8,
+    /// Tries so far.
+    pub attempt: u32,
+    /// Tries it may have.
+    pub max_attempts: u32,
+    /// Its key.
+    pub key: Option<String>,
+    /// Its group.
+    pub group: Option<String>,
+    /// When it was enqueued.
+    pub created_at: Timestamp,
+    /// When it may be claimed; `None` while it runs, waits for its group or has ended.
+    pub ready_at: Option<Timestamp>,
+    /// When the current attempt began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Who holds it.
+    pub worker: Option<WorkerId>,
+    /// The token of its last claim.
+    pub token: RunToken,
+}
+
+/// Everything about one job but its history.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobView {
+    /// What a list shows.
+    #[serde(flatten)]
+    pub row: JobRow,
+    /// Its input.
+    pub payload: Box<RawValue>,
+    /// What its handler returned.
+    pub result: Option<Box<RawValue>>,
+    /// How far it said it is.
+    pub progress: Option<Progress>,
+    /// Where its next attempt can go on from.
+    pub checkpoint: Option<Box<RawValue>>,
+    /// Whether somebody asked the running job to stop.
+    pub stop_requested: bool,
+    /// Why it does not run now, if it is to run and does not.
+    pub waiting_for: Option<Waiting>,
+}
+
+/// Why a job that is to run does not run now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+pub enum Waiting {
+    /// Its time has not come.
+    Time {
+        /// When it may be claimed.
+        until: Timestamp,
+    },
+    /// Its group is taken.
+    Group {
+        /// The group.
+        group: String,
+        /// Who has it.
+        holder: Option<JobId>,
+    },
+    /// Its queue is paused.
+    PausedQueue {
+        /// The queue.
+        queue: String,
+    },
+    /// No living worker serves its kind in its queue.
+    NoWorker {
+        /// The kind.
+        kind: String,
+        /// The queue.
+        queue: String,
+    },
+    /// Workers serve it and are busy with others.
+    Turn,
+}
+
+/// A queue and what is in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueView {
+    /// Its name.
+    pub name: String,
+    /// Since when it is paused.
+    pub paused_at: Option<Timestamp>,
+    /// How many of its jobs need attention, by state.
+    pub counts: Vec<(JobState, i64)>,
+}

@@ -1,0 +1,14 @@
+//! What callers need who have no transaction of their own to join.
+
+use async_trait::async_trait;
+
+use super::StoreResult;
+use crate::job::{Enqueued, NewJob};
+
+/// Accepts jobs, each call in a transaction of its own.
+#[async_trait]
+pub trait IntakeStore: Send + Sync {
+    /// Stores the jobs, all or none, and answers in their order. A job whose key exists is answered with
+    /// the job that has it and changes nothing. When this returns `Ok`, the jobs are durable.
+    async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>>;
+}

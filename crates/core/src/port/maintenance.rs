@@ -1,0 +1,27 @@
+//! What keeps a store healthy while workers come and go. Any number of processes may call these at once.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::StoreResult;
+use crate::ident::JobId;
+use crate::worker::Rescued;
+
+/// How long a job of this kind waits after this attempt failed: `(kind, attempt) → delay`.
+pub type RetryDelay<'a> = &'a (dyn Fn(&str, u32) -> Duration + Send + Sync);
+
+/// Recovery and upkeep.
+#[async_trait]
+pub trait MaintenanceStore: Send + Sync {
+    /// Declares workers dead whose lease ran out and takes back what they held, a worker a transaction, at
+    /// most `limit` jobs a call. A crash spends an attempt; a job whose attempts are spent fails.
+    async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>>;
+
+    /// Ends running jobs that were asked to stop and whose grace time is over; their runs are fenced.
+    async fn stop_overdue(&self, limit: u32) -> StoreResult<Vec<JobId>>;
+
+    /// Gives free group slots to jobs that wait for them. Slots are handed on where they become free; this
+    /// finds those that a job missed because its enqueue was not committed yet.
+    async fn fill_groups(&self) -> StoreResult<u64>;
+}

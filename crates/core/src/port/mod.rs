@@ -1,0 +1,26 @@
+//! The ports: what the runtime, the operators' tools and callers need of a store, by consumer.
+//!
+//! What joins a caller's own transaction is not here: it is an inherent function of each store crate
+//! that takes the caller's transaction, so that transactions stay honest.
+
+mod admin;
+mod intake;
+mod maintenance;
+mod wake;
+mod worker;
+
+pub use admin::{AdminStore, Operated, Operation};
+pub use intake::IntakeStore;
+pub use maintenance::{MaintenanceStore, RetryDelay};
+pub use wake::{Wake, WakeStream};
+pub use worker::WorkerStore;
+
+use crate::error::StoreError;
+
+/// What every verb of a store returns.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// A whole store.
+pub trait Store: IntakeStore + WorkerStore + MaintenanceStore + AdminStore {}
+
+impl<T: IntakeStore + WorkerStore + MaintenanceStore + AdminStore> Store for T {}

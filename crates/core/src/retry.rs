@@ -1,0 +1,122 @@
+//! When a failed attempt is tried again.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::transition::Verb;
+
+/// Exponential backoff with jitter, capped.
+///
+/// The n-th failure waits `base × 2^(n-1)`, at most `cap`, spread evenly over ± `jitter` of itself
+/// ("equal jitter" around the exponential, so that jobs that failed together do not return together).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    /// The wait after the first failure.
+    pub base: Duration,
+    /// No wait is longer, jitter included.
+    pub cap: Duration,
+    /// The share of the wait that is random: 0.0 none, 1.0 from nothing to double.
+    pub jitter: f64,
+}
+
+impl Default for RetryPolicy {
+    /// 1 s, 2 s, 4 s … one hour, ± 10 %.
+    fn default() -> Self {
+        Self {
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(3600),
+            jitter: 0.1,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The same wait after every failure, without jitter.
+    #[must_use]
+    pub const fn fixed(wait: Duration) -> Self {
+        Self {
+            base: wait,
+            cap: wait,
+            jitter: 0.0,
+        }
+    }
+
+    /// The wait after the failure of attempt number `attempt` (1 is the first). `random` is uniform in
+    /// `[0, 1)`; the caller draws it, so that this stays a function.
+    #[must_use]
+    pub fn delay(&self, attempt: u32, random: f64) -> Duration {
+        let doublings = attempt.saturating_sub(1).min(62);
+        let exponential = self.base.as_secs_f64() * 2f64.powi(doublings.cast_signed());
+        let spread = 1.0 + self.jitter.clamp(0.0, 1.0) * (2.0 * random - 1.0);
+        Duration::from_secs_f64(
+            (exponential.min(self.cap.as_secs_f64()) * spread).min(self.cap.as_secs_f64()),
+        )
+    }
+
+    /// What follows the failure of attempt `attempt` out of `max_attempts`: another try after a delay,
+    /// or the end. `asked` is a delay that the failure itself named, such as a `Retry-After`; it is
+    /// honoured when it is longer than the backoff.
+    #[must_use]
+    pub fn after_failure(
+        &self,
+        attempt: u32,
+        max_attempts: u32,
+        retryable: bool,
+        asked: Option<Duration>,
+        random: f64,
+    ) -> (Verb, Duration) {
+        if !retryable || attempt >= max_attempts {
+            return (Verb::Fail, Duration::ZERO);
+        }
+        (
+            Verb::Retry,
+            self.delay(attempt, random).max(asked.unwrap_or_default()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn waits_double_until_the_cap() {
+        let policy = RetryPolicy {
+            base: Duration::from_secs(2),
+            cap: Duration::from_secs(10),
+            jitter: 0.0,
+        };
+        let waits: Vec<u64> = (1..=5).map(|n| policy.delay(n, 0.5).as_secs()).collect();
+        assert_eq!(waits, [2, 4, 8, 10, 10]);
+    }
+
+    #[test]
+    fn the_last_attempt_and_final_errors_end_the_job() {
+        let policy = RetryPolicy::default();
+        assert_eq!(policy.after_failure(3, 3, true, None, 0.5).0, Verb::Fail);
+        assert_eq!(policy.after_failure(1, 3, false, None, 0.5).0, Verb::Fail);
+        assert_eq!(policy.after_failure(2, 3, true, None, 0.5).0, Verb::Retry);
+    }
+
+    #[test]
+    fn a_longer_wait_that_the_failure_asks_for_is_honoured() {
+        let hour = Duration::from_secs(3600);
+        assert_eq!(
+            RetryPolicy::default()
+                .after_failure(1, 3, true, Some(hour), 0.5)
+                .1,
+            hour
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_wait_exceeds_the_cap(attempt in 0u32..=u32::MAX, random in 0.0f64..1.0, jitter in 0.0f64..=1.0) {
+            let policy = RetryPolicy { jitter, ..RetryPolicy::default() };
+            prop_assert!(policy.delay(attempt, random) <= policy.cap);
+        }
+    }
+}

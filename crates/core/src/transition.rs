@@ -1,0 +1,188 @@
+//! The one total transition function: (state, verb) → next state, or a typed error.
+//!
+//! Nothing changes a job's state by another road. The stores' SQL agrees with this function for every
+//! pair, and the conformance suite enumerates all pairs against both.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::state::{JobState, named_enum};
+
+named_enum! {
+    /// What happens to a job. History records each under this name.
+    Verb {
+        /// The job is made.
+        Create = "create",
+        /// Its last predecessor ended, or its group has a slot for it.
+        Release = "release",
+        /// A worker takes it: the run token rises.
+        Claim = "claim",
+        /// The handler returned success.
+        Succeed = "succeed",
+        /// The attempt failed (or its lease was lost) and attempts are left.
+        Retry = "retry",
+        /// The attempt failed for good, or was the last one.
+        Fail = "fail",
+        /// The handler gave the job back without spending an attempt: snooze, throttle, shutdown.
+        Yield = "yield",
+        /// Given up by a caller or an operator.
+        Cancel = "cancel",
+        /// Decided not to run.
+        Skip = "skip",
+        /// An operator says it is done.
+        Mark = "mark",
+        /// An operator stops it, to be resumed later.
+        Abort = "abort",
+        /// An operator lets a failed or waiting job run now.
+        RetryNow = "retry_now",
+        /// An operator lets an aborted job go on.
+        Resume = "resume",
+        /// An operator lets an ended job run again.
+        Rerun = "rerun",
+        /// An operator moves the time before which a waiting job may not be claimed; its state stays.
+        Snooze = "snooze",
+    }
+}
+
+/// Whether a job that is to run finds the way free: no predecessor open and a slot in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// It may be claimed at its time.
+    Ready,
+    /// It has to wait for predecessors or for its group.
+    Held,
+}
+
+/// A verb that cannot happen to a job in this state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+pub struct IllegalTransition {
+    /// Where the job stands; `None` when there is no such job yet.
+    pub from: Option<JobState>,
+    /// What was tried.
+    pub verb: Verb,
+}
+
+impl fmt::Display for IllegalTransition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.from {
+            Some(state) => write!(f, "a job that is {state} cannot {}", self.verb),
+            None => write!(f, "a job that does not exist cannot {}", self.verb),
+        }
+    }
+}
+
+/// The state that follows when `verb` happens to a job in state `from` (`None`: it does not exist yet).
+///
+/// `readiness` matters only where a job is about to wait for a worker from a state in which it holds
+/// no slot of its group: at its creation, and when an operator brings it back.
+///
+/// # Errors
+/// [`IllegalTransition`] for every pair that the table does not allow.
+pub const fn transition(
+    from: Option<JobState>,
+    verb: Verb,
+    readiness: Readiness,
+) -> Result<JobState, IllegalTransition> {
+    use JobState::{Aborted, Blocked, Canceled, Failed, Pending, RetryWait, Running, Skipped, Succeeded};
+
+    let entry = match readiness {
+        Readiness::Ready => Pending,
+        Readiness::Held => Blocked,
+    };
+    let Some(state) = from else {
+        return match verb {
+            Verb::Create => Ok(entry),
+            _ => Err(IllegalTransition { from, verb }),
+        };
+    };
+    match (state, verb) {
+        (Blocked, Verb::Release) => Ok(Pending),
+        (Pending | RetryWait, Verb::Claim) => Ok(Running),
+        (Running, Verb::Succeed) => Ok(Succeeded),
+        (Running, Verb::Retry) => Ok(RetryWait),
+        (Running, Verb::Fail) => Ok(Failed),
+        (Running, Verb::Yield) => Ok(Pending),
+        (Blocked | Pending | Running | RetryWait | Failed | Aborted, Verb::Cancel) => Ok(Canceled),
+        (Blocked | Pending, Verb::Skip) => Ok(Skipped),
+        (Blocked | Pending | RetryWait | Failed, Verb::Mark) => Ok(Succeeded),
+        (Blocked | Pending | Running | RetryWait, Verb::Abort) => Ok(Aborted),
+        // A job in retry_wait still owns its slot; one that failed gave it back.
+        (RetryWait, Verb::RetryNow) => Ok(Pending),
+        (Failed, Verb::RetryNow) | (Aborted, Verb::Resume) => Ok(entry),
+        (Succeeded | Canceled | Skipped, Verb::Rerun) => Ok(entry),
+        (Blocked | Pending | RetryWait, Verb::Snooze) => Ok(state),
+        _ => Err(IllegalTransition { from, verb }),
+    }
+}
+
+/// The states in which `verb` is allowed, for statements that bind them.
+#[must_use]
+pub fn states_allowing(verb: Verb) -> Vec<JobState> {
+    JobState::ALL
+        .iter()
+        .copied()
+        .filter(|&state| transition(Some(state), verb, Readiness::Ready).is_ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ended_jobs_allow_nothing_but_a_rerun() {
+        for &state in JobState::ALL.iter().filter(|state| state.is_ended()) {
+            for &verb in Verb::ALL {
+                let allowed = transition(Some(state), verb, Readiness::Ready).is_ok();
+                assert_eq!(allowed, verb == Verb::Rerun, "{state} {verb}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_that_does_not_exist_can_only_be_created() {
+        for &verb in Verb::ALL {
+            assert_eq!(
+                transition(None, verb, Readiness::Ready).is_ok(),
+                verb == Verb::Create
+            );
+        }
+        assert_eq!(
+            transition(None, Verb::Create, Readiness::Held),
+            Ok(JobState::Blocked)
+        );
+    }
+
+    #[test]
+    fn only_pending_and_retry_wait_can_be_claimed() {
+        assert_eq!(
+            states_allowing(Verb::Claim),
+            [JobState::Pending, JobState::RetryWait]
+        );
+    }
+
+    #[test]
+    fn readiness_never_decides_whether_a_verb_is_allowed() {
+        for &state in JobState::ALL {
+            for &verb in Verb::ALL {
+                let ready = transition(Some(state), verb, Readiness::Ready);
+                let held = transition(Some(state), verb, Readiness::Held);
+                assert_eq!(ready.is_ok(), held.is_ok(), "{state} {verb}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_read_back_as_themselves() {
+        for &verb in Verb::ALL {
+            assert_eq!(verb.as_str().parse(), Ok(verb));
+        }
+        for &state in JobState::ALL {
+            assert_eq!(state.as_str().parse(), Ok(state));
+        }
+        assert!("running ".parse::<JobState>().is_err());
+    }
+}
