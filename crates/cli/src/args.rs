@@ -1,0 +1,136 @@
+//! The command line: the top of the tree and the value parsers that commands share.
+
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Parser, Subcommand};
+use milepost_core::ident::JobId;
+use milepost_core::job::{Priority, StartAt};
+use milepost_core::state::JobState;
+
+use crate::bench::BenchCommand;
+use crate::enqueue::EnqueueArgs;
+use crate::jobs::JobsCommand;
+use crate::queues::QueuesCommand;
+use crate::workers::WorkersCommand;
+
+const EXAMPLES: &str = "\
+Examples:
+  milepost enqueue mail --payload '{\"to\": \"ada@example.org\"}'
+  milepost jobs list
+  milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost --store postgres://app@db.internal/app migrate
+
+Without --store, jobs live in the file milepost.db of the current directory, which the first
+`milepost enqueue` makes. The variable MILEPOST_STORE stands for --store, and MILEPOST_LOG sets
+what is logged to stderr (error, warn, info, debug).
+
+Exit status: 0 done, 1 failed, 2 wrong usage.";
+
+/// Runs work that must not be lost, on the database you already have.
+#[derive(Debug, Parser)]
+#[command(name = "milepost", version, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// Where the jobs are: sqlite:PATH, or postgres://USER:PASSWORD@HOST/DATABASE
+    // The value in the environment may hold a password, which help must not show.
+    #[arg(
+        long,
+        global = true,
+        env = "MILEPOST_STORE",
+        hide_env_values = true,
+        value_name = "ADDRESS",
+        default_value = "sqlite:milepost.db"
+    )]
+    pub(crate) store: String,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make the store's tables, or bring them to this binary's version
+    #[command(after_help = crate::migrate::EXAMPLES)]
+    Migrate,
+    /// Enqueue one job, or every line of a file
+    Enqueue(Box<EnqueueArgs>),
+    /// Look at jobs, cancel, retry or snooze them
+    #[command(subcommand)]
+    Jobs(JobsCommand),
+    /// Look at queues, pause and resume them
+    #[command(subcommand)]
+    Queues(QueuesCommand),
+    /// Look at the workers
+    #[command(subcommand)]
+    Workers(WorkersCommand),
+    /// Measure
+    #[command(subcommand)]
+    Bench(BenchCommand),
+}
+
+/// A job id, in full.
+pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
+    text.parse()
+        .map_err(|_| "a job id is given in full, as `milepost jobs list` shows it".to_owned())
+}
+
+/// A length of time such as `90s`, `10m` or `1h 30m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|e| format!("{e}; a duration looks like 90s, 10m or \"1h 30m\""))
+}
+
+/// A length of time that is not nothing.
+pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("it must be longer than nothing".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
+/// A point in time: RFC 3339, or `in` and a duration.
+pub(crate) fn start_at(text: &str) -> Result<StartAt, String> {
+    if let Some(wait) = text.strip_prefix("in ") {
+        return duration(wait.trim()).map(StartAt::After);
+    }
+    text.parse().map(StartAt::At).map_err(|e| {
+        format!("{e}; a time looks like 2026-05-01T09:00:00Z, 2026-05-01T09:00:00+02:00 or \"in 10m\"")
+    })
+}
+
+/// A priority from 1 (first) to 4 (last).
+pub(crate) fn priority(text: &str) -> Result<Priority, String> {
+    let number: u8 = text.parse().map_err(|_| "it must be 1, 2, 3 or 4".to_owned())?;
+    Priority::try_from(number).map_err(|e| e.to_string())
+}
+
+/// A job state by its name.
+pub(crate) fn job_state() -> impl TypedValueParser<Value = JobState> {
+    PossibleValuesParser::new(JobState::ALL.iter().map(|state| state.as_str()))
+        .try_map(|name| name.parse::<JobState>())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_start_is_a_time_or_a_wait() {
+        assert_eq!(start_at("in 10m"), Ok(StartAt::After(Duration::from_secs(600))));
+        assert!(matches!(
+            start_at("2026-05-01T09:00:00+02:00"),
+            Ok(StartAt::At(_))
+        ));
+        assert!(start_at("tomorrow").is_err_and(|why| why.contains("in 10m")));
+        assert!(
+            start_at("2026-05-01T09:00:00").is_err(),
+            "a time without a zone is ambiguous"
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! Where in a file something is wrong.
+
+use std::fmt;
+
+/// What is wrong at a byte of a record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    pub(crate) offset: usize,
+    pub(crate) why: String,
+}
+
+impl Flaw {
+    pub(crate) fn new(offset: usize, why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self { offset, why }
+    }
+}
+
+/// A bad record: where its flaw is as an editor counts, and which bytes of the file it covers.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadRecord {
+    pub(crate) line: u64,
+    pub(crate) column: u64,
+    pub(crate) why: String,
+    pub(crate) bytes: std::ops::Range<u64>,
+}
+
+impl BadRecord {
+    /// The flaw of the record `text` that begins in `line` and covers `bytes` of the file.
+    pub(crate) fn new(text: &[u8], line: u64, bytes: std::ops::Range<u64>, flaw: Flaw) -> Self {
+        let before = &text[..flaw.offset.min(text.len())];
+        let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        let lines_before = before.iter().filter(|&&b| b == b'\n').count() as u64;
+        let characters_before = String::from_utf8_lossy(&before[line_start..]).chars().count() as u64;
+        Self {
+            line: line + lines_before,
+            column: characters_before + 1,
+            why: flaw.why,
+            bytes,
+        }
+    }
+}
+
+impl fmt::Display for BadRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_and_lines_go_on_inside_a_record() {
+        let place = |text: &str, offset| {
+            let bad = BadRecord::new(text.as_bytes(), 7, 0..0, Flaw::new(offset, "x"));
+            (bad.line, bad.column)
+        };
+        assert_eq!(place("abc", 0), (7, 1));
+        assert_eq!(place("é,x", 3), (7, 3));
+        assert_eq!(place("a\nbc", 3), (8, 2));
+        assert_eq!(place("a", 99), (7, 2));
+    }
+}

@@ -1,0 +1,86 @@
+//! The file that jobs come from.
+
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::Format;
+use super::record::RecordReader;
+use crate::output;
+
+/// A file that can be read twice.
+pub(crate) struct Source {
+    /// Its name for people.
+    pub(crate) name: String,
+    pub(crate) format: Format,
+    /// Its size.
+    pub(crate) bytes: u64,
+    file: File,
+}
+
+impl Source {
+    /// Opens the file, or keeps what comes through a pipe in a temporary one.
+    pub(crate) fn open(from: &Path, format: Option<Format>) -> Result<Self> {
+        if from.as_os_str() == "-" {
+            if io::stdin().is_terminal() {
+                output::note("reading jobs from the terminal, one a line; Ctrl-D ends them");
+            }
+            let name = "standard input".to_owned();
+            return Self::kept(name, format.unwrap_or(Format::Jsonl), &mut io::stdin().lock());
+        }
+        let name = from.display().to_string();
+        let format = match format {
+            Some(format) => format,
+            None => format_by_name(from)?,
+        };
+        let context = || format!("cannot read {name}");
+        let mut file = File::open(from).with_context(context)?;
+        let about = file.metadata().with_context(context)?;
+        if about.is_dir() {
+            bail!("cannot read {name}: it is a folder");
+        }
+        if !about.is_file() {
+            return Self::kept(name, format, &mut file);
+        }
+        Ok(Self {
+            bytes: about.len(),
+            name,
+            format,
+            file,
+        })
+    }
+
+    fn kept(name: String, format: Format, input: &mut impl io::Read) -> Result<Self> {
+        let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
+        let bytes =
+            io::copy(input, &mut file).with_context(|| format!("cannot keep {name} in a temporary file"))?;
+        Ok(Self {
+            name,
+            format,
+            bytes,
+            file,
+        })
+    }
+
+    /// A reader of its records from the start. Only one may be in use at a time.
+    pub(crate) fn records(&self) -> io::Result<RecordReader<BufReader<&File>>> {
+        RecordReader::new(BufReader::with_capacity(256 * 1024, &self.file), self.format)
+    }
+}
+
+fn format_by_name(path: &Path) -> Result<Format> {
+    let extension = path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "csv" => Ok(Format::Csv),
+        "jsonl" | "ndjson" => Ok(Format::Jsonl),
+        _ => bail!(
+            "cannot tell from the name what {} holds; add --format csv or --format jsonl",
+            path.display()
+        ),
+    }
+}

@@ -1,0 +1,33 @@
+//! What all jobs of one command share.
+
+use std::time::Duration;
+
+use milepost_core::error::InvalidJob;
+use milepost_core::job::{NewJob, Priority, StartAt};
+
+/// A job but for its payload and key.
+#[derive(Clone, Debug)]
+pub(crate) struct JobTemplate {
+    pub(crate) kind: String,
+    pub(crate) queue: String,
+    pub(crate) priority: Priority,
+    pub(crate) start: StartAt,
+    pub(crate) max_attempts: u32,
+    pub(crate) group: Option<String>,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl JobTemplate {
+    /// A new job with this payload, which has to be JSON text.
+    pub(crate) fn job(&self, payload: String, key: Option<String>) -> Result<NewJob, InvalidJob> {
+        let mut job = NewJob::from_json(&self.kind, payload)?
+            .queue(&self.queue)
+            .priority(self.priority)
+            .start(self.start)
+            .max_attempts(self.max_attempts);
+        job.key = key;
+        job.group.clone_from(&self.group);
+        job.timeout = self.timeout;
+        Ok(job)
+    }
+}

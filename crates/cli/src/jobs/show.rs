@@ -1,0 +1,196 @@
+//! `milepost jobs show`.
+
+use anyhow::Result;
+use clap::Args;
+use jiff::Timestamp;
+use milepost_core::error::StoreError;
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::JobId;
+use milepost_core::listing::{JobView, Waiting};
+use milepost_core::port::Store;
+use milepost_core::worker::Progress;
+use serde::Serialize;
+
+use super::pretty::pretty;
+use crate::args;
+use crate::output::{self, Outcome, printable};
+use crate::table::{Field, Listing};
+use crate::time::{exact, length, relative};
+
+const EXAMPLES: &str = "\
+Examples:
+  milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --json | jq .result";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ShowArgs {
+    /// The job's full id
+    #[arg(value_parser = args::job_id)]
+    id: JobId,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A job as JSON shows it.
+#[derive(Serialize)]
+struct JobDocument<'a> {
+    #[serde(flatten)]
+    view: &'a JobView,
+    history: &'a [HistoryEntry],
+}
+
+pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
+    let Some(view) = store.job(args.id).await? else {
+        return Err(StoreError::NoSuchJob(args.id).into());
+    };
+    let history = store.history(args.id).await?;
+    if args.json {
+        output::json(&JobDocument {
+            view: &view,
+            history: &history,
+        })?;
+    } else {
+        let now = Timestamp::now();
+        print_facts(&view, &history, now)?;
+        print_json("payload", Some(view.payload.get()))?;
+        print_json("result", view.result.as_ref().map(|json| json.get()))?;
+        print_json("checkpoint", view.checkpoint.as_ref().map(|json| json.get()))?;
+        print_timeline(&history, now)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Result<()> {
+    let row = &view.row;
+    let stopping = if view.stop_requested {
+        ", asked to stop"
+    } else {
+        ""
+    };
+    let since = |time: Option<Timestamp>| time.map(|time| exact(time, now));
+    let facts = [
+        ("job", Some(row.id.to_string())),
+        ("kind", Some(row.kind.clone())),
+        ("queue", Some(format!("{}, priority {}", row.queue, row.priority))),
+        ("key", row.key.clone()),
+        ("group", row.group.clone()),
+        ("state", Some(format!("{}{stopping}", row.state))),
+        (
+            "waits",
+            view.waiting_for.as_ref().map(|waiting| why(waiting, now)),
+        ),
+        (
+            "attempt",
+            Some(format!("{} of {}", row.attempt, row.max_attempts)),
+        ),
+        ("worker", row.worker.map(|worker| worker.to_string())),
+        ("progress", view.progress.as_ref().map(share)),
+        ("failure", last_failure(history)),
+        ("created", Some(exact(row.created_at, now))),
+        ("due", since(row.ready_at)),
+        ("started", since(row.started_at)),
+        ("ended", since(row.ended_at)),
+    ];
+    for (name, fact) in facts {
+        if let Some(fact) = fact {
+            let fact = printable(&fact).replace('\n', "\n          ");
+            output::line(format_args!("{name:<9} {fact}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Why a job that is to run does not run, in words.
+fn why(waiting: &Waiting, now: Timestamp) -> String {
+    match waiting {
+        Waiting::Time { until } => format!("its time comes {}", relative(*until, now)),
+        Waiting::Group {
+            group,
+            holder: Some(job),
+        } => format!("group {group} is taken by job {job}"),
+        Waiting::Group { group, holder: None } => format!("group {group} is taken"),
+        Waiting::PausedQueue { queue } => {
+            format!("queue {queue} is paused; `milepost queues resume {queue}` lets it go on")
+        }
+        Waiting::NoWorker { kind, queue } => format!("no living worker serves kind {kind} in queue {queue}"),
+        Waiting::Turn => "workers serve it and are busy with other jobs".to_owned(),
+    }
+}
+
+fn share(progress: &Progress) -> String {
+    let mut words = match progress.total {
+        Some(total) if total > 0 => {
+            let percent = i128::from(progress.done) * 100 / i128::from(total);
+            format!("{} of {total} ({percent} %)", progress.done)
+        }
+        _ => progress.done.to_string(),
+    };
+    if let Some(message) = &progress.message {
+        words.push_str(", ");
+        words.push_str(message);
+    }
+    words
+}
+
+fn last_failure(history: &[HistoryEntry]) -> Option<String> {
+    let entry = history
+        .iter()
+        .rev()
+        .find(|entry| entry.error_code.is_some() || entry.error_message.is_some())?;
+    Some(failure(entry))
+}
+
+fn failure(entry: &HistoryEntry) -> String {
+    [entry.error_code.as_deref(), entry.error_message.as_deref()]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+fn print_json(name: &str, json: Option<&str>) -> Result<()> {
+    if let Some(json) = json {
+        let text = printable(&pretty(json)).replace('\n', "\n  ");
+        output::line(format_args!("\n{name}\n  {text}"))?;
+    }
+    Ok(())
+}
+
+fn print_timeline(history: &[HistoryEntry], now: Timestamp) -> Result<()> {
+    let mut listing = Listing::new(&["WHEN", "AFTER", "WHAT", "STATE", "TRY", "WORKER", "WHY"]);
+    let mut before: Option<Timestamp> = None;
+    for entry in history {
+        let after =
+            before.map(|before| format!("+{}", length(entry.at.duration_since(before).unsigned_abs())));
+        listing.row([
+            Field::text(relative(entry.at, now)),
+            Field::maybe(after),
+            Field::text(entry.verb.as_str()),
+            Field::state(entry.to),
+            Field::text(entry.attempt.to_string()),
+            Field::maybe(entry.worker.map(|worker| worker.to_string())),
+            Field::text(reasons(entry)),
+        ]);
+        before = Some(entry.at);
+    }
+    output::line("\nhistory")?;
+    Ok(listing.print()?)
+}
+
+/// What the entry says about why, and until when the job then waits.
+fn reasons(entry: &HistoryEntry) -> String {
+    let mut reasons = Vec::new();
+    let failure = failure(entry);
+    if !failure.is_empty() {
+        reasons.push(failure);
+    }
+    reasons.extend(entry.note.clone());
+    if let Some(wait) = entry.ready_at.map(|ready_at| ready_at.duration_since(entry.at))
+        && wait.is_positive()
+    {
+        reasons.push(format!("not before {} later", length(wait.unsigned_abs())));
+    }
+    reasons.join("; ")
+}

@@ -1,0 +1,30 @@
+//! `milepost migrate`.
+
+use anyhow::Result;
+
+use crate::output::{self, Outcome};
+use crate::store::{self, StoreAddress};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  milepost migrate
+  milepost --store sqlite:/var/lib/app/jobs.db migrate
+  milepost --store postgres://app@db.internal/app migrate
+
+Running it again, or from several machines at once, does no harm.";
+
+pub(crate) async fn run(address: &StoreAddress) -> Result<Outcome> {
+    let steps = store::migrate(address).await?;
+    if steps.from == steps.to {
+        output::line(format_args!(
+            "{address} is at schema version {} already",
+            steps.to
+        ))?;
+    } else {
+        output::line(format_args!(
+            "{address} migrated from schema version {} to {}",
+            steps.from, steps.to
+        ))?;
+    }
+    Ok(Outcome::Done)
+}

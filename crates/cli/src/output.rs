@@ -1,0 +1,67 @@
+//! Everything that is printed goes through here: answers to stdout, all else to stderr.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+/// How a command ended that did not fail as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All of it was done.
+    Done,
+    /// Several things were asked for and some failed; each was reported.
+    SomeFailed,
+}
+
+/// A line of the answer.
+pub(crate) fn line(text: impl Display) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{text}")
+}
+
+/// The answer as one JSON document.
+pub(crate) fn json(document: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(document)?;
+    Ok(line(text)?)
+}
+
+/// A remark for people. It is lost when stderr is closed, and that is fine.
+pub(crate) fn note(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A failure with its causes.
+pub(crate) fn error(error: &anyhow::Error) {
+    note(format_args!("error: {}", causes(error)));
+}
+
+/// An error with its causes, one a line; a cause whose words were said already is left out.
+pub(crate) fn causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            let _ = write!(text, "\n  because: {words}");
+        }
+    }
+    text
+}
+
+/// Whether colours may be used on this stream.
+pub(crate) fn colours_on(stream: &impl IsTerminal) -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    stream.is_terminal() && !refused
+}
+
+/// Text from a store, without what could drive a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,125 @@
+//! `milepost queues`: look at queues, pause and resume them.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use milepost_core::listing::QueueView;
+use milepost_core::state::JobState;
+use serde::Serialize;
+
+use crate::output::{self, Outcome};
+use crate::store::{self, Schema, StoreAddress};
+use crate::table::{Field, Listing};
+use crate::time::relative;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QueuesCommand {
+    /// List queues with how many of their jobs are in each state
+    #[command(
+        after_help = "Listed is every queue that has jobs to do, is served by a worker or is paused.\n\n\
+        Examples:\n  milepost queues list\n  milepost queues list --json"
+    )]
+    List {
+        /// Print one JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop workers from taking jobs of a queue; running ones go on
+    #[command(after_help = "Examples:\n  milepost queues pause mail\n  milepost queues resume mail")]
+    Pause(QueueName),
+    /// Let workers take jobs of a paused queue again
+    #[command(after_help = "Examples:\n  milepost queues resume mail")]
+    Resume(QueueName),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueueName {
+    /// The queue's name
+    name: String,
+}
+
+pub(crate) async fn run(command: QueuesCommand, address: &StoreAddress) -> Result<Outcome> {
+    let store = store::open(address, Schema::MustFit).await?;
+    match command {
+        QueuesCommand::List { json } => list(&store.queues().await?, json)?,
+        QueuesCommand::Pause(QueueName { name }) => {
+            let changed = store.pause_queue(&name, true).await?;
+            let words = if changed {
+                "is paused"
+            } else {
+                "was paused already"
+            };
+            output::line(format_args!("queue {name} {words}"))?;
+        }
+        QueuesCommand::Resume(QueueName { name }) => {
+            let changed = store.pause_queue(&name, false).await?;
+            let words = if changed { "goes on" } else { "was not paused" };
+            output::line(format_args!("queue {name} {words}"))?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The states in which jobs need attention, in the order of the table's columns.
+const COUNTED: [JobState; 6] = [
+    JobState::Pending,
+    JobState::Running,
+    JobState::RetryWait,
+    JobState::Failed,
+    JobState::Blocked,
+    JobState::Aborted,
+];
+
+/// A queue as JSON shows it: counts by name of state.
+#[derive(Serialize)]
+struct QueueDocument<'a> {
+    name: &'a str,
+    paused_at: Option<Timestamp>,
+    counts: BTreeMap<JobState, i64>,
+}
+
+fn list(queues: &[QueueView], json: bool) -> Result<()> {
+    if json {
+        let documents: Vec<_> = queues.iter().map(document).collect();
+        return output::json(&documents);
+    }
+    if queues.is_empty() {
+        output::note("no queue has jobs to do, is served or is paused");
+        return Ok(());
+    }
+    let now = Timestamp::now();
+    let mut listing = Listing::new(&[
+        "QUEUE",
+        "TAKES JOBS",
+        "PENDING",
+        "RUNNING",
+        "RETRY_WAIT",
+        "FAILED",
+        "BLOCKED",
+        "ABORTED",
+    ]);
+    for queue in queues {
+        let takes = match queue.paused_at {
+            Some(since) => Field::warning(format!("paused {}", relative(since, now))),
+            None => Field::text("yes"),
+        };
+        let counts = document(queue).counts;
+        let count = |state| Field::text(counts.get(&state).unwrap_or(&0).to_string());
+        let [pending, running, retry_wait, failed, blocked, aborted] = COUNTED.map(count);
+        let name = Field::text(&queue.name);
+        listing.row([
+            name, takes, pending, running, retry_wait, failed, blocked, aborted,
+        ]);
+    }
+    Ok(listing.print()?)
+}
+
+fn document(queue: &QueueView) -> QueueDocument<'_> {
+    QueueDocument {
+        name: &queue.name,
+        paused_at: queue.paused_at,
+        counts: queue.counts.iter().copied().collect(),
+    }
+}

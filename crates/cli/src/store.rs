@@ -1,0 +1,207 @@
+//! Opening the store that `--store` names. Nothing else in the command knows which database it is.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use async_trait::async_trait;
+use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::port::{Store, StoreResult};
+use milepost_core::schema::Migrated;
+use milepost_postgres::{PostgresOptions, PostgresStore};
+
+use crate::output;
+
+/// Where the jobs are. Shown without its password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreAddress {
+    /// A file.
+    Sqlite(PathBuf),
+    /// A server, as a URL.
+    Postgres(String),
+}
+
+impl FromStr for StoreAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORMS: &str = "a store is given as sqlite:PATH or as postgres://USER:PASSWORD@HOST/DATABASE";
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        let Some(path) = text.strip_prefix("sqlite:") else {
+            return Err(format!("cannot use the store {:?}: {FORMS}", masked(text)));
+        };
+        match path.strip_prefix("//").unwrap_or(path) {
+            "" => Err(format!(
+                "cannot use the store {text:?}: the path is missing; {FORMS}"
+            )),
+            ":memory:" => Err(format!(
+                "cannot use the store {text:?}: it would be gone when the command ends; {FORMS}"
+            )),
+            path => Ok(Self::Sqlite(path.into())),
+        }
+    }
+}
+
+impl fmt::Display for StoreAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(url) => f.write_str(&masked(url)),
+        }
+    }
+}
+
+/// The URL without its password, be it before the host or among the parameters.
+///
+/// A password may hold any character when somebody forgot to escape it, so everything up to the last `@`
+/// counts as part of it: rather too much is hidden than a piece too little.
+fn masked(url: &str) -> String {
+    let (scheme, rest) = url
+        .split_once("://")
+        .map_or(("", url), |(scheme, rest)| (&url[..scheme.len() + 3], rest));
+    let rest = match rest.rsplit_once('@') {
+        Some((login, host)) => match login.split_once(':') {
+            Some((user, _)) => format!("{user}:***@{host}"),
+            None => rest.to_owned(),
+        },
+        None => rest.to_owned(),
+    };
+    let Some((place, parameters)) = rest.split_once('?') else {
+        return format!("{scheme}{rest}");
+    };
+    let parameters: Vec<String> = parameters.split('&').map(masked_parameter).collect();
+    format!("{scheme}{place}?{}", parameters.join("&"))
+}
+
+fn masked_parameter(parameter: &str) -> String {
+    match parameter.split_once('=') {
+        Some((name, _)) if name.to_ascii_lowercase().contains("password") => format!("{name}=***"),
+        _ => parameter.to_owned(),
+    }
+}
+
+/// What a command wants of the store's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Schema {
+    /// They must be there, in this binary's version.
+    MustFit,
+    /// They are made when the store is empty.
+    MadeWhenEmpty,
+}
+
+/// Opens the store and sees that its tables fit.
+pub(crate) async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn Store>> {
+    if let (StoreAddress::Sqlite(path), Schema::MustFit) = (address, schema)
+        && !path.exists()
+    {
+        bail!("there is no store at {address}; `milepost migrate` makes one, and so does `milepost enqueue`");
+    }
+    let context = || format!("cannot use the store {address}");
+    let opened = connect(address).await.with_context(context)?;
+    match (opened.tables.check().await, schema) {
+        (Ok(()), _) => {}
+        (Err(StoreError::Schema(SchemaError::TooOld { found: 0, .. })), Schema::MadeWhenEmpty) => {
+            let steps = opened.tables.migrate().await.with_context(context)?;
+            output::note(format_args!(
+                "made the store {address} (schema version {})",
+                steps.to
+            ));
+        }
+        (Err(error), _) => return Err(error).with_context(context),
+    }
+    Ok(opened.store)
+}
+
+/// Brings the store's tables to this binary's version.
+pub(crate) async fn migrate(address: &StoreAddress) -> Result<Migrated> {
+    let context = || format!("cannot migrate the store {address}");
+    let opened = connect(address).await.with_context(context)?;
+    opened.tables.migrate().await.with_context(context)
+}
+
+/// A store and the upkeep of its tables, which is no port: only this command does it.
+struct Opened {
+    store: Arc<dyn Store>,
+    tables: Arc<dyn Tables>,
+}
+
+impl Opened {
+    fn new<S: Store + Tables + 'static>(store: S) -> Self {
+        let store = Arc::new(store);
+        Self {
+            store: store.clone(),
+            tables: store,
+        }
+    }
+}
+
+async fn connect(address: &StoreAddress) -> StoreResult<Opened> {
+    match address {
+        StoreAddress::Postgres(url) => PostgresStore::connect(url, PostgresOptions::default()).await.map(Opened::new),
+        StoreAddress::Sqlite(path) => Err(StoreError::Unavailable {
+            place: path.display().to_string(),
+            cause: "this build has no SQLite store".into(),
+        }),
+    }
+}
+
+#[async_trait]
+trait Tables: Send + Sync {
+    async fn check(&self) -> StoreResult<()>;
+    async fn migrate(&self) -> StoreResult<Migrated>;
+}
+
+#[async_trait]
+impl Tables for PostgresStore {
+    async fn check(&self) -> StoreResult<()> {
+        self.check_schema().await
+    }
+
+    async fn migrate(&self) -> StoreResult<Migrated> {
+        Self::migrate(self).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_a_file_or_a_server() {
+        let file = |path: &str| Ok(StoreAddress::Sqlite(path.into()));
+        assert_eq!("sqlite:jobs.db".parse(), file("jobs.db"));
+        assert_eq!("sqlite:///var/jobs.db".parse(), file("/var/jobs.db"));
+        let url = "postgresql://db/app";
+        assert_eq!(url.parse(), Ok(StoreAddress::Postgres(url.to_owned())));
+        for bad in ["", "jobs.db", "mysql://h/d", "sqlite:", "sqlite::memory:"] {
+            let why = bad.parse::<StoreAddress>().unwrap_err();
+            assert!(
+                why.contains("sqlite:PATH") && why.contains("postgres://"),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn passwords_are_never_shown() {
+        for url in [
+            "postgres://ada:s3cret@db/app",
+            "postgres://ada:s3cret@db:5432/app?application_name=x",
+            "postgres://ada:p@ss/s3cret@db/app",
+            "postgres://db/app?user=ada&password=s3cret",
+            "postgres://db/app?sslpassword=s3cret&a=b",
+            "mysql://ada:s3cret@db/app",
+            "ada:s3cret@db/app",
+        ] {
+            let shown = masked(url);
+            assert!(!shown.contains("s3cret") && shown.contains("***"), "{shown}");
+            assert!(shown.contains("db"), "{shown}");
+        }
+        assert_eq!(masked("postgres://ada:x@db/app"), "postgres://ada:***@db/app");
+        assert_eq!(masked("postgres://ada@db/app"), "postgres://ada@db/app");
+    }
+}
