@@ -4,9 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::ident::Run;
+use milepost_core::port::StoreResult;
 use milepost_core::transition::Verb;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -19,6 +23,13 @@ const GATHER: Duration = Duration::from_millis(2);
 const RECONCILE_EVERY: Duration = Duration::from_secs(30);
 /// The longest wait between tries while the store does not answer.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// How many claims are under way at once while there is more to be had: while one waits for its commit to
+/// reach the disk, the other looks for rows.
+const CLAIMS_MAX: usize = 2;
+
+/// One claim under way, with the places kept for what it brings.
+type UnderWay = BoxFuture<'static, (OwnedSemaphorePermit, StoreResult<Vec<ClaimedJob>>)>;
 
 pub(crate) struct Claimer {
     shared: Arc<Shared>,
@@ -46,73 +57,113 @@ impl Claimer {
         }
     }
 
-    /// Runs until the worker stops claiming or loses its lease.
+    /// Runs until the worker stops claiming or loses its lease. A claim that is under way is waited for, so
+    /// that what it brings is not left lying.
     pub(crate) async fn run(mut self) {
         let shared = self.shared.clone();
+        let mut under_way = FuturesUnordered::new();
         tokio::select! {
             () = shared.stop_claiming.cancelled() => {}
-            () = shared.lost.cancelled() => {}
-            () = self.claim_for_ever() => {}
+            () = shared.lost.cancelled() => return,
+            () = self.claim_for_ever(&mut under_way) => return,
+        }
+        while let Some((places, answer)) = under_way.next().await {
+            if let Ok(jobs) = answer {
+                self.start(jobs, places);
+            }
         }
     }
 
-    async fn claim_for_ever(&mut self) {
+    async fn claim_for_ever(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
         loop {
-            let Some(mut places) = self.free_places().await else { return };
-            match self.claim(places.num_permits()).await {
-                Ok(jobs) if jobs.is_empty() => {
-                    drop(places);
-                    self.idle().await;
-                }
-                Ok(jobs) => self.start(jobs, &mut places),
-                Err(StoreError::WorkerLost(_)) => {
-                    self.shared.lost.cancel();
-                    return;
-                }
-                Err(error) => {
-                    drop(places);
-                    self.recover(&error).await;
-                }
+            let claims_max = if self.behind { CLAIMS_MAX } else { 1 };
+            if under_way.len() < claims_max {
+                let places = tokio::select! {
+                    biased;
+                    places = Self::free_places(&self.shared, &self.places, self.behind) => places,
+                    Some((places, answer)) = under_way.next() => {
+                        if self.take(places, answer, under_way.is_empty()).await { continue } else { return }
+                    }
+                };
+                let Some(places) = places else { return };
+                under_way.push(self.claim(places));
+            } else if let Some((places, answer)) = under_way.next().await
+                && !self.take(places, answer, under_way.is_empty()).await
+            {
+                return;
             }
-            if self.reconciled_at.elapsed() >= RECONCILE_EVERY {
+            if under_way.is_empty() && self.reconciled_at.elapsed() >= RECONCILE_EVERY {
                 self.reconcile().await;
             }
         }
     }
 
+    /// Takes what a claim brought; answers whether the worker may go on. `last`: no other claim is under way.
+    async fn take(
+        &mut self,
+        places: OwnedSemaphorePermit,
+        answer: StoreResult<Vec<ClaimedJob>>,
+        last: bool,
+    ) -> bool {
+        match answer {
+            Ok(jobs) => {
+                self.failures = 0;
+                self.behind = jobs.len() >= places.num_permits();
+                if !jobs.is_empty() {
+                    self.start(jobs, places);
+                } else if last {
+                    drop(places);
+                    self.idle().await;
+                }
+                true
+            }
+            Err(StoreError::WorkerLost(_)) => {
+                self.shared.lost.cancel();
+                false
+            }
+            Err(error) => {
+                drop(places);
+                self.recover(&error).await;
+                true
+            }
+        }
+    }
+
     /// Waits for at least one free place and takes all there are, up to a batch.
-    async fn free_places(&mut self) -> Option<OwnedSemaphorePermit> {
-        let batch = self.shared.options.claim_batch.min(self.shared.options.concurrency);
-        let mut places = self.places.clone().acquire_owned().await.ok()?;
-        if self.behind && self.places.available_permits() + 1 < batch / 2 {
+    async fn free_places(shared: &Shared, all: &Arc<Semaphore>, behind: bool) -> Option<OwnedSemaphorePermit> {
+        let batch = shared.options.claim_batch.min(shared.options.concurrency);
+        let mut places = all.clone().acquire_owned().await.ok()?;
+        if behind && all.available_permits() + 1 < batch / 2 {
             let more = u32::try_from(batch / 2 - 1).unwrap_or(0);
-            if let Ok(more) = tokio::time::timeout(GATHER, self.places.clone().acquire_many_owned(more)).await {
+            if let Ok(more) = tokio::time::timeout(GATHER, all.clone().acquire_many_owned(more)).await {
                 places.merge(more.ok()?);
             }
         }
-        let more = self.places.available_permits().min(batch - places.num_permits().min(batch));
-        if let Ok(more) = self.places.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
+        let more = all.available_permits().min(batch - places.num_permits().min(batch));
+        if let Ok(more) = all.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
             places.merge(more);
         }
         Some(places)
     }
 
-    async fn claim(&mut self, places: usize) -> Result<Vec<ClaimedJob>, StoreError> {
+    fn claim(&mut self, places: OwnedSemaphorePermit) -> UnderWay {
         self.claim_id = self.claim_id.wrapping_add(1).max(1);
+        let shared = self.shared.clone();
         let claim = Claim {
-            worker: self.shared.worker,
+            worker: shared.worker,
             claim_id: self.claim_id,
-            queues: self.shared.options.queues.clone(),
-            kinds: self.shared.kinds.names(),
-            limit: u32::try_from(places).unwrap_or(u32::MAX),
+            queues: shared.options.queues.clone(),
+            kinds: shared.kinds.names(),
+            limit: u32::try_from(places.num_permits()).unwrap_or(u32::MAX),
         };
-        let jobs = self.shared.store.claim(&claim).await?;
-        self.failures = 0;
-        self.behind = jobs.len() >= places;
-        Ok(jobs)
+        async move {
+            let answer = shared.store.claim(&claim).await;
+            (places, answer)
+        }
+        .boxed()
     }
 
-    fn start(&self, jobs: Vec<ClaimedJob>, places: &mut OwnedSemaphorePermit) {
+    fn start(&self, jobs: Vec<ClaimedJob>, mut places: OwnedSemaphorePermit) {
         self.shared.stats.claimed.add(jobs.len());
         let stops = self.shared.flight.board(jobs.iter().map(|job| job.run));
         for (job, stop) in jobs.into_iter().zip(stops) {
@@ -154,8 +205,8 @@ impl Claimer {
         for job in held.into_iter().filter(|job| !self.shared.flight.has(job.run)) {
             tracing::warn!(job = %job.run.job, claim_id = job.claim_id, "the answer to a claim was lost; running its job");
             self.shared.stats.adopted.add(1);
-            let Ok(mut place) = self.places.clone().acquire_owned().await else { return };
-            self.start(vec![job], &mut place);
+            let Ok(place) = self.places.clone().acquire_owned().await else { return };
+            self.start(vec![job], place);
         }
     }
 }

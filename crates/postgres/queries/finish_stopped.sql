@@ -1,7 +1,7 @@
--- Ends runs that stopped because they were asked to: $1 jobs, $2 run tokens, $3 verbs (cancel or abort).
--- Answers the jobs whose end was accepted.
+-- Ends runs that stopped because they were asked to: $1 jobs, $2 run tokens, $3 verbs (cancel or abort),
+-- $4 their workers. Answers the jobs whose end was accepted.
 with input as materialized (
-    select * from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, verb)
+    select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[]) as i(id, token, verb, worker_id)
 ),
 gone as (
     delete from milepost.live l
@@ -18,12 +18,14 @@ stayed as (
     set state = 'aborted', worker_id = null, claim_id = null, stop_verb = null, stop_at = null
     from input i
     where l.id = i.id and l.token = i.token and l.state = 'running' and i.verb = 'abort'
-    returning l.id, l.token, l.attempt
+    returning l.id, l.token, l.attempt, i.worker_id
 ),
 logged as (
     insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
-    select id, token, attempt, worker_id, 'cancel'::milepost.verb, 'running', 'canceled'::milepost.job_state from gone
+    select id, token, attempt, worker_id, 'cancel'::milepost.verb, 'running'::milepost.job_state,
+           'canceled'::milepost.job_state
+    from gone
     union all
-    select id, token, attempt, null, 'abort', 'running', 'aborted' from stayed
+    select id, token, attempt, worker_id, 'abort', 'running', 'aborted' from stayed
 )
 select id from gone union all select id from stayed

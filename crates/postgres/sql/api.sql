@@ -185,7 +185,7 @@ begin
     with input as materialized (
         select i.id, i.kind, coalesce(i.queue, 'default') as queue, i.payload, i.key, i.grp,
                coalesce(i.priority, 2)::smallint as priority, coalesce(i.attempts, 25) as attempts, i.timeout_ms,
-               coalesce(greatest(i.run_at, now()), now() + i.delay_ms * interval '1 millisecond', now()) as start_at
+               coalesce(case when i.run_at is not null then greatest(i.run_at, now()) end, now() + i.delay_ms * interval '1 millisecond', now()) as start_at
         from unnest(ids, kinds, queues, payloads, keys, groups, priorities, max_attempts, timeouts_ms, run_ats,
                     delays_ms, owners)
             as i(id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, run_at, delay_ms, owner)
@@ -291,12 +291,12 @@ begin
         values (job, now(), l.started_at, l.token, l.attempt, l.max_attempts, next_state);
     elsif what = 'rerun' then
         delete from milepost.ended where id = job;
-        select * into j from milepost.job where id = job;
+        select * into j from milepost.job asked where asked.id = job;
         l := row(job, null, null, null, null, e.token, e.attempt, e.attempt + j.max_attempts, null, null, now_state,
                  null, j.priority, j.kind, j.queue, j.group_key)::milepost.live;
         insert into milepost.live select l.*;
     elsif now_state = 'failed' then
-        select * into j from milepost.job where id = job;
+        select * into j from milepost.job asked where asked.id = job;
         update milepost.live set max_attempts = l.attempt + j.max_attempts where id = job;
     end if;
 

@@ -92,7 +92,8 @@ impl<'a> Ends<'a> {
             accepted.append(&mut take_back(&mut *connection, &self.unfinished, worker).await?);
         }
         if !self.stopped.is_empty() {
-            accepted.append(&mut stop(&mut *connection, &self.stopped).await?);
+            let workers = vec![worker.0; self.stopped.len()];
+            accepted.append(&mut stop(&mut *connection, &self.stopped, &workers).await?);
         }
         if self.grouped {
             self.free_groups(connection, &accepted).await?;
@@ -169,13 +170,18 @@ pub(crate) async fn take_back(
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
-/// Stores ends of runs that were asked to stop.
-pub(crate) async fn stop(executor: impl PgExecutor<'_>, finishes: &[&Finish]) -> Result<Vec<Uuid>, sqlx::Error> {
+/// Stores ends of runs that were asked to stop; `workers` held them, in their order.
+pub(crate) async fn stop(
+    executor: impl PgExecutor<'_>,
+    finishes: &[&Finish],
+    workers: &[i32],
+) -> Result<Vec<Uuid>, sqlx::Error> {
     let (jobs, tokens) = runs(finishes);
     sqlx::query_scalar(statement::FINISH_STOPPED)
         .bind(jobs)
         .bind(tokens)
         .bind(verbs(finishes))
+        .bind(workers)
         .fetch_all(executor)
         .await
 }

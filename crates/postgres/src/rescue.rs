@@ -51,7 +51,10 @@ impl MaintenanceStore for PostgresStore {
         if stops.is_empty() {
             return Ok(Vec::new());
         }
-        let stopped = finish::stop(&mut *tx, &stops.iter().collect::<Vec<_>>()).await.map_err(fail)?;
+        let workers: Vec<i32> =
+            rows.iter().map(|row| row.try_get("worker_id")).collect::<Decoded<_>>().map_err(fail)?;
+        let stopped =
+            finish::stop(&mut *tx, &stops.iter().collect::<Vec<_>>(), &workers).await.map_err(fail)?;
         free_groups(&mut tx, stops.iter()).await.map_err(fail)?;
         tx.commit().await.map_err(fail)?;
         Ok(stopped.into_iter().map(JobId).collect())
@@ -78,7 +81,7 @@ async fn rescue_worker(
     let (stopped, back): (Vec<&Finish>, Vec<&Finish>) =
         ends.iter().partition(|finish| matches!(finish.end, End::Cancel | End::Abort));
     if !stopped.is_empty() {
-        finish::stop(&mut *connection, &stopped).await?;
+        finish::stop(&mut *connection, &stopped, &vec![worker.0; stopped.len()]).await?;
     }
     if !back.is_empty() {
         finish::take_back(&mut *connection, &back, worker).await?;

@@ -84,7 +84,7 @@ async fn claims(bench: &JobsBench, store: &Arc<dyn Store>) -> Result<Histogram<u
         let claim_id = i32::try_from(number + 1)?;
         let elapsed = claim_once(bench, store, worker, claim_id).await?;
         if number >= WARM_UP {
-            took.saturating_record(micros(elapsed));
+            took.record(micros(elapsed))?;
         }
     }
     store.retire_worker(worker).await?;

@@ -47,7 +47,8 @@ pub(super) async fn drain(
     let run = workload::run_all(&target.store, jobs, move |context| {
         let created_ms = context.job().created_at.as_millisecond();
         let waited_ms = Timestamp::now().as_millisecond().saturating_sub(created_ms);
-        seen.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(waited_ms.unsigned_abs() * 1000);
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = seen.record(waited_ms.unsigned_abs() * 1000);
     })
     .await?;
     let waited = waited.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -80,8 +80,8 @@ pub(super) async fn worker(
         })
         .queues([QUEUE])
         .options(|options| {
-            options.concurrency = 2000;
-            options.claim_batch = 500;
+            options.concurrency = 4000;
+            options.claim_batch = 1000;
         });
     Ok(worker.start().await?)
 }

@@ -1,0 +1,11 @@
+//! What proves a store: one conformance suite, written once and run against each; fixtures; and faults.
+//!
+//! A store is correct when it passes [`conformance!`]. Everything here panics when an expectation fails.
+
+pub mod database;
+pub mod proxy;
+pub mod scene;
+pub mod suite;
+pub mod wait;
+
+pub use scene::Scene;

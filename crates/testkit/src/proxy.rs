@@ -1,0 +1,76 @@
+//! A TCP proxy that loses replies: what a broken network does to a commit.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Stands between a client and a server.
+pub struct Proxy {
+    address: SocketAddr,
+    lossy: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    /// A proxy in front of the server at `host:port`.
+    pub async fn before(server: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let lossy = Arc::new(AtomicBool::new(false));
+        let flag = lossy.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (server, lossy) = (server.clone(), flag.clone());
+                tokio::spawn(async move {
+                    let _ = pass(client, &server, &lossy).await;
+                });
+            }
+        });
+        Self { address, lossy }
+    }
+
+    /// The URL of `database_url`'s database through this proxy.
+    pub async fn for_url(database_url: &str) -> (Self, String) {
+        let rest = database_url.split_once('@').expect("a URL with a user").1;
+        let (host, _) = rest.split_once('/').expect("a URL with a database");
+        let proxy = Self::before(host.to_owned()).await;
+        let url = database_url.replace(host, &proxy.address.to_string());
+        (proxy, url)
+    }
+
+    /// From now on requests still reach the server, but no reply comes back: the connection breaks instead.
+    pub fn lose_replies(&self, lose: bool) {
+        self.lossy.store(lose, Ordering::SeqCst);
+    }
+}
+
+async fn pass(mut client: TcpStream, server: &str, lossy: &AtomicBool) -> std::io::Result<()> {
+    let mut server = TcpStream::connect(server).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let requests = async {
+        tokio::io::copy(&mut from_client, &mut to_server).await?;
+        to_server.shutdown().await
+    };
+    let replies = async {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let bytes = from_server.read(&mut buffer).await?;
+            if bytes == 0 {
+                return Ok(());
+            }
+            if lossy.load(Ordering::SeqCst) {
+                // The server has answered, so it has committed, or will with what it has already been sent.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                return Err(std::io::ErrorKind::ConnectionReset.into());
+            }
+            to_client.write_all(&buffer[..bytes]).await?;
+        }
+    };
+    tokio::select! { done = requests => done, done = replies => done }
+}

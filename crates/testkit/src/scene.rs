@@ -1,0 +1,180 @@
+//! A store with the few moves that most tests start from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::finish::{End, Failure, Finish, Finished};
+use milepost_core::history::{HistoryEntry, fold};
+use milepost_core::ident::{JobId, Run, WorkerId};
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::listing::JobView;
+use milepost_core::port::{Operated, Operation, Store, StoreResult};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_core::worker::NewWorker;
+
+/// The kind that scenes use when it does not matter.
+pub const KIND: &str = "test";
+
+/// Long enough for a test never to see its end.
+pub const LONG: Duration = Duration::from_secs(3600);
+
+/// A store and a registered worker.
+#[derive(Clone)]
+pub struct Scene {
+    /// The store under test.
+    pub store: Arc<dyn Store>,
+    /// A worker with a long lease that serves [`KIND`] and `other` in the default queue.
+    pub worker: WorkerId,
+}
+
+impl Scene {
+    /// A scene on a fresh, migrated store.
+    pub async fn on(store: Arc<dyn Store>) -> Self {
+        let worker = register(&store, LONG).await;
+        Self { store, worker }
+    }
+
+    /// A job of [`KIND`].
+    pub fn job() -> NewJob {
+        NewJob::new(KIND, &serde_json::json!({ "for": "test" })).expect("JSON")
+    }
+
+    /// Enqueues one job.
+    pub async fn enqueue(&self, job: NewJob) -> JobId {
+        self.try_enqueue(job).await.expect("enqueued").job
+    }
+
+    /// Enqueues one job and answers what the store answered.
+    pub async fn try_enqueue(&self, job: NewJob) -> StoreResult<Enqueued> {
+        Ok(self.store.enqueue_many(&[job]).await?[0])
+    }
+
+    /// Claims up to `limit` jobs for the scene's worker.
+    pub async fn claim(&self, limit: u32) -> Vec<ClaimedJob> {
+        self.claim_for(self.worker, limit).await.expect("claimed")
+    }
+
+    /// Claims up to `limit` jobs for a worker.
+    pub async fn claim_for(&self, worker: WorkerId, limit: u32) -> StoreResult<Vec<ClaimedJob>> {
+        self.store.claim(&claim(worker, limit)).await
+    }
+
+    /// Enqueues a job and claims it.
+    pub async fn running(&self, job: NewJob) -> ClaimedJob {
+        let id = self.enqueue(job).await;
+        let claimed = self.claim(1).await;
+        assert_eq!(claimed.first().map(|job| job.run.job), Some(id), "the only ready job is claimed");
+        claimed.into_iter().next().expect("one")
+    }
+
+    /// Ends a run.
+    pub async fn finish(&self, job: &ClaimedJob, end: End) -> Finished {
+        self.finish_run(job.run, job.group.is_some(), end).await
+    }
+
+    /// Ends a run that may not be the job's.
+    pub async fn finish_run(&self, run: Run, grouped: bool, end: End) -> Finished {
+        let finish = Finish { run, end, grouped };
+        self.store.finish_many(self.worker, &[finish]).await.expect("answered")[0]
+    }
+
+    /// Does something as an operator.
+    pub async fn operate(&self, job: JobId, operation: Operation) -> StoreResult<Operated> {
+        self.store.operate(job, &operation).await
+    }
+
+    /// Where a job stands.
+    pub async fn state(&self, job: JobId) -> JobState {
+        self.view(job).await.row.state
+    }
+
+    /// All about a job.
+    pub async fn view(&self, job: JobId) -> JobView {
+        self.store.job(job).await.expect("answered").expect("there is such a job")
+    }
+
+    /// A job's history.
+    pub async fn history(&self, job: JobId) -> Vec<HistoryEntry> {
+        self.store.history(job).await.expect("answered")
+    }
+
+    /// Asserts that a job's history folds to the state it is in.
+    pub async fn assert_history_folds(&self, job: JobId) {
+        let history = self.history(job).await;
+        let folded = fold(&history).unwrap_or_else(|broken| panic!("{broken}: {history:#?}"));
+        assert_eq!(folded, Some(self.state(job).await), "history and state disagree: {history:#?}");
+    }
+
+    /// Brings a new job into a state, by the verbs that lead there.
+    pub async fn job_in(&self, state: JobState) -> (JobId, Run) {
+        let running = |job: NewJob| async { self.running(job).await };
+        let run = match state {
+            JobState::Blocked => return self.blocked().await,
+            JobState::Pending | JobState::Canceled | JobState::Skipped => {
+                let job = self.enqueue(Self::job()).await;
+                match state {
+                    JobState::Canceled => drop(self.operate(job, Operation::new(Verb::Cancel)).await.expect("canceled")),
+                    JobState::Skipped => drop(self.operate(job, Operation::new(Verb::Skip)).await.expect("skipped")),
+                    _ => {}
+                }
+                Run { job, token: milepost_core::ident::RunToken(0) }
+            }
+            JobState::Running => running(Self::job()).await.run,
+            JobState::RetryWait => self.ended(retry(Duration::ZERO)).await,
+            JobState::Failed => self.ended(End::Fail { failure: failure() }).await,
+            JobState::Aborted => self.ended(End::Abort).await,
+            JobState::Succeeded => self.ended(End::Succeed { result: None }).await,
+        };
+        assert_eq!(self.state(run.job).await, state);
+        (run.job, run)
+    }
+
+    async fn ended(&self, end: End) -> Run {
+        let job = self.running(Self::job()).await;
+        assert_eq!(self.finish(&job, end).await, Finished::Accepted);
+        job.run
+    }
+
+    /// A job that waits for its group, whose slot another job holds.
+    async fn blocked(&self) -> (JobId, Run) {
+        let group = uuid::Uuid::now_v7().to_string();
+        let holder = self.running(Self::job().group(&group)).await;
+        let job = self.enqueue(Self::job().group(&group)).await;
+        assert_eq!(self.state(job).await, JobState::Blocked);
+        (job, holder.run)
+    }
+}
+
+/// Registers a worker with this lease.
+pub async fn register(store: &Arc<dyn Store>, lease: Duration) -> WorkerId {
+    let worker = NewWorker {
+        name: "testkit".to_owned(),
+        queues: vec!["default".to_owned()],
+        kinds: vec![KIND.to_owned(), "other".to_owned()],
+        lease,
+    };
+    store.register_worker(&worker).await.expect("registered")
+}
+
+/// A claim by a worker for all that scenes use.
+pub fn claim(worker: WorkerId, limit: u32) -> Claim {
+    Claim {
+        worker,
+        claim_id: fastrand::i32(1..),
+        queues: vec!["default".to_owned()],
+        kinds: vec![KIND.to_owned(), "other".to_owned()],
+        limit,
+    }
+}
+
+/// A failure.
+pub fn failure() -> Failure {
+    Failure { code: "test".to_owned(), message: "failed on purpose".to_owned() }
+}
+
+/// A retryable failure.
+pub fn retry(delay: Duration) -> End {
+    End::Retry { delay, failure: failure() }
+}

@@ -1,0 +1,161 @@
+//! What operators see and do.
+
+use std::time::Duration;
+
+use milepost_core::error::StoreError;
+use milepost_core::finish::{End, Finished};
+use milepost_core::ident::JobId;
+use milepost_core::job::{NewJob, StartAt};
+use milepost_core::listing::{JobFilter, Waiting};
+use milepost_core::port::{Operated, Operation};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+
+use crate::scene::{KIND, LONG, Scene, failure};
+use crate::wait;
+
+pub async fn jobs_are_listed_newest_first_in_pages(scene: Scene) {
+    let mut ids = Vec::new();
+    for at in 0..25 {
+        let job = scene.enqueue(Scene::job()).await;
+        ids.push(job);
+        if at % 3 == 0 {
+            let claimed = scene.claim(1).await;
+            scene.finish(&claimed[0], End::Succeed { result: None }).await;
+        }
+    }
+    ids.reverse();
+    let mut listed: Vec<JobId> = Vec::new();
+    loop {
+        let filter = JobFilter { before: listed.last().copied(), limit: 10, ..JobFilter::default() };
+        let page = scene.store.jobs(&filter).await.unwrap();
+        if page.is_empty() {
+            break;
+        }
+        listed.extend(page.iter().map(|job| job.id));
+    }
+    assert_eq!(listed, ids, "live and ended jobs in one list");
+}
+
+pub async fn jobs_are_filtered_by_state_kind_queue_and_key(scene: Scene) {
+    let plain = scene.enqueue(Scene::job()).await;
+    let other = scene.enqueue(NewJob::new("other", &()).unwrap().queue("q2").key("k")).await;
+    let canceled = scene.enqueue(Scene::job()).await;
+    scene.operate(canceled, Operation::new(Verb::Cancel)).await.unwrap();
+    let list = async |filter: JobFilter| -> Vec<JobId> {
+        scene.store.jobs(&filter).await.unwrap().iter().map(|job| job.id).collect()
+    };
+    let filter = JobFilter::default;
+    assert_eq!(list(JobFilter { state: Some(JobState::Canceled), ..filter() }).await, [canceled]);
+    assert_eq!(list(JobFilter { state: Some(JobState::Pending), ..filter() }).await, [other, plain]);
+    assert_eq!(list(JobFilter { kind: Some("other".into()), ..filter() }).await, [other]);
+    assert_eq!(list(JobFilter { queue: Some("q2".into()), ..filter() }).await, [other]);
+    assert_eq!(list(JobFilter { key: Some("k".into()), ..filter() }).await, [other]);
+    assert_eq!(list(JobFilter { kind: Some("none".into()), ..filter() }).await, []);
+    let counts = scene.store.count_by_state().await.unwrap();
+    assert!(counts.contains(&(JobState::Pending, 2)) && counts.contains(&(JobState::Canceled, 1)), "{counts:?}");
+}
+
+pub async fn a_job_says_why_it_waits(scene: Scene) {
+    let waits = async |job: JobId| scene.view(job).await.waiting_for;
+    let ready = scene.enqueue(Scene::job()).await;
+    assert_eq!(waits(ready).await, Some(Waiting::Turn));
+
+    let later = scene.enqueue(Scene::job().start(StartAt::After(LONG))).await;
+    assert!(matches!(waits(later).await, Some(Waiting::Time { .. })));
+
+    let unknown = scene.enqueue(NewJob::new("unknown", &()).unwrap()).await;
+    let expected = Waiting::NoWorker { kind: "unknown".into(), queue: "default".into() };
+    assert_eq!(waits(unknown).await, Some(expected));
+
+    let holder = scene.enqueue(Scene::job().group("g")).await;
+    let blocked = scene.enqueue(Scene::job().group("g")).await;
+    assert_eq!(waits(blocked).await, Some(Waiting::Group { group: "g".into(), holder: Some(holder) }));
+
+    scene.store.pause_queue("default", true).await.unwrap();
+    assert_eq!(waits(ready).await, Some(Waiting::PausedQueue { queue: "default".into() }));
+    scene.store.pause_queue("default", false).await.unwrap();
+    scene.claim(1).await;
+    assert_eq!(waits(ready).await, None, "a running job does not wait");
+}
+
+pub async fn queues_are_counted_exactly(scene: Scene) {
+    for _ in 0..3 {
+        scene.enqueue(Scene::job()).await;
+    }
+    scene.enqueue(Scene::job().queue("q2")).await;
+    scene.claim(1).await;
+    scene.store.pause_queue("q3", true).await.unwrap();
+    let queues = scene.store.queues().await.unwrap();
+    let names: Vec<&str> = queues.iter().map(|queue| queue.name.as_str()).collect();
+    assert_eq!(names, ["default", "q2", "q3"]);
+    assert_eq!(queues[0].counts.len(), 2);
+    assert!(queues[0].counts.contains(&(JobState::Pending, 2)));
+    assert!(queues[0].counts.contains(&(JobState::Running, 1)));
+    assert!(queues[2].paused_at.is_some() && queues[2].counts.is_empty());
+}
+
+pub async fn workers_are_listed_with_what_they_hold(scene: Scene) {
+    scene.enqueue(Scene::job()).await;
+    scene.claim(1).await;
+    let workers = scene.store.workers().await.unwrap();
+    assert_eq!(workers.len(), 1);
+    assert_eq!((workers[0].id, workers[0].running), (scene.worker, 1));
+    assert!(workers[0].ended_at.is_none() && workers[0].kinds.contains(&KIND.to_owned()));
+    scene.store.retire_worker(scene.worker).await.unwrap();
+    let workers = scene.store.workers().await.unwrap();
+    assert!(workers[0].ended_at.is_some() && !workers[0].died);
+}
+
+pub async fn a_retried_dead_letter_gets_its_attempts_again(scene: Scene) {
+    let job = scene.running(Scene::job().max_attempts(2)).await;
+    scene.finish(&job, End::Fail { failure: failure() }).await;
+    scene.operate(job.run.job, Operation::new(Verb::RetryNow)).await.unwrap();
+    let again = scene.claim(1).await.remove(0);
+    assert_eq!((again.attempt, again.max_attempts), (2, 3), "one attempt was spent, two more are granted");
+}
+
+pub async fn a_rerun_goes_on_from_the_last_token(scene: Scene) {
+    let job = scene.running(Scene::job()).await;
+    scene.finish(&job, End::Succeed { result: None }).await;
+    let done = scene.operate(job.run.job, Operation::new(Verb::Rerun).note("again")).await.unwrap();
+    assert_eq!(done, Operated::Done(JobState::Pending));
+    let again = scene.claim(1).await.remove(0);
+    assert_eq!(again.run.token.0, job.run.token.0 + 1);
+    assert_eq!(scene.finish(&job, End::Fail { failure: failure() }).await, Finished::Fenced);
+    scene.finish(&again, End::Succeed { result: None }).await;
+    scene.assert_history_folds(job.run.job).await;
+}
+
+pub async fn a_snoozed_job_is_not_claimed_before_its_time(scene: Scene) {
+    let job = scene.enqueue(Scene::job()).await;
+    scene.operate(job, Operation::new(Verb::Snooze).delay(LONG)).await.unwrap();
+    assert!(scene.claim(1).await.is_empty());
+    assert_eq!(scene.state(job).await, JobState::Pending);
+    scene.operate(job, Operation::new(Verb::Snooze)).await.unwrap();
+    assert_eq!(scene.claim(1).await.len(), 1);
+}
+
+pub async fn a_running_job_is_asked_to_stop_and_fenced_off_after_its_grace(scene: Scene) {
+    let job = scene.running(Scene::job()).await;
+    let cancel = || Operation::new(Verb::Cancel).grace(Duration::from_millis(100));
+    assert_eq!(scene.operate(job.run.job, cancel()).await.unwrap(), Operated::StopRequested);
+    assert_eq!(scene.state(job.run.job).await, JobState::Running);
+    assert!(scene.view(job.run.job).await.stop_requested);
+    assert_eq!(scene.store.heartbeat(scene.worker).await.unwrap().stops, [(job.run, Verb::Cancel)]);
+    wait::until("its grace is over", || async { !scene.store.stop_overdue(10).await.unwrap().is_empty() }).await;
+    assert_eq!(scene.state(job.run.job).await, JobState::Canceled);
+    assert_eq!(scene.finish(&job, End::Succeed { result: None }).await, Finished::Fenced);
+
+    let job = scene.running(Scene::job()).await;
+    scene.operate(job.run.job, cancel().grace(LONG)).await.unwrap();
+    let done = scene.finish(&job, End::Succeed { result: None }).await;
+    assert_eq!(done, Finished::Accepted, "a handler that finished in time has finished");
+}
+
+pub async fn operations_on_a_job_that_does_not_exist_say_so(scene: Scene) {
+    let nobody = JobId::new();
+    let error = scene.operate(nobody, Operation::new(Verb::Cancel)).await.unwrap_err();
+    assert!(matches!(error, StoreError::NoSuchJob(job) if job == nobody), "{error:?}");
+    assert!(scene.store.job(nobody).await.unwrap().is_none());
+}

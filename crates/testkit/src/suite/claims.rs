@@ -1,0 +1,146 @@
+//! Taking jobs.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use milepost_core::finish::{End, Finished};
+use milepost_core::ident::JobId;
+use milepost_core::job::{NewJob, Priority, StartAt};
+use milepost_core::port::{Operation, Wake};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+
+use crate::scene::{KIND, LONG, Scene, register, retry};
+use crate::wait;
+
+fn priority(number: u8) -> Priority {
+    Priority::try_from(number).unwrap()
+}
+
+pub async fn higher_priorities_go_first(scene: Scene) {
+    let mut ids = Vec::new();
+    for number in [4, 2, 1, 3] {
+        ids.push((number, scene.enqueue(Scene::job().priority(priority(number))).await));
+    }
+    ids.sort_by_key(|(number, _)| *number);
+    for (number, id) in ids {
+        assert_eq!(scene.claim(1).await[0].run.job, id, "priority {number} is next");
+    }
+}
+
+pub async fn kinds_of_one_priority_take_turns(scene: Scene) {
+    let jobs: Vec<NewJob> = (0..20).map(|_| Scene::job()).collect();
+    scene.store.enqueue_many(&jobs).await.unwrap();
+    scene.enqueue(NewJob::new("other", &()).unwrap()).await;
+    let mut kinds = HashSet::new();
+    for _ in 0..8 {
+        kinds.insert(scene.claim(2).await[0].kind.clone());
+    }
+    assert!(kinds.contains("other"), "a backlog of one kind does not starve the other");
+}
+
+pub async fn jobs_of_a_kind_go_by_due_time(scene: Scene) {
+    let second = scene.enqueue(Scene::job().start(StartAt::After(Duration::from_millis(80)))).await;
+    let first = scene.enqueue(Scene::job()).await;
+    wait::until("both are due", || async {
+        let view = scene.view(second).await;
+        !matches!(view.waiting_for, Some(milepost_core::listing::Waiting::Time { .. }))
+    })
+    .await;
+    let order: Vec<JobId> = scene.claim(2).await.iter().map(|job| job.run.job).collect();
+    assert_eq!(order, [first, second]);
+}
+
+pub async fn kinds_and_queues_that_the_worker_lacks_are_left_alone(scene: Scene) {
+    let unknown = scene.enqueue(NewJob::new("unknown", &()).unwrap()).await;
+    let elsewhere = scene.enqueue(Scene::job().queue("elsewhere")).await;
+    assert!(scene.claim(10).await.is_empty());
+    assert_eq!(scene.state(unknown).await, JobState::Pending);
+    assert_eq!(scene.state(elsewhere).await, JobState::Pending);
+}
+
+pub async fn jobs_are_not_claimed_before_their_time(scene: Scene) {
+    let job = scene.enqueue(Scene::job().start(StartAt::After(Duration::from_millis(200)))).await;
+    assert!(scene.claim(1).await.is_empty());
+    wait::until("the job is due", || async { !scene.claim(1).await.is_empty() }).await;
+    let claimed = &scene.history(job).await[1];
+    let due = scene.history(job).await[0].ready_at.expect("its creation says when it is due");
+    assert!(claimed.at >= due, "claimed at {} and due at {due}", claimed.at);
+}
+
+pub async fn a_paused_queue_gives_nothing_until_it_is_resumed(scene: Scene) {
+    scene.enqueue(Scene::job()).await;
+    assert!(scene.store.pause_queue("default", true).await.unwrap());
+    assert!(!scene.store.pause_queue("default", true).await.unwrap(), "it was paused already");
+    assert!(scene.claim(1).await.is_empty());
+    assert!(scene.store.pause_queue("default", false).await.unwrap());
+    assert_eq!(scene.claim(1).await.len(), 1);
+}
+
+pub async fn many_claimers_never_share_a_job(scene: Scene) {
+    let jobs: Vec<NewJob> = (0..500).map(|_| Scene::job()).collect();
+    scene.store.enqueue_many(&jobs).await.unwrap();
+    let claimers = (0..8).map(|_| {
+        let scene = scene.clone();
+        tokio::spawn(async move {
+            let worker = register(&scene.store, LONG).await;
+            let mut mine = Vec::new();
+            let mut empty = 0;
+            while empty < 3 {
+                let jobs = scene.claim_for(worker, 7).await.unwrap();
+                empty = if jobs.is_empty() { empty + 1 } else { 0 };
+                mine.extend(jobs.into_iter().map(|job| job.run.job));
+            }
+            mine
+        })
+    });
+    let all: Vec<JobId> = join_all(claimers).await.into_iter().flat_map(Result::unwrap).collect();
+    assert_eq!(all.len(), 500);
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), 500);
+}
+
+pub async fn the_token_rises_with_every_claim(scene: Scene) {
+    let id = scene.enqueue(Scene::job()).await;
+    for attempt in 1..=4u32 {
+        let job = scene.claim(1).await.remove(0);
+        assert_eq!((job.run.job, job.attempt), (id, attempt));
+        assert_eq!(job.run.token.0.unsigned_abs(), attempt);
+        assert_eq!(scene.finish(&job, retry(Duration::ZERO)).await, Finished::Accepted);
+    }
+    scene.assert_history_folds(id).await;
+}
+
+pub async fn a_yield_does_not_spend_the_attempt(scene: Scene) {
+    let id = scene.enqueue(Scene::job().max_attempts(1)).await;
+    for token in 1..=3 {
+        let job = scene.claim(1).await.remove(0);
+        assert_eq!((job.attempt, job.run.token.0), (1, token));
+        let end = End::Yield { delay: Duration::ZERO, note: "not now".to_owned() };
+        assert_eq!(scene.finish(&job, end).await, Finished::Accepted);
+        assert_eq!(scene.state(id).await, JobState::Pending);
+    }
+    let yields: Vec<_> = scene.history(id).await.into_iter().filter(|entry| entry.verb == Verb::Yield).collect();
+    assert_eq!(yields.len(), 3);
+    assert!(yields.iter().all(|entry| entry.attempt == 1 && entry.note.as_deref() == Some("not now")));
+    scene.assert_history_folds(id).await;
+}
+
+pub async fn a_job_wakes_a_sleeper(scene: Scene) {
+    let mut wakes = scene.store.wakes().await.unwrap();
+    // Whatever the start of listening brings.
+    while tokio::time::timeout(Duration::from_millis(300), wakes.next()).await.is_ok() {}
+    for round in 0..5 {
+        let job = scene.enqueue(Scene::job()).await;
+        let limit = Duration::from_millis(900);
+        let woken = async { while wakes.next().await != Wake::Ready {} };
+        assert!(tokio::time::timeout(limit, woken).await.is_ok(), "round {round}: nobody woke");
+        assert_eq!(scene.claim(1).await[0].run.job, job);
+    }
+    let running = scene.running(Scene::job()).await;
+    assert_eq!(running.kind, KIND);
+    let operation = Operation::new(Verb::Cancel).grace(LONG);
+    scene.operate(running.run.job, operation).await.unwrap();
+    let asked = async { while wakes.next().await != Wake::Stop {} };
+    assert!(tokio::time::timeout(Duration::from_secs(5), asked).await.is_ok(), "a stop request wakes, too");
+}

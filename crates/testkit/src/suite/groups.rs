@@ -1,0 +1,132 @@
+//! Groups: one job at a time, by structure.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use milepost_core::finish::{End, Finished};
+use milepost_core::job::{NewJob, Priority, StartAt};
+use milepost_core::port::Operation;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+
+use crate::scene::{LONG, Scene, failure, register, retry};
+
+fn grouped() -> NewJob {
+    Scene::job().group("g")
+}
+
+pub async fn a_group_runs_one_job_at_a_time(scene: Scene) {
+    let first = scene.enqueue(grouped()).await;
+    let second = scene.enqueue(grouped()).await;
+    assert_eq!(scene.state(first).await, JobState::Pending);
+    assert_eq!(scene.state(second).await, JobState::Blocked);
+    let claimed = scene.claim(10).await;
+    assert_eq!(claimed.len(), 1);
+    assert!(scene.claim(10).await.is_empty());
+    scene.finish(&claimed[0], End::Succeed { result: None }).await;
+    assert_eq!(scene.claim(10).await[0].run.job, second);
+    scene.assert_history_folds(second).await;
+}
+
+pub async fn a_slot_is_held_through_retries_and_yields(scene: Scene) {
+    let job = scene.running(grouped()).await;
+    let waiting = scene.enqueue(grouped()).await;
+    scene.finish(&job, retry(LONG)).await;
+    scene.store.fill_groups().await.unwrap();
+    assert_eq!(scene.state(waiting).await, JobState::Blocked, "a job in retry_wait keeps the slot");
+    scene.operate(job.run.job, Operation::new(Verb::RetryNow)).await.unwrap();
+    let job = scene.claim(1).await.remove(0);
+    scene.finish(&job, End::Yield { delay: LONG, note: String::new() }).await;
+    scene.store.fill_groups().await.unwrap();
+    assert_eq!(scene.state(waiting).await, JobState::Blocked, "a job that yielded keeps the slot");
+}
+
+pub async fn a_slot_is_handed_on_by_priority_then_due_time(scene: Scene) {
+    let holder = scene.running(grouped()).await;
+    let soon = StartAt::After(Duration::from_secs(60));
+    let last = scene.enqueue(grouped()).await;
+    let late = scene.enqueue(grouped().priority(Priority::try_from(1).unwrap()).start(soon)).await;
+    let first = scene.enqueue(grouped().priority(Priority::try_from(1).unwrap())).await;
+    scene.finish(&holder, End::Succeed { result: None }).await;
+    for expected in [first, late, last] {
+        assert_eq!(scene.state(expected).await, JobState::Pending, "{:?}", scene.view(expected).await);
+        scene.operate(expected, Operation::new(Verb::Cancel)).await.unwrap();
+    }
+}
+
+pub async fn every_end_hands_the_slot_on(scene: Scene) {
+    let ends =
+        [End::Succeed { result: None }, End::Fail { failure: failure() }, End::Cancel, End::Abort];
+    for end in ends {
+        let holder = scene.running(grouped()).await;
+        let next = scene.enqueue(grouped()).await;
+        scene.finish(&holder, end.clone()).await;
+        assert_eq!(scene.state(next).await, JobState::Pending, "after {end:?}");
+        scene.operate(next, Operation::new(Verb::Cancel)).await.unwrap();
+    }
+    for verb in [Verb::Cancel, Verb::Skip, Verb::Mark, Verb::Abort] {
+        let holder = scene.enqueue(grouped()).await;
+        let next = scene.enqueue(grouped()).await;
+        scene.operate(holder, Operation::new(verb)).await.unwrap();
+        assert_eq!(scene.state(next).await, JobState::Pending, "after {verb}");
+        scene.operate(next, Operation::new(Verb::Cancel)).await.unwrap();
+    }
+}
+
+pub async fn a_full_group_does_not_spoil_a_batch_of_claims(scene: Scene) {
+    let mut jobs: Vec<NewJob> = (0..20).map(|_| grouped()).collect();
+    jobs.extend((0..20).map(|_| Scene::job()));
+    scene.store.enqueue_many(&jobs).await.unwrap();
+    let claimed = scene.claim(40).await;
+    assert_eq!(claimed.len(), 21);
+    assert_eq!(claimed.iter().filter(|job| job.group.is_some()).count(), 1);
+}
+
+pub async fn a_retried_job_waits_for_its_group(scene: Scene) {
+    let failed = scene.running(grouped()).await;
+    scene.finish(&failed, End::Fail { failure: failure() }).await;
+    let holder = scene.running(grouped()).await;
+    scene.operate(failed.run.job, Operation::new(Verb::RetryNow)).await.unwrap();
+    assert_eq!(scene.state(failed.run.job).await, JobState::Blocked);
+    scene.finish(&holder, End::Succeed { result: None }).await;
+    assert_eq!(scene.claim(1).await[0].run.job, failed.run.job);
+    scene.assert_history_folds(failed.run.job).await;
+}
+
+pub async fn eight_workers_never_exceed_the_limit(scene: Scene) {
+    const JOBS: usize = 60;
+    let enqueuers = (0..4).map(|_| {
+        let scene = scene.clone();
+        tokio::spawn(async move {
+            for _ in 0..JOBS / 4 {
+                scene.enqueue(grouped()).await;
+            }
+        })
+    });
+    let running = Arc::new(AtomicUsize::new(0));
+    let done = Arc::new(AtomicUsize::new(0));
+    let workers = (0..8).map(|_| {
+        let (scene, running, done) = (scene.clone(), running.clone(), done.clone());
+        tokio::spawn(async move {
+            let worker = register(&scene.store, LONG).await;
+            while done.load(Ordering::SeqCst) < JOBS {
+                for job in scene.claim_for(worker, 5).await.unwrap() {
+                    assert_eq!(running.fetch_add(1, Ordering::SeqCst), 0, "two jobs of the group run");
+                    tokio::task::yield_now().await;
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    let end = End::Succeed { result: None };
+                    assert_eq!(scene.finish(&job, end).await, Finished::Accepted);
+                    done.fetch_add(1, Ordering::SeqCst);
+                }
+                scene.store.fill_groups().await.unwrap();
+            }
+        })
+    });
+    let all = async {
+        join_all(enqueuers).await.into_iter().for_each(Result::unwrap);
+        join_all(workers).await.into_iter().for_each(Result::unwrap);
+    };
+    tokio::time::timeout(Duration::from_secs(60), all).await.expect("the group never stalls");
+}

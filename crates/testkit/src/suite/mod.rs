@@ -1,0 +1,92 @@
+//! The conformance suite: what every store must do, by topic.
+
+pub mod admin;
+pub mod claims;
+pub mod fences;
+pub mod groups;
+pub mod history;
+pub mod intake;
+pub mod rescue;
+pub mod transitions;
+
+/// Makes a test of every function of the suite. `$fresh` is an async function without parameters that
+/// answers a guard and an `Arc<dyn Store>` on a fresh, migrated store; the guard lives as long as the test.
+#[macro_export]
+macro_rules! conformance {
+    ($fresh:path) => {
+        $crate::conformance! { $fresh:
+            admin {
+                jobs_are_listed_newest_first_in_pages
+                jobs_are_filtered_by_state_kind_queue_and_key
+                a_job_says_why_it_waits
+                queues_are_counted_exactly
+                workers_are_listed_with_what_they_hold
+                a_retried_dead_letter_gets_its_attempts_again
+                a_rerun_goes_on_from_the_last_token
+                a_snoozed_job_is_not_claimed_before_its_time
+                a_running_job_is_asked_to_stop_and_fenced_off_after_its_grace
+                operations_on_a_job_that_does_not_exist_say_so
+            }
+            claims {
+                higher_priorities_go_first
+                kinds_of_one_priority_take_turns
+                jobs_of_a_kind_go_by_due_time
+                kinds_and_queues_that_the_worker_lacks_are_left_alone
+                jobs_are_not_claimed_before_their_time
+                a_paused_queue_gives_nothing_until_it_is_resumed
+                many_claimers_never_share_a_job
+                the_token_rises_with_every_claim
+                a_yield_does_not_spend_the_attempt
+                a_job_wakes_a_sleeper
+            }
+            fences {
+                a_stale_token_changes_nothing_in_any_write
+                an_end_told_twice_is_known_to_be_the_same
+                a_batch_of_ends_is_answered_one_by_one
+                checkpoints_and_progress_are_kept_for_the_next_attempt
+            }
+            groups {
+                a_group_runs_one_job_at_a_time
+                a_slot_is_held_through_retries_and_yields
+                a_slot_is_handed_on_by_priority_then_due_time
+                every_end_hands_the_slot_on
+                a_full_group_does_not_spoil_a_batch_of_claims
+                a_retried_job_waits_for_its_group
+                eight_workers_never_exceed_the_limit
+            }
+            history {
+                every_change_has_one_entry_and_folds_to_the_state
+                random_lives_fold_to_the_state
+            }
+            intake {
+                a_key_has_at_most_one_job
+                a_key_twice_in_one_call_makes_one_job
+                fifty_callers_with_one_key_make_one_job
+                calls_with_the_same_keys_in_opposite_order_both_return
+                a_call_repeated_after_a_lost_answer_changes_nothing
+                one_bad_job_refuses_the_whole_call
+                payloads_come_back_as_they_were
+            }
+            rescue {
+                a_dead_workers_jobs_are_taken_back
+                a_crash_spends_an_attempt_until_none_is_left
+                a_lost_worker_is_told_so
+                a_living_worker_is_left_alone
+                a_dead_workers_stop_requests_are_fulfilled
+                many_rescuers_take_each_job_back_once
+            }
+            transitions {
+                every_pair_agrees_with_the_transition_function
+            }
+        }
+    };
+    ($fresh:path: $($topic:ident { $($test:ident)+ })+) => {
+        $(mod $topic {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                let (_guard, store) = $fresh().await;
+                $crate::suite::$topic::$test($crate::Scene::on(store).await).await;
+            })+
+        })+
+    };
+}

@@ -1,0 +1,124 @@
+//! Workers that die.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use milepost_core::error::StoreError;
+use milepost_core::finish::{End, Finished};
+use milepost_core::ident::WorkerId;
+use milepost_core::job::NewJob;
+use milepost_core::port::{Operated, Operation};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_core::worker::Rescued;
+
+use crate::scene::{LONG, Scene, register};
+use crate::wait;
+
+const SHORT: Duration = Duration::from_millis(300);
+
+fn no_delay(_kind: &str, _attempt: u32) -> Duration {
+    Duration::ZERO
+}
+
+/// Waits for the worker's lease to run out and takes back what it held.
+async fn rescue(scene: &Scene, at_least: usize) -> Vec<Rescued> {
+    let rescued = std::sync::Mutex::new(Vec::new());
+    wait::until("the lease has run out", || async {
+        let more = scene.store.rescue_expired(100, &no_delay).await.unwrap();
+        let mut all = rescued.lock().unwrap();
+        all.extend(more);
+        all.len() >= at_least
+    })
+    .await;
+    rescued.into_inner().unwrap()
+}
+
+/// A worker with a short lease that took `jobs` jobs.
+async fn mortal(scene: &Scene, jobs: Vec<NewJob>) -> (WorkerId, Vec<milepost_core::claim::ClaimedJob>) {
+    scene.store.enqueue_many(&jobs).await.unwrap();
+    let worker = register(&scene.store, SHORT).await;
+    let claimed = scene.claim_for(worker, 100).await.unwrap();
+    assert_eq!(claimed.len(), jobs.len());
+    (worker, claimed)
+}
+
+pub async fn a_dead_workers_jobs_are_taken_back(scene: Scene) {
+    let (worker, claimed) = mortal(&scene, vec![Scene::job(), Scene::job().group("g")]).await;
+    let rescued = rescue(&scene, 2).await;
+    assert!(rescued.iter().all(|lost| lost.worker == worker && lost.verb == Verb::Retry));
+    for job in &claimed {
+        assert_eq!(scene.state(job.run.job).await, JobState::RetryWait);
+        let last = scene.history(job.run.job).await.pop().unwrap();
+        assert_eq!(last.error_code.as_deref(), Some("lease_lost"));
+        assert_eq!(last.worker, Some(worker));
+        assert_eq!(scene.finish(job, End::Succeed { result: None }).await, Finished::Fenced, "the dead cannot write");
+    }
+    let again = scene.claim(10).await;
+    assert_eq!(again.len(), 2);
+    assert!(again.iter().all(|job| job.attempt == 2), "the crash spent an attempt");
+    assert!(scene.store.workers().await.unwrap().iter().any(|view| view.id == worker && view.died));
+}
+
+pub async fn a_crash_spends_an_attempt_until_none_is_left(scene: Scene) {
+    let (_, claimed) = mortal(&scene, vec![Scene::job().max_attempts(1)]).await;
+    let rescued = rescue(&scene, 1).await;
+    assert_eq!(rescued[0].verb, Verb::Fail);
+    assert_eq!(scene.state(claimed[0].run.job).await, JobState::Failed);
+    scene.assert_history_folds(claimed[0].run.job).await;
+}
+
+pub async fn a_lost_worker_is_told_so(scene: Scene) {
+    let (worker, _) = mortal(&scene, vec![Scene::job()]).await;
+    scene.store.heartbeat(worker).await.unwrap();
+    rescue(&scene, 1).await;
+    let heartbeat = scene.store.heartbeat(worker).await;
+    assert!(matches!(heartbeat, Err(StoreError::WorkerLost(lost)) if lost == worker), "{heartbeat:?}");
+    let claim = scene.claim_for(worker, 1).await;
+    assert!(matches!(claim, Err(StoreError::WorkerLost(_))), "{claim:?}");
+    assert_eq!(scene.claim(1).await.len(), 1, "somebody else can have the job");
+}
+
+pub async fn a_living_worker_is_left_alone(scene: Scene) {
+    let (worker, claimed) = mortal(&scene, vec![Scene::job()]).await;
+    let began = std::time::Instant::now();
+    while began.elapsed() < 3 * SHORT {
+        scene.store.heartbeat(worker).await.unwrap();
+        assert!(scene.store.rescue_expired(100, &no_delay).await.unwrap().is_empty());
+        tokio::time::sleep(SHORT / 10).await;
+    }
+    assert_eq!(scene.finish(&claimed[0], End::Succeed { result: None }).await, Finished::Accepted);
+}
+
+pub async fn a_dead_workers_stop_requests_are_fulfilled(scene: Scene) {
+    let (worker, claimed) = mortal(&scene, vec![Scene::job(), Scene::job()]).await;
+    for (job, verb) in claimed.iter().zip([Verb::Cancel, Verb::Abort]) {
+        let operation = Operation::new(verb).grace(LONG);
+        assert_eq!(scene.operate(job.run.job, operation).await.unwrap(), Operated::StopRequested);
+    }
+    let stops = scene.store.heartbeat(worker).await.unwrap().stops;
+    assert_eq!(stops.len(), 2, "the heartbeat says who is to stop");
+    rescue(&scene, 2).await;
+    assert_eq!(scene.state(claimed[0].run.job).await, JobState::Canceled);
+    assert_eq!(scene.state(claimed[1].run.job).await, JobState::Aborted);
+}
+
+pub async fn many_rescuers_take_each_job_back_once(scene: Scene) {
+    let mut workers = Vec::new();
+    for _ in 0..4 {
+        workers.push(mortal(&scene, vec![Scene::job(); 10].into_iter().map(|_| Scene::job()).collect()).await);
+    }
+    tokio::time::sleep(2 * SHORT).await;
+    let rescuers = (0..6).map(|_| {
+        let scene = scene.clone();
+        tokio::spawn(async move { scene.store.rescue_expired(100, &no_delay).await.unwrap().len() })
+    });
+    let rescued: usize = join_all(rescuers).await.into_iter().map(Result::unwrap).sum();
+    let rest = scene.store.rescue_expired(100, &no_delay).await.unwrap().len();
+    assert_eq!(rescued + rest, 40);
+    for (_, claimed) in &workers {
+        for job in claimed {
+            assert_eq!(scene.history(job.run.job).await.len(), 3, "created, claimed, taken back");
+        }
+    }
+}
