@@ -1,0 +1,161 @@
+//! Takes jobs while there is room for them, and sleeps when there are none.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::error::StoreError;
+use milepost_core::ident::Run;
+use milepost_core::transition::Verb;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::executor;
+use crate::incarnation::Shared;
+
+/// How long a claimer that is behind waits for more free places, so that its claims stay large.
+const GATHER: Duration = Duration::from_millis(2);
+/// How often it compares what it has in hand with what the store says.
+const RECONCILE_EVERY: Duration = Duration::from_secs(30);
+/// The longest wait between tries while the store does not answer.
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
+
+pub(crate) struct Claimer {
+    shared: Arc<Shared>,
+    places: Arc<Semaphore>,
+    claim_id: i32,
+    /// Whether the last claim was filled: then there is probably more.
+    behind: bool,
+    failures: u32,
+    reconciled_at: Instant,
+    /// Runs in hand that the store did not know at the last look; dropped when it does not know them at the next.
+    unknown: HashSet<Run>,
+}
+
+impl Claimer {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let places = Arc::new(Semaphore::new(shared.options.concurrency));
+        Self {
+            shared,
+            places,
+            claim_id: 0,
+            behind: false,
+            failures: 0,
+            reconciled_at: Instant::now(),
+            unknown: HashSet::new(),
+        }
+    }
+
+    /// Runs until the worker stops claiming or loses its lease.
+    pub(crate) async fn run(mut self) {
+        let shared = self.shared.clone();
+        tokio::select! {
+            () = shared.stop_claiming.cancelled() => {}
+            () = shared.lost.cancelled() => {}
+            () = self.claim_for_ever() => {}
+        }
+    }
+
+    async fn claim_for_ever(&mut self) {
+        loop {
+            let Some(mut places) = self.free_places().await else { return };
+            match self.claim(places.num_permits()).await {
+                Ok(jobs) if jobs.is_empty() => {
+                    drop(places);
+                    self.idle().await;
+                }
+                Ok(jobs) => self.start(jobs, &mut places),
+                Err(StoreError::WorkerLost(_)) => {
+                    self.shared.lost.cancel();
+                    return;
+                }
+                Err(error) => {
+                    drop(places);
+                    self.recover(&error).await;
+                }
+            }
+            if self.reconciled_at.elapsed() >= RECONCILE_EVERY {
+                self.reconcile().await;
+            }
+        }
+    }
+
+    /// Waits for at least one free place and takes all there are, up to a batch.
+    async fn free_places(&mut self) -> Option<OwnedSemaphorePermit> {
+        let batch = self.shared.options.claim_batch.min(self.shared.options.concurrency);
+        let mut places = self.places.clone().acquire_owned().await.ok()?;
+        if self.behind && self.places.available_permits() + 1 < batch / 2 {
+            let more = u32::try_from(batch / 2 - 1).unwrap_or(0);
+            if let Ok(more) = tokio::time::timeout(GATHER, self.places.clone().acquire_many_owned(more)).await {
+                places.merge(more.ok()?);
+            }
+        }
+        let more = self.places.available_permits().min(batch - places.num_permits().min(batch));
+        if let Ok(more) = self.places.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
+            places.merge(more);
+        }
+        Some(places)
+    }
+
+    async fn claim(&mut self, places: usize) -> Result<Vec<ClaimedJob>, StoreError> {
+        self.claim_id = self.claim_id.wrapping_add(1).max(1);
+        let claim = Claim {
+            worker: self.shared.worker,
+            claim_id: self.claim_id,
+            queues: self.shared.options.queues.clone(),
+            kinds: self.shared.kinds.names(),
+            limit: u32::try_from(places).unwrap_or(u32::MAX),
+        };
+        let jobs = self.shared.store.claim(&claim).await?;
+        self.failures = 0;
+        self.behind = jobs.len() >= places;
+        Ok(jobs)
+    }
+
+    fn start(&self, jobs: Vec<ClaimedJob>, places: &mut OwnedSemaphorePermit) {
+        self.shared.stats.claimed.add(jobs.len());
+        let stops = self.shared.flight.board(jobs.iter().map(|job| job.run));
+        for (job, stop) in jobs.into_iter().zip(stops) {
+            if let Some(place) = places.split(1) {
+                executor::start(self.shared.clone(), job, stop, place);
+            }
+        }
+    }
+
+    /// Waits for a hint, or for the poll interval.
+    async fn idle(&self) {
+        let interval = self.shared.options.poll_interval.mul_f64(0.9 + 0.2 * fastrand::f64());
+        let _ = tokio::time::timeout(interval, self.shared.ready.notified()).await;
+    }
+
+    /// After an error nobody knows whether the claim was made: ask the store what we hold.
+    async fn recover(&mut self, error: &StoreError) {
+        tracing::warn!(error = error.chain(), "jobs could not be claimed; trying again");
+        let wait = (Duration::from_millis(50) * 2u32.pow(self.failures.min(8))).min(RETRY_WAIT_MAX);
+        self.failures += 1;
+        tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
+        self.reconcile().await;
+    }
+
+    /// Takes in hand what the store says we hold, and lets go of what it says we do not.
+    async fn reconcile(&mut self) {
+        let in_hand = self.shared.flight.handlers();
+        let Ok(held) = self.shared.store.held(self.shared.worker).await else { return };
+        self.reconciled_at = Instant::now();
+        let known: HashSet<Run> = held.iter().map(|job| job.run).collect();
+
+        let unknown: HashSet<Run> = in_hand.into_iter().filter(|run| !known.contains(run)).collect();
+        for &run in unknown.intersection(&self.unknown) {
+            tracing::warn!(job = %run.job, token = %run.token, "the store has given this run up; stopping its handler");
+            self.shared.flight.stop(run, Verb::Cancel);
+        }
+        self.unknown = unknown;
+
+        for job in held.into_iter().filter(|job| !self.shared.flight.has(job.run)) {
+            tracing::warn!(job = %job.run.job, claim_id = job.claim_id, "the answer to a claim was lost; running its job");
+            self.shared.stats.adopted.add(1);
+            let Ok(mut place) = self.places.clone().acquire_owned().await else { return };
+            self.start(vec![job], &mut place);
+        }
+    }
+}

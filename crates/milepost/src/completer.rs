@@ -1,0 +1,141 @@
+//! Tells the store how runs ended: many at a time, until it answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use milepost_core::error::StoreError;
+use milepost_core::finish::{End, Failure, Finish, Finished};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::incarnation::Shared;
+
+/// The most ends told at once.
+const BATCH_MAX: usize = 1000;
+/// A batch at least this large is told without waiting for more.
+const BATCH_READY: usize = 250;
+/// How long a small batch waits for more.
+const LINGER: Duration = Duration::from_millis(2);
+/// How many batches are told at the same time.
+const IN_FLIGHT_MAX: usize = 2;
+/// The longest wait between tries while the store does not answer.
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Where executors leave their ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends(mpsc::Sender<Finish>);
+
+impl Ends {
+    pub(crate) fn channel() -> (Self, mpsc::Receiver<Finish>) {
+        let (sender, receiver) = mpsc::channel(4 * BATCH_MAX);
+        (Self(sender), receiver)
+    }
+
+    /// Waits while too many ends are unanswered: that is what slows claims down when the store is slow.
+    pub(crate) async fn send(&self, finish: Finish) {
+        if self.0.send(finish).await.is_err() {
+            tracing::debug!("an end came after its worker had stopped; the job will be rescued");
+        }
+    }
+}
+
+/// Runs until all senders are gone and everything was told.
+pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
+    let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+    loop {
+        let mut batch = Vec::with_capacity(BATCH_MAX);
+        if ends.recv_many(&mut batch, BATCH_MAX).await == 0 {
+            break;
+        }
+        // Waiting for a free place is a time to gather, too.
+        let Ok(place) = in_flight.clone().acquire_owned().await else { break };
+        if batch.len() < BATCH_READY {
+            tokio::time::sleep(LINGER).await;
+        }
+        while batch.len() < BATCH_MAX {
+            let Ok(finish) = ends.try_recv() else { break };
+            batch.push(finish);
+        }
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            tell(&shared, batch).await;
+            drop(place);
+        });
+    }
+    // All places free: everything was told.
+    let _ = in_flight.acquire_many(IN_FLIGHT_MAX as u32).await;
+}
+
+/// Tells a batch until the store answers. A batch that the store refuses as a whole is told in halves, so
+/// that one end that cannot be stored does not hold up the others.
+fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, ()> {
+    async move {
+        let mut wait = Duration::from_millis(50);
+        loop {
+            match shared.store.finish_many(shared.worker, &batch).await {
+                Ok(answers) => return acknowledge(shared, &batch, &answers),
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(error = error.chain(), ends = batch.len(), "ends could not be stored; trying again");
+                    if shared.give_up.is_cancelled() {
+                        return;
+                    }
+                    tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
+                    wait = (wait * 2).min(RETRY_WAIT_MAX);
+                }
+                Err(error) => return refused(shared, batch, &error).await,
+            }
+        }
+    }
+    .boxed()
+}
+
+async fn refused(shared: &Arc<Shared>, mut batch: Vec<Finish>, error: &StoreError) {
+    if batch.len() > 1 {
+        let rest = batch.split_off(batch.len() / 2);
+        tell(shared, batch).await;
+        tell(shared, rest).await;
+        return;
+    }
+    let Some(finish) = batch.pop() else { return };
+    tracing::error!(job = %finish.run.job, error = error.chain(), "the store refused the end of a run");
+    if matches!(&finish.end, End::Fail { failure } if failure.code == "unstorable") {
+        return;
+    }
+    let failure = Failure { code: "unstorable".to_owned(), message: error.chain() };
+    tell(shared, vec![Finish { end: End::Fail { failure }, ..finish }]).await;
+}
+
+fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
+    let stats = &shared.stats;
+    for (finish, answer) in batch.iter().zip(answers) {
+        match answer {
+            Finished::Accepted => count(shared, &finish.end),
+            Finished::Repeated => stats.repeated.add(1),
+            // The handler had completed it in its own transaction: what came here only checked that.
+            Finished::Fenced if is_check(&finish.end) => stats.succeeded.add(1),
+            Finished::Fenced => {
+                stats.fenced.add(1);
+                tracing::warn!(job = %finish.run.job, token = %finish.run.token, end = %finish.end.verb(),
+                    "fenced: the job had moved on before this run ended; nothing was changed");
+            }
+        }
+    }
+    stats.acknowledged.add(batch.len());
+    shared.flight.land(batch.iter().map(|finish| finish.run));
+}
+
+fn is_check(end: &End) -> bool {
+    matches!(end, End::Retry { failure, .. } | End::Fail { failure } if failure.code == "not_committed")
+}
+
+fn count(shared: &Shared, end: &End) {
+    let stats = &shared.stats;
+    match end {
+        End::Succeed { .. } => stats.succeeded.add(1),
+        End::Retry { .. } => stats.retried.add(1),
+        End::Fail { .. } => stats.failed.add(1),
+        End::Yield { .. } => stats.yielded.add(1),
+        End::Cancel | End::Abort => stats.stopped.add(1),
+    }
+}

@@ -1,0 +1,113 @@
+//! What a handler knows of its run, and what it can do to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::claim::ClaimedJob;
+use milepost_core::error::StoreError;
+use milepost_core::ident::Run;
+use milepost_core::port::{Store, StoreResult};
+use milepost_core::worker::{Progress, Report};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+
+use crate::handler::{JobError, Outcome};
+use crate::reporter::Reporter;
+
+/// One run of one job, for its handler. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    job: Arc<ClaimedJob>,
+    stop: CancellationToken,
+    reporter: Reporter,
+    store: Arc<dyn Store>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        job: Arc<ClaimedJob>,
+        stop: CancellationToken,
+        reporter: Reporter,
+        store: Arc<dyn Store>,
+    ) -> Self {
+        Self { job, stop, reporter, store }
+    }
+
+    /// The job as it was claimed.
+    #[must_use]
+    pub fn job(&self) -> &ClaimedJob {
+        &self.job
+    }
+
+    /// The job and the run token, for completing it in a transaction of the handler's own.
+    #[must_use]
+    pub fn run(&self) -> Run {
+        self.job.run
+    }
+
+    /// Which try this is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.job.attempt
+    }
+
+    /// Canceled when the job is to stop: an operator asked for it, the worker shuts down and its time to drain
+    /// is over, or the run was fenced. A handler that heeds it returns [`Outcome::Stopped`] or an error.
+    #[must_use]
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Tells people how far the job is. Never waits: the latest word is stored within half a second.
+    pub fn progress(&self, done: i64, total: impl Into<Option<i64>>, message: impl Into<Option<String>>) {
+        let progress = Progress { done, total: total.into(), message: message.into() };
+        self.reporter.progress(self.run(), progress, &self.stop);
+    }
+
+    /// Stores where the next attempt can go on from; durable when this returns.
+    ///
+    /// # Errors
+    /// [`Fenced`](StoreError::Fenced) when the job has moved on: the handler must stop without further effects.
+    pub async fn checkpoint(&self, value: &impl Serialize) -> Result<(), JobError> {
+        let checkpoint = serde_json::to_string(value).map_err(|e| JobError::fatal("checkpoint", e.to_string()))?;
+        Ok(self.report(Some(checkpoint)).await?)
+    }
+
+    /// Where an earlier attempt left off, if one said so.
+    ///
+    /// # Errors
+    /// When the store does not answer, or the checkpoint does not fit the type.
+    pub async fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, JobError> {
+        match self.store.checkpoint(self.run().job).await? {
+            Some(text) => Ok(Some(serde_json::from_str(&text)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Asks the store whether this run still holds the job. The worker renews its lease by itself; this is for
+    /// handlers that want to be sure right before an effect that cannot be taken back.
+    ///
+    /// # Errors
+    /// [`Fenced`](StoreError::Fenced) when the job has moved on: the handler must stop without further effects.
+    pub async fn heartbeat(&self) -> StoreResult<()> {
+        self.report(None).await
+    }
+
+    /// The answer that runs the job again after `wait`, without spending the attempt.
+    #[must_use]
+    pub const fn snooze(&self, wait: Duration) -> Outcome {
+        Outcome::Snooze(wait)
+    }
+
+    async fn report(&self, checkpoint: Option<String>) -> StoreResult<()> {
+        let report = Report { run: self.run(), progress: None, checkpoint };
+        match self.store.report_many(std::slice::from_ref(&report)).await?.first() {
+            Some(true) => Ok(()),
+            _ => {
+                self.stop.cancel();
+                Err(StoreError::Fenced(self.run()))
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! One run as a pipeline: start → perform → record.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use milepost_core::claim::ClaimedJob;
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::retry::RetryPolicy;
+use milepost_core::transition::Verb;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::handler::{JobError, KindEntry, Outcome};
+use crate::incarnation::Shared;
+
+/// Runs one job in a task of its own; the permit is its place among the concurrent ones.
+pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, stop: CancellationToken, permit: OwnedSemaphorePermit) {
+    let tracker = shared.tasks.clone();
+    tracker.spawn(async move {
+        let job = Arc::new(job);
+        let answer = perform(&shared, &job, stop).await;
+        let stop_verb = shared.flight.ending(job.run);
+        if let Some(answer) = answer {
+            let end = end_of(&shared, &job, answer, stop_verb);
+            let finish = Finish { run: job.run, end, grouped: job.group.is_some() };
+            shared.ends.send(finish).await;
+        }
+        drop(permit);
+    });
+}
+
+/// What the handler answered; `None` when the lease was lost meanwhile and nothing may be written any more.
+async fn perform(
+    shared: &Arc<Shared>,
+    job: &Arc<ClaimedJob>,
+    stop: CancellationToken,
+) -> Option<Result<Outcome, JobError>> {
+    let Some(kind) = shared.kinds.get(&job.kind) else {
+        return Some(Err(JobError::retryable("no_handler", format!("this worker has no handler for {}", job.kind))));
+    };
+    let context =
+        Context::new(job.clone(), stop.clone(), shared.reporter.clone(), shared.store.clone());
+    let attempt = AssertUnwindSafe(attempt(kind, job, context)).catch_unwind();
+    let answer = tokio::select! {
+        biased;
+        answer = attempt => answer,
+        () = shared.lost.cancelled() => return None,
+        () = shared.hand_back.cancelled() => {
+            return Some(Ok(Outcome::Snooze(Duration::ZERO)));
+        }
+    };
+    Some(answer.unwrap_or_else(|panic| {
+        shared.stats.panicked.add(1);
+        Err(JobError::retryable("panic", panic_message(panic.as_ref())))
+    }))
+}
+
+/// The handler under its time limit.
+async fn attempt(kind: &KindEntry, job: &ClaimedJob, context: Context) -> Result<Outcome, JobError> {
+    // Called inside the future, so that a panic before its first await is caught too.
+    let handler = async { (kind.perform)(context).await };
+    match job.timeout.or(kind.timeout) {
+        None => handler.await,
+        Some(limit) => tokio::time::timeout(limit, handler).await.unwrap_or_else(|_| {
+            Err(JobError::retryable("timeout", format!("the attempt took longer than {limit:?}")))
+        }),
+    }
+}
+
+/// The end that the store will be told.
+fn end_of(
+    shared: &Shared,
+    job: &ClaimedJob,
+    answer: Result<Outcome, JobError>,
+    stop_verb: Option<Verb>,
+) -> End {
+    let stopped = match stop_verb {
+        Some(Verb::Abort) => Some(End::Abort),
+        Some(_) => Some(End::Cancel),
+        None => None,
+    };
+    match (answer, stopped) {
+        (Ok(Outcome::Done), _) => End::Succeed { result: None },
+        (Ok(Outcome::Result(result)), _) => End::Succeed { result: Some(result) },
+        (Ok(Outcome::Completed), _) => retry(
+            shared,
+            job,
+            JobError::retryable("not_committed", "the handler said that it had completed the job, but did not commit"),
+        ),
+        (_, Some(end)) => end,
+        (Ok(Outcome::Snooze(delay)), None) => End::Yield { delay, note: yield_note(shared) },
+        (Ok(Outcome::Stopped), None) => End::Yield { delay: Duration::ZERO, note: yield_note(shared) },
+        (Err(error), None) => retry(shared, job, error),
+    }
+}
+
+fn yield_note(shared: &Shared) -> String {
+    let note = if shared.hand_back.is_cancelled() { "handed back at shutdown" } else { "snoozed by its handler" };
+    note.to_owned()
+}
+
+fn retry(shared: &Shared, job: &ClaimedJob, error: JobError) -> End {
+    let backoff = shared.kinds.get(&job.kind).map_or_else(RetryPolicy::default, |kind| kind.backoff);
+    let (verb, delay) = backoff.after_failure(
+        job.attempt,
+        job.max_attempts,
+        error.retryable,
+        error.retry_after,
+        fastrand::f64(),
+    );
+    let failure = Failure { code: shorten(error.code, 100), message: shorten(error.message, 10_000) };
+    if verb == Verb::Retry { End::Retry { delay, failure } } else { End::Fail { failure } }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "the handler panicked with a value that is not text".to_owned())
+}
+
+/// Error texts can be of any size; history keeps their beginning.
+fn shorten(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
+    }
+    text
+}

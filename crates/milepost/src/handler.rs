@@ -1,0 +1,224 @@
+//! What users write: jobs as types, handlers as functions, and what a handler can answer.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use milepost_core::error::InvalidJob;
+use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
+use milepost_core::retry::RetryPolicy;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::context::Context;
+
+/// A kind of job, described by the type of its payload.
+pub trait Job: Serialize + DeserializeOwned + Send + 'static {
+    /// The kind's name; it stands in the database, so it outlives the type's name.
+    const KIND: &'static str;
+    /// The queue in which its jobs wait.
+    const QUEUE: &'static str = QUEUE_DEFAULT;
+    /// How many attempts a job gets; a crash of its worker spends one.
+    const MAX_ATTEMPTS: u32 = MAX_ATTEMPTS_DEFAULT;
+    /// How long one attempt may take; a job may bring its own limit.
+    const TIMEOUT: Option<Duration> = None;
+
+    /// Which jobs of the queue go first.
+    #[must_use]
+    fn priority() -> Priority {
+        Priority::default()
+    }
+
+    /// How long a failed job waits before it is tried again.
+    #[must_use]
+    fn backoff() -> RetryPolicy {
+        RetryPolicy::default()
+    }
+
+    /// This payload as a job to be enqueued, with the kind's settings.
+    ///
+    /// # Errors
+    /// [`InvalidJob::NotJson`] when the payload cannot be written as JSON.
+    fn to_job(&self) -> Result<NewJob, InvalidJob> {
+        let job = NewJob::new(Self::KIND, self)?;
+        Ok(job.queue(Self::QUEUE).priority(Self::priority()).max_attempts(Self::MAX_ATTEMPTS))
+    }
+}
+
+/// What a handler answers when it did not fail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done, with nothing to tell.
+    #[default]
+    Done,
+    /// Done, with a result as JSON text.
+    Result(String),
+    /// Not now: to be run again after this long. Does not spend the attempt.
+    Snooze(Duration),
+    /// Stopped because the context was asked to stop.
+    Stopped,
+    /// Already completed by the handler in a transaction of its own, which it committed. When it did not
+    /// commit after all, the job counts as failed and is tried again.
+    Completed,
+}
+
+impl Outcome {
+    /// Done, with this result.
+    ///
+    /// # Errors
+    /// A final [`JobError`] when the value cannot be written as JSON.
+    pub fn result(value: &impl Serialize) -> Result<Self, JobError> {
+        serde_json::to_string(value).map(Self::Result).map_err(|e| JobError::fatal("result", e.to_string()))
+    }
+}
+
+/// What handlers may return for success.
+pub trait IntoOutcome {
+    /// The outcome it stands for.
+    fn into_outcome(self) -> Outcome;
+}
+
+impl IntoOutcome for () {
+    fn into_outcome(self) -> Outcome {
+        Outcome::Done
+    }
+}
+
+impl IntoOutcome for Outcome {
+    fn into_outcome(self) -> Outcome {
+        self
+    }
+}
+
+impl IntoOutcome for serde_json::Value {
+    fn into_outcome(self) -> Outcome {
+        Outcome::Result(self.to_string())
+    }
+}
+
+/// Why an attempt failed, and whether trying again makes sense.
+///
+/// Any error becomes one with `?`: retryable, with code `error`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobError {
+    /// A stable name of the kind of failure, for lists and alerts.
+    pub code: String,
+    /// What happened, for people.
+    pub message: String,
+    /// Whether another attempt may succeed.
+    pub retryable: bool,
+    /// How long the failure itself asks to wait; honoured when longer than the backoff.
+    pub retry_after: Option<Duration>,
+}
+
+impl JobError {
+    /// A failure that another attempt may cure.
+    #[must_use]
+    pub fn retryable(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), retryable: true, retry_after: None }
+    }
+
+    /// A failure that no further attempt will cure.
+    #[must_use]
+    pub fn fatal(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), retryable: false, retry_after: None }
+    }
+
+    /// This failure, not to be retried before `wait` has passed.
+    #[must_use]
+    pub const fn after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+// JobError is not itself an `Error`, so that every error type converts into it.
+impl<E: std::error::Error> From<E> for JobError {
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            message.push_str(": ");
+            message.push_str(&error.to_string());
+            cause = error.source();
+        }
+        Self::retryable("error", message)
+    }
+}
+
+/// An async function of a payload and its context.
+pub trait Handler<J: Job>: Send + Sync + 'static {
+    /// Runs one attempt.
+    fn call(&self, job: J, context: Context) -> BoxFuture<'static, Result<Outcome, JobError>>;
+}
+
+impl<J, F, Fut, O> Handler<J> for F
+where
+    J: Job,
+    F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, JobError>> + Send + 'static,
+    O: IntoOutcome,
+{
+    fn call(&self, job: J, context: Context) -> BoxFuture<'static, Result<Outcome, JobError>> {
+        self(job, context).map(|answer| answer.map(IntoOutcome::into_outcome)).boxed()
+    }
+}
+
+type Perform = dyn Fn(Context) -> BoxFuture<'static, Result<Outcome, JobError>> + Send + Sync;
+
+/// How one kind is run.
+#[derive(Clone)]
+pub(crate) struct KindEntry {
+    pub(crate) perform: Arc<Perform>,
+    pub(crate) backoff: RetryPolicy,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// The kinds that a worker runs.
+#[derive(Clone, Default)]
+pub(crate) struct Kinds(HashMap<String, KindEntry>);
+
+impl Kinds {
+    pub(crate) fn add<J: Job>(&mut self, handler: impl Handler<J>) {
+        let handler = Arc::new(handler);
+        let perform = move |context: Context| -> BoxFuture<'static, Result<Outcome, JobError>> {
+            match serde_json::from_str::<J>(&context.job().payload) {
+                Ok(job) => handler.call(job, context),
+                Err(error) => {
+                    let message = format!("the payload does not fit kind {}: {error}", J::KIND);
+                    std::future::ready(Err(JobError::fatal("payload", message))).boxed()
+                }
+            }
+        };
+        self.insert(J::KIND, KindEntry { perform: Arc::new(perform), backoff: J::backoff(), timeout: J::TIMEOUT });
+    }
+
+    pub(crate) fn insert(&mut self, kind: &str, entry: KindEntry) {
+        self.0.insert(kind.to_owned(), entry);
+    }
+
+    pub(crate) fn get(&self, kind: &str) -> Option<&KindEntry> {
+        self.0.get(kind)
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.0.keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The wait after a failure, by the kind's policy; the default one for kinds this worker does not run.
+    pub(crate) fn delay(&self, kind: &str, attempt: u32) -> Duration {
+        self.get(kind).map(|entry| entry.backoff).unwrap_or_default().delay(attempt, fastrand::f64())
+    }
+}

@@ -1,0 +1,53 @@
+//! Renews the worker's lease and hears who is to stop.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use milepost_core::error::StoreError;
+
+use crate::incarnation::Shared;
+
+/// Renewals in one lease.
+const BEATS_PER_LEASE: u32 = 4;
+
+/// Runs until the incarnation ends. When the lease cannot be renewed in time, everything in hand is dropped:
+/// another worker may have it by then.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let lease = shared.options.lease;
+    let beat = lease / BEATS_PER_LEASE;
+    let mut valid_until = Instant::now() + lease;
+    loop {
+        let sent_at = Instant::now();
+        let left = valid_until.saturating_duration_since(sent_at);
+        let answer = tokio::time::timeout(left, shared.store.heartbeat(shared.worker)).await;
+        let mut wait = beat;
+        match answer {
+            Ok(Ok(heartbeat)) => {
+                valid_until = sent_at + lease;
+                for (run, verb) in heartbeat.stops {
+                    shared.flight.stop(run, verb);
+                }
+            }
+            Ok(Err(StoreError::WorkerLost(_))) => return lose(&shared, "the store declared it dead"),
+            Ok(Err(error)) => {
+                tracing::warn!(worker = %shared.worker, error = error.chain(), "the lease could not be renewed; trying again");
+                wait = beat / 5;
+            }
+            Err(_) => {}
+        }
+        if Instant::now() >= valid_until {
+            return lose(&shared, "it could not be renewed in time");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = shared.beat_now.notified() => {}
+            () = shared.ended.cancelled() => return,
+        }
+    }
+}
+
+fn lose(shared: &Shared, why: &str) {
+    tracing::error!(worker = %shared.worker, handlers = shared.flight.handlers().len(),
+        "the lease is lost: {why}; dropping what is in hand and registering anew");
+    shared.lost.cancel();
+}

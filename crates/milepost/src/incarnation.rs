@@ -1,0 +1,187 @@
+//! One incarnation of a worker: from its registration until it leaves or loses its lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::ident::WorkerId;
+use milepost_core::port::{Store, StoreResult, Wake};
+use milepost_core::worker::NewWorker;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use crate::claimer::Claimer;
+use crate::completer::{self, Ends};
+use crate::flight::Flight;
+use crate::handler::Kinds;
+use crate::reporter::Reporter;
+use crate::stats::Stats;
+use crate::worker::WorkerOptions;
+use crate::{heartbeat, maintenance};
+
+/// What the parts of one incarnation share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) kinds: Arc<Kinds>,
+    pub(crate) options: WorkerOptions,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) worker: WorkerId,
+    pub(crate) flight: Flight,
+    pub(crate) ends: Ends,
+    pub(crate) reporter: Reporter,
+    pub(crate) tasks: TaskTracker,
+    /// Something may have become ready.
+    pub(crate) ready: Notify,
+    /// Somebody may be asked to stop.
+    pub(crate) beat_now: Notify,
+    /// No further claims.
+    pub(crate) stop_claiming: CancellationToken,
+    /// The time to drain is over: handlers are dropped and their jobs handed back.
+    pub(crate) hand_back: CancellationToken,
+    /// The lease is lost: handlers are dropped, nothing is written.
+    pub(crate) lost: CancellationToken,
+    /// The store does not answer and nobody waits any longer.
+    pub(crate) give_up: CancellationToken,
+    /// Everything is over.
+    pub(crate) ended: CancellationToken,
+}
+
+/// Why an incarnation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Left,
+    LeaseLost,
+}
+
+/// What outlives incarnations.
+pub(crate) struct Settings {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) kinds: Arc<Kinds>,
+    pub(crate) options: WorkerOptions,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) stop_claiming: CancellationToken,
+}
+
+/// A registered worker, ready to run.
+pub(crate) struct Incarnation {
+    shared: Arc<Shared>,
+    completer: AbortOnDropHandle<()>,
+    helpers: Vec<AbortOnDropHandle<()>>,
+}
+
+impl Incarnation {
+    pub(crate) async fn register(settings: &Settings) -> StoreResult<Self> {
+        let options = settings.options.clone();
+        let worker = NewWorker {
+            name: options.name.clone(),
+            queues: options.queues.clone(),
+            kinds: settings.kinds.names(),
+            lease: options.lease,
+        };
+        let worker = settings.store.register_worker(&worker).await?;
+        let (ends, receiver) = Ends::channel();
+        let shared = Arc::new(Shared {
+            store: settings.store.clone(),
+            kinds: settings.kinds.clone(),
+            options,
+            stats: settings.stats.clone(),
+            worker,
+            flight: Flight::default(),
+            ends,
+            reporter: Reporter::default(),
+            tasks: TaskTracker::new(),
+            ready: Notify::new(),
+            beat_now: Notify::new(),
+            stop_claiming: settings.stop_claiming.clone(),
+            hand_back: CancellationToken::new(),
+            lost: CancellationToken::new(),
+            give_up: CancellationToken::new(),
+            ended: CancellationToken::new(),
+        });
+        let helpers = vec![
+            spawn(heartbeat::run(shared.clone())),
+            spawn(maintenance::run(shared.clone())),
+            spawn(listen(shared.clone())),
+            spawn(shared.reporter.clone().run(shared.store.clone())),
+        ];
+        let completer = spawn(completer::run(shared.clone(), receiver));
+        Ok(Self { shared, completer, helpers })
+    }
+
+    /// Claims and runs jobs until the worker leaves or loses its lease.
+    pub(crate) async fn run(self) -> Ended {
+        Claimer::new(self.shared.clone()).run().await;
+        if self.shared.lost.is_cancelled() { self.lose().await } else { self.leave().await }
+    }
+
+    /// Drains, hands back what is left, and retires.
+    async fn leave(self) -> Ended {
+        let shared = &self.shared;
+        shared.tasks.close();
+        let drained = tokio::select! {
+            drained = tokio::time::timeout(shared.options.drain, shared.tasks.wait()) => drained.is_ok(),
+            () = shared.lost.cancelled() => false,
+        };
+        if !drained {
+            for run in shared.flight.handlers() {
+                shared.flight.warn(run);
+            }
+            let _ = tokio::time::timeout(shared.options.hand_back_grace, shared.tasks.wait()).await;
+            shared.hand_back.cancel();
+            shared.tasks.wait().await;
+        }
+        shared.reporter.flush(shared.store.as_ref()).await;
+        self.settle().await;
+        Ended::Left
+    }
+
+    /// Waits until every end was told, then retires. A store that stays away does not hold the process for ever.
+    async fn settle(self) {
+        let Self { shared, completer, helpers } = self;
+        let told = async {
+            while shared.flight.len() > 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        if tokio::time::timeout(shared.options.lease, told).await.is_err() {
+            tracing::error!(jobs = shared.flight.len(), "the store did not take the ends of some runs; they will be rescued");
+            shared.give_up.cancel();
+        } else if let Err(error) = shared.store.retire_worker(shared.worker).await {
+            tracing::warn!(error = error.chain(), "the worker could not sign off; its lease will run out");
+        }
+        shared.ended.cancel();
+        drop((completer, helpers));
+    }
+
+    /// Drops everything at once: somebody else may have it.
+    async fn lose(self) -> Ended {
+        self.shared.stats.leases_lost.add(1);
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+        self.shared.ended.cancel();
+        Ended::LeaseLost
+    }
+}
+
+/// Passes the store's hints on to the claimer and the heartbeat.
+async fn listen(shared: Arc<Shared>) {
+    let mut wakes = loop {
+        match shared.store.wakes().await {
+            Ok(wakes) => break wakes,
+            Err(error) => {
+                tracing::warn!(error = error.chain(), "cannot listen for work; polling");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    };
+    loop {
+        match wakes.next().await {
+            Wake::Ready => shared.ready.notify_one(),
+            Wake::Stop => shared.beat_now.notify_one(),
+        }
+    }
+}
+
+fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(task))
+}

@@ -1,0 +1,38 @@
+//! Upkeep that any worker does for all: rescue, overdue stops, missed group slots.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::port::StoreResult;
+
+use crate::incarnation::Shared;
+
+/// The most jobs rescued or stopped in one go.
+const BATCH_MAX: u32 = 500;
+
+/// Runs until the incarnation ends.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let interval = (shared.options.lease / 10).clamp(Duration::from_millis(100), Duration::from_secs(1));
+    loop {
+        // Spread, so that many workers do not all look at the same moment.
+        tokio::time::sleep(interval.mul_f64(0.75 + 0.5 * fastrand::f64())).await;
+        if let Err(error) = once(&shared).await {
+            tracing::warn!(error = error.chain(), "upkeep failed; trying again");
+            tokio::time::sleep(interval).await;
+        }
+    }
+}
+
+async fn once(shared: &Shared) -> StoreResult<()> {
+    let kinds = shared.kinds.clone();
+    let rescued = shared.store.rescue_expired(BATCH_MAX, &move |kind, attempt| kinds.delay(kind, attempt)).await?;
+    if !rescued.is_empty() {
+        shared.stats.rescued.add(rescued.len());
+        tracing::warn!(jobs = rescued.len(), "took back jobs of workers whose lease ran out");
+    }
+    for job in shared.store.stop_overdue(BATCH_MAX).await? {
+        tracing::warn!(%job, "did not stop in its grace time and was fenced off");
+    }
+    shared.store.fill_groups().await?;
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! What a worker has done so far, counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! stats {
+    ($($(#[$meta:meta])* $name:ident,)+) => {
+        /// Counters of one worker, over all its incarnations.
+        #[derive(Debug, Default)]
+        pub(crate) struct Stats {
+            $(pub(crate) $name: Counter,)+
+        }
+
+        /// The counters at one moment.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct StatsView {
+            $($(#[$meta])* pub $name: u64,)+
+        }
+
+        impl Stats {
+            pub(crate) fn view(&self) -> StatsView {
+                StatsView { $($name: self.$name.get(),)+ }
+            }
+        }
+    };
+}
+
+stats! {
+    /// Jobs claimed.
+    claimed,
+    /// Runs whose handler returned success.
+    succeeded,
+    /// Runs whose handler failed, with another attempt to come.
+    retried,
+    /// Runs that failed for good.
+    failed,
+    /// Runs given back without spending the attempt.
+    yielded,
+    /// Runs that stopped because they were asked to.
+    stopped,
+    /// Handlers that panicked.
+    panicked,
+    /// Ends that came too late: the job had moved on.
+    fenced,
+    /// Ends that had been stored before: an answer was lost.
+    repeated,
+    /// Ends acknowledged by the store.
+    acknowledged,
+    /// Jobs that the store said we hold although their claim's answer never came.
+    adopted,
+    /// Jobs taken back from dead workers.
+    rescued,
+    /// Times that the lease was lost and the worker registered anew.
+    leases_lost,
+}
+
+/// A number that only rises.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, more: usize) {
+        self.0.fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

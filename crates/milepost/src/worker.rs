@@ -1,0 +1,163 @@
+//! A worker: handlers, settings, and its life over incarnations.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use milepost_core::job::QUEUE_DEFAULT;
+use milepost_core::port::{Store, StoreResult};
+use milepost_core::retry::RetryPolicy;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::handler::{Handler, Job, JobError, KindEntry, Kinds, Outcome};
+use crate::incarnation::{Ended, Incarnation, Settings};
+use crate::stats::{Stats, StatsView};
+
+/// How a worker works.
+#[derive(Clone, Debug)]
+pub struct WorkerOptions {
+    /// Its name for people; host and process id unless given.
+    pub name: String,
+    /// The queues it serves.
+    pub queues: Vec<String>,
+    /// The most jobs that run at once.
+    pub concurrency: usize,
+    /// The most jobs taken by one claim.
+    pub claim_batch: usize,
+    /// How long it may be silent before it is declared dead and its jobs are taken back.
+    pub lease: Duration,
+    /// How long it goes without looking for work when nothing wakes it.
+    pub poll_interval: Duration,
+    /// How long jobs may go on after a shutdown was asked for.
+    pub drain: Duration,
+    /// How long jobs that did not end by then get to stop by themselves before they are handed back.
+    pub hand_back_grace: Duration,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "worker".to_owned());
+        Self {
+            name: format!("{host}:{}", std::process::id()),
+            queues: vec![QUEUE_DEFAULT.to_owned()],
+            concurrency: 64,
+            claim_batch: 500,
+            lease: Duration::from_secs(30),
+            poll_interval: Duration::from_secs(1),
+            drain: Duration::from_secs(20),
+            hand_back_grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Makes a [`Worker`].
+pub struct WorkerBuilder {
+    store: Arc<dyn Store>,
+    kinds: Kinds,
+    options: WorkerOptions,
+}
+
+impl WorkerBuilder {
+    /// Runs jobs of kind `J::KIND` with this handler.
+    #[must_use]
+    pub fn handle<J: Job>(mut self, handler: impl Handler<J>) -> Self {
+        self.kinds.add(handler);
+        self
+    }
+
+    /// Runs jobs of a kind that has no type of its own; the payload is the context's, as JSON text.
+    #[must_use]
+    pub fn handle_kind<F, Fut>(mut self, kind: &str, backoff: RetryPolicy, handler: F) -> Self
+    where
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
+    {
+        let perform = move |context| -> BoxFuture<'static, _> { handler(context).boxed() };
+        self.kinds.insert(kind, KindEntry { perform: Arc::new(perform), backoff, timeout: None });
+        self
+    }
+
+    /// Serves these queues instead of the default one.
+    #[must_use]
+    pub fn queues<Q: Into<String>>(mut self, queues: impl IntoIterator<Item = Q>) -> Self {
+        self.options.queues = queues.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Changes the settings.
+    #[must_use]
+    pub fn options(mut self, change: impl FnOnce(&mut WorkerOptions)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Registers the worker and starts it.
+    ///
+    /// # Errors
+    /// When the store cannot be reached.
+    pub async fn start(self) -> StoreResult<Worker> {
+        let stats = Arc::new(Stats::default());
+        let stop_claiming = CancellationToken::new();
+        let settings = Settings {
+            store: self.store,
+            kinds: Arc::new(self.kinds),
+            options: self.options,
+            stats: stats.clone(),
+            stop_claiming: stop_claiming.clone(),
+        };
+        let first = Incarnation::register(&settings).await?;
+        let task = tokio::spawn(live(settings, first));
+        Ok(Worker { stats, stop_claiming, task })
+    }
+}
+
+/// A running worker. Dropping it leaves it running; [`shutdown`](Self::shutdown) ends it well.
+pub struct Worker {
+    stats: Arc<Stats>,
+    stop_claiming: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Worker {
+    /// A worker on this store, to be given handlers.
+    #[must_use]
+    pub fn builder(store: Arc<dyn Store>) -> WorkerBuilder {
+        WorkerBuilder { store, kinds: Kinds::default(), options: WorkerOptions::default() }
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn stats(&self) -> StatsView {
+        self.stats.view()
+    }
+
+    /// Takes no further jobs, waits for those that run, hands back those that do not end in time, signs off.
+    pub async fn shutdown(self) {
+        self.stop_claiming.cancel();
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the worker's task ended badly");
+        }
+    }
+}
+
+/// Incarnation after incarnation, until one leaves by itself.
+async fn live(settings: Settings, first: Incarnation) {
+    let mut incarnation = first;
+    while incarnation.run().await == Ended::LeaseLost {
+        incarnation = loop {
+            if settings.stop_claiming.is_cancelled() {
+                return;
+            }
+            match Incarnation::register(&settings).await {
+                Ok(next) => break next,
+                Err(error) => {
+                    tracing::warn!(error = error.chain(), "the worker could not register; trying again");
+                    tokio::time::sleep(Duration::from_millis(500).mul_f64(0.5 + fastrand::f64())).await;
+                }
+            }
+        };
+    }
+}

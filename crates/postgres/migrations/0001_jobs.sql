@@ -1,0 +1,184 @@
+-- Jobs: what was asked (job), where it stands (live, ended), what happened (history).
+
+create schema if not exists milepost;
+
+create type milepost.job_state as enum
+    ('blocked', 'pending', 'running', 'retry_wait', 'failed', 'aborted', 'succeeded', 'canceled', 'skipped');
+
+create type milepost.verb as enum
+    ('create', 'release', 'claim', 'succeed', 'retry', 'fail', 'yield', 'cancel', 'skip', 'mark', 'abort',
+     'retry_now', 'resume', 'rerun', 'snooze');
+
+-- What was asked. Append-only: a row is never updated.
+create table milepost.job (
+    id uuid primary key,
+    kind text not null,
+    queue text not null,
+    payload jsonb not null,
+    key text,
+    group_key text,
+    priority smallint not null,
+    max_attempts int not null,
+    timeout_ms bigint,
+    created_at timestamptz not null
+);
+
+-- At most one job of a kind ever has a key.
+create table milepost.job_key (
+    kind text not null,
+    key text not null,
+    job_id uuid not null,
+    primary key (kind, key)
+);
+
+-- Where it stands, while it needs attention.
+-- ready_at: when it may be claimed; null when it may not (running, blocked, failed, aborted).
+-- due_at: when a blocked job wants to start at the earliest.
+-- token: the fence; every claim raises it by one, nothing lowers it.
+create table milepost.live (
+    id uuid primary key,
+    ready_at timestamptz,
+    due_at timestamptz,
+    started_at timestamptz,
+    stop_at timestamptz,
+    token int not null default 0,
+    attempt int not null default 0,
+    max_attempts int not null,
+    worker_id int,
+    claim_id int,
+    state milepost.job_state not null,
+    stop_verb milepost.verb,
+    priority smallint not null,
+    kind text not null,
+    queue text not null,
+    group_key text
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+create index live_ready on milepost.live (queue, kind, priority, ready_at, id) where ready_at is not null;
+create index live_worker on milepost.live (worker_id) where worker_id is not null;
+create index live_stop on milepost.live (worker_id, stop_at) where stop_at is not null;
+create index live_waiting on milepost.live (group_key, priority, due_at, id)
+    where group_key is not null and state = 'blocked';
+
+-- How it ended: succeeded, canceled or skipped. The token stays, for a rerun to go on from.
+create table milepost.ended (
+    id uuid primary key,
+    ended_at timestamptz not null,
+    started_at timestamptz,
+    token int not null,
+    attempt int not null,
+    max_attempts int not null,
+    state milepost.job_state not null,
+    result jsonb
+);
+
+-- What happened: one row for every state change, written in the transaction that makes it.
+create table milepost.history (
+    pos bigint generated always as identity,
+    xid xid8 not null default pg_current_xact_id(),
+    job_id uuid not null,
+    at timestamptz not null default now(),
+    token int not null,
+    attempt int not null,
+    worker_id int,
+    verb milepost.verb not null,
+    from_state milepost.job_state,
+    to_state milepost.job_state not null,
+    ready_at timestamptz,
+    error_code text,
+    error_message text,
+    note text
+);
+
+create index history_job on milepost.history (job_id, pos);
+
+-- How far running jobs say they are, and where their next attempt can go on from.
+create table milepost.progress (
+    job_id uuid primary key,
+    done bigint,
+    total bigint,
+    message text,
+    checkpoint jsonb,
+    updated_at timestamptz not null
+) with (fillfactor = 70);
+
+-- Process incarnations that run jobs, each under a lease.
+create table milepost.worker (
+    id int generated always as identity primary key,
+    name text not null,
+    queues text[] not null,
+    kinds text[] not null,
+    lease_ms bigint not null,
+    started_at timestamptz not null,
+    heartbeat_at timestamptz not null,
+    lease_expires_at timestamptz not null,
+    ended_at timestamptz,
+    died boolean not null default false
+) with (fillfactor = 50);
+
+create index worker_lease on milepost.worker (lease_expires_at) where ended_at is null;
+
+-- Queues that an operator has touched; a queue without a row is not paused.
+create table milepost.queue (
+    name text primary key,
+    paused_at timestamptz
+);
+
+-- A row while a job of the group holds the slot. One slot a group: its jobs run one at a time.
+create table milepost.group_slot (
+    group_key text not null,
+    slot smallint not null default 1,
+    job_id uuid not null unique,
+    primary key (group_key, slot)
+);
+
+-- The transition function for what an operator does to a job, as data. A test holds it against the one
+-- in the library for every pair.
+create table milepost.transition (
+    from_state milepost.job_state not null,
+    verb milepost.verb not null,
+    to_state milepost.job_state not null,
+    primary key (from_state, verb)
+);
+
+insert into milepost.transition (from_state, verb, to_state) values
+    ('blocked', 'release', 'pending'),
+    ('pending', 'claim', 'running'),
+    ('retry_wait', 'claim', 'running'),
+    ('running', 'succeed', 'succeeded'),
+    ('running', 'retry', 'retry_wait'),
+    ('running', 'fail', 'failed'),
+    ('running', 'yield', 'pending'),
+    ('blocked', 'cancel', 'canceled'),
+    ('pending', 'cancel', 'canceled'),
+    ('running', 'cancel', 'canceled'),
+    ('retry_wait', 'cancel', 'canceled'),
+    ('failed', 'cancel', 'canceled'),
+    ('aborted', 'cancel', 'canceled'),
+    ('blocked', 'skip', 'skipped'),
+    ('pending', 'skip', 'skipped'),
+    ('blocked', 'mark', 'succeeded'),
+    ('pending', 'mark', 'succeeded'),
+    ('retry_wait', 'mark', 'succeeded'),
+    ('failed', 'mark', 'succeeded'),
+    ('blocked', 'abort', 'aborted'),
+    ('pending', 'abort', 'aborted'),
+    ('running', 'abort', 'aborted'),
+    ('retry_wait', 'abort', 'aborted'),
+    ('retry_wait', 'retry_now', 'pending'),
+    ('failed', 'retry_now', 'pending'),
+    ('aborted', 'resume', 'pending'),
+    ('succeeded', 'rerun', 'pending'),
+    ('canceled', 'rerun', 'pending'),
+    ('skipped', 'rerun', 'pending'),
+    ('blocked', 'snooze', 'blocked'),
+    ('pending', 'snooze', 'pending'),
+    ('retry_wait', 'snooze', 'retry_wait');
+
+-- An attempt: the claim that began it and the change that ended it, which carry the same token.
+create view milepost.attempt as
+select c.job_id, c.attempt, c.token, c.worker_id, c.at as started_at, e.at as ended_at, e.verb as outcome,
+       e.error_code, e.error_message
+from milepost.history c
+left join milepost.history e on e.job_id = c.job_id and e.token = c.token and e.from_state = 'running'
+where c.verb = 'claim';

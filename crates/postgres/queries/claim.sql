@@ -1,0 +1,44 @@
+-- Takes up to $3 ready jobs for worker $1 under claim $2. $4..$7 are the lanes in the order in which to
+-- look, each a (queue, kind, priority) and how many ms before now nothing is left in it (null: unknown); a
+-- lane is one probe of live_ready. Stops at the lane that fills the limit, so nothing is locked in vain.
+with worker as materialized (
+    -- Against a rescue at the same moment: it locks this row before it looks for jobs.
+    select id from milepost.worker
+    where id = $1 and ended_at is null and lease_expires_at > now()
+    for key share
+),
+paused as materialized (
+    select name from milepost.queue where paused_at is not null
+),
+ready as materialized (
+    select l.id, l.state, l.ready_at
+    from worker
+    cross join unnest($4::text[], $5::text[], $6::smallint[], $7::bigint[]) as lane(queue, kind, priority, age_ms)
+    cross join lateral (
+        select id, state, ready_at from milepost.live
+        where queue = lane.queue and kind = lane.kind and priority = lane.priority
+          and ready_at is not null and ready_at >= coalesce(now() - lane.age_ms * interval '1 millisecond', '-infinity') and ready_at <= now()
+        order by ready_at, id
+        limit $3
+        for update skip locked
+    ) l
+    where lane.queue <> all (array(select name from paused))
+    limit $3
+),
+taken as (
+    update milepost.live l
+    set state = 'running', ready_at = null, token = l.token + 1, attempt = l.attempt + 1,
+        worker_id = $1, claim_id = $2, started_at = now()
+    from ready
+    where l.id = ready.id
+    returning l.id, l.token, l.attempt, l.max_attempts, ready.state, ready.ready_at
+),
+logged as (
+    insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
+    select id, token, attempt, $1, 'claim', state, 'running' from taken
+)
+select t.id, t.token, $2::int as claim_id, t.attempt, t.max_attempts, j.kind, j.queue, j.priority, j.group_key,
+       j.timeout_ms, j.created_at, j.payload::text as payload,
+       (extract(epoch from now() - t.ready_at) * 1000)::bigint as age_ms
+from taken t
+join milepost.job j on j.id = t.id

@@ -1,0 +1,4 @@
+-- Which of the runs ($1 jobs, $2 run tokens, $3 verbs) history knows to have ended in this very way.
+select h.job_id
+from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, verb)
+join milepost.history h on h.job_id = i.id and h.token = i.token and h.verb = i.verb::milepost.verb and h.from_state = 'running'

@@ -1,0 +1,17 @@
+-- Job $1 with all there is to see but its history.
+select j.id, j.kind, j.queue, coalesce(l.state, e.state)::text as state, j.priority,
+       coalesce(l.attempt, e.attempt) as attempt, coalesce(l.max_attempts, e.max_attempts) as max_attempts, j.key,
+       j.group_key, j.created_at, l.ready_at, coalesce(l.started_at, e.started_at) as started_at, e.ended_at,
+       l.worker_id, coalesce(l.token, e.token) as token,
+       j.payload::text as payload, e.result::text as result, p.done, p.total, p.message, p.checkpoint::text as checkpoint,
+       l.stop_verb is not null as stop_requested, l.due_at,
+       coalesce(l.ready_at, l.due_at) > now() as in_future,
+       (select s.job_id from milepost.group_slot s where s.group_key = j.group_key) as group_holder,
+       exists (select from milepost.queue q where q.name = j.queue and q.paused_at is not null) as paused,
+       exists (select from milepost.worker w where w.ended_at is null and w.lease_expires_at > now()
+               and j.queue = any(w.queues) and j.kind = any(w.kinds)) as served
+from milepost.job j
+left join milepost.live l on l.id = j.id
+left join milepost.ended e on e.id = j.id
+left join milepost.progress p on p.job_id = j.id
+where j.id = $1

@@ -1,0 +1,9 @@
+-- The (queue, kind) pairs that living workers serve and that are not paused, and how many workers live.
+with living as materialized (
+    select queues, kinds from milepost.worker where ended_at is null and lease_expires_at > now()
+)
+select distinct q.queue, k.kind, (select count(*) from living) as workers
+from living w
+cross join lateral unnest(w.queues) q(queue)
+cross join lateral unnest(w.kinds) k(kind)
+where not exists (select from milepost.queue p where p.name = q.queue and p.paused_at is not null)

@@ -1,0 +1,337 @@
+-- The functions of schema milepost. Replaced as a whole by every migration whose binary has other ones.
+--
+-- Public: enqueue, enqueue_many, cancel, change. They join the caller's transaction.
+-- SQLSTATEs: MP001 the job cannot be accepted as it is; MP002 there is no such job; MP003 the job's state
+-- does not allow the verb. Payloads that are not JSON fail with PostgreSQL's own 22P02 (syntax) or 22P05 (NUL).
+
+-- A UUIDv7 (RFC 9562) on the database's clock.
+create or replace function milepost.uuid_v7() returns uuid language sql volatile as $$
+    select encode(
+        set_bit(set_bit(
+            overlay(uuid_send(gen_random_uuid())
+                placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+                from 1 for 6),
+            52, 1), 53, 1), 'hex')::uuid
+$$;
+
+-- Wakes idle workers when this transaction commits. Costs a NOTIFY, and its database-wide lock, only when
+-- somebody sleeps: a waker that sleeps holds the lock exclusively; while we hold it shared nobody can fall
+-- asleep before our commit. SET milepost.wake = 'off' leaves it out (two-phase commits refuse NOTIFY).
+create or replace function milepost.wake() returns void language plpgsql as $$
+begin
+    if current_setting('milepost.wake', true) = 'off' then
+        return;
+    end if;
+    if not pg_try_advisory_xact_lock_shared(19792, 1) then
+        notify milepost_wake, 'ready';
+    end if;
+end
+$$;
+
+-- Gives free group slots to the first waiting job of each group. A hurried caller, which may hold its
+-- transaction open, never waits for another one that is at the same group; upkeep finds what it missed.
+create or replace function milepost.hand_over(groups text[], hurried boolean) returns bigint
+language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+    released bigint;
+begin
+    with wanted as materialized (
+        select g.name
+        from (select distinct u.name from unnest(groups) u(name) where u.name is not null order by 1) g
+        where not hurried or pg_try_advisory_xact_lock(19793, hashtext(g.name))
+    ),
+    first as materialized (
+        select w.name, l.id
+        from wanted w
+        cross join lateral (
+            select id from milepost.live
+            where group_key = w.name and state = 'blocked'
+            order by priority, due_at, id
+            limit 1
+            for update skip locked
+        ) l
+    ),
+    taken as (
+        insert into milepost.group_slot (group_key, job_id)
+        select name, id from first order by name
+        on conflict do nothing
+        returning job_id
+    ),
+    freed as (
+        update milepost.live l
+        set state = 'pending', ready_at = greatest(now(), l.due_at), due_at = null
+        from taken t
+        where l.id = t.job_id
+        returning l.id, l.token, l.attempt, l.ready_at
+    )
+    insert into milepost.history (job_id, token, attempt, verb, from_state, to_state, ready_at)
+    select id, token, attempt, 'release', 'blocked', 'pending', ready_at from freed;
+    get diagnostics released = row_count;
+    if released > 0 then
+        perform milepost.wake();
+    end if;
+    return released;
+end
+$$;
+
+-- Frees the slots of jobs that no longer need them and hands them on.
+create or replace function milepost.free_groups(jobs uuid[]) returns bigint language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+    groups text[];
+begin
+    with freed as (
+        delete from milepost.group_slot where job_id = any(jobs) returning group_key
+    )
+    select array_agg(group_key) into groups from freed;
+    return case when groups is null then 0 else milepost.hand_over(groups, false) end;
+end
+$$;
+
+-- Refuses jobs that cannot be accepted, saying which and why.
+create or replace function milepost.check_jobs(
+    kinds text[], queues text[], keys text[], groups text[], priorities int[], max_attempts int[]
+) returns void language plpgsql as $$
+declare
+    bad record;
+begin
+    select c.ord, c.why into bad from (
+        select i.ord, case
+            when i.kind is null or i.kind = '' or octet_length(i.kind) > 200 then 'the kind must have 1 to 200 bytes'
+            when i.queue = '' or octet_length(i.queue) > 200 then 'the queue must have 1 to 200 bytes'
+            when i.key = '' or octet_length(i.key) > 1000 then 'the key must have 1 to 1000 bytes'
+            when i.grp = '' or octet_length(i.grp) > 200 then 'the group must have 1 to 200 bytes'
+            when i.priority not between 1 and 4 then 'the priority must be from 1 (first) to 4 (last)'
+            when i.attempts not between 1 and 1000000 then 'max_attempts must be from 1 to 1000000'
+            end as why
+        from unnest(kinds, queues, keys, groups, priorities, max_attempts)
+            with ordinality as i(kind, queue, key, grp, priority, attempts, ord)
+    ) c
+    where c.why is not null
+    order by c.ord
+    limit 1;
+    if found then
+        raise exception using errcode = 'MP001', message = format('job %s of the call: %s', bad.ord - 1, bad.why);
+    end if;
+end
+$$;
+
+-- Enqueues many jobs at once, all or none, and answers in their order. Arrays that are given must be as long
+-- as payloads; an array or element that is null means the default. keys: at most one job of a kind ever has a
+-- key; the job that has it is answered with duplicate = true and nothing is changed. run_ats and delays_ms
+-- (from now) say when a job may start at the earliest. ids: client-made UUIDv7s.
+create or replace function milepost.enqueue_many(
+    kinds text[],
+    payloads jsonb[],
+    keys text[] default null,
+    queues text[] default null,
+    priorities int[] default null,
+    groups text[] default null,
+    run_ats timestamptz[] default null,
+    delays_ms bigint[] default null,
+    max_attempts int[] default null,
+    timeouts_ms bigint[] default null,
+    ids uuid[] default null,
+    payload_bytes_max bigint default 1048576
+) returns table (job_id uuid, duplicate boolean) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+    jobs int := coalesce(cardinality(payloads), 0);
+    too_large int;
+    owners uuid[];
+begin
+    if jobs = 0 then
+        return;
+    end if;
+    if jobs <> all (array[
+        cardinality(kinds), coalesce(cardinality(keys), jobs), coalesce(cardinality(queues), jobs),
+        coalesce(cardinality(priorities), jobs), coalesce(cardinality(groups), jobs),
+        coalesce(cardinality(run_ats), jobs), coalesce(cardinality(delays_ms), jobs),
+        coalesce(cardinality(max_attempts), jobs), coalesce(cardinality(timeouts_ms), jobs),
+        coalesce(cardinality(ids), jobs)])
+    then
+        raise exception using errcode = 'MP001', message = 'the arrays must have as many elements as payloads';
+    end if;
+    perform milepost.check_jobs(kinds, queues, keys, groups, priorities, max_attempts);
+    select p.ord - 1 into too_large
+    from unnest(payloads) with ordinality p(payload, ord)
+    where pg_column_size(p.payload) > payload_bytes_max order by p.ord limit 1;
+    if found then
+        raise exception using errcode = 'MP001',
+            message = format('job %s of the call: the payload has more than %s bytes (payload_bytes_max)',
+                             too_large, payload_bytes_max);
+    end if;
+    if ids is null then
+        ids := array(select milepost.uuid_v7() from generate_series(1, jobs));
+    end if;
+
+    if exists (select from unnest(keys) k where k is not null) then
+        -- Its own statement, so that the loser of a race sees the winner's row in the next one; sorted, so
+        -- that two calls with the same keys cannot deadlock.
+        insert into milepost.job_key (kind, key, job_id)
+        select i.kind, i.key, i.id from unnest(kinds, keys, ids) i(kind, key, id)
+        where i.key is not null
+        order by i.kind, i.key
+        on conflict do nothing;
+
+        owners := array(
+            select coalesce(k.job_id, i.id)
+            from unnest(kinds, keys, ids) with ordinality i(kind, key, id, ord)
+            left join milepost.job_key k on k.kind = i.kind and k.key = i.key
+            order by i.ord);
+    end if;
+
+    with input as materialized (
+        select i.id, i.kind, coalesce(i.queue, 'default') as queue, i.payload, i.key, i.grp,
+               coalesce(i.priority, 2)::smallint as priority, coalesce(i.attempts, 25) as attempts, i.timeout_ms,
+               coalesce(greatest(i.run_at, now()), now() + i.delay_ms * interval '1 millisecond', now()) as start_at
+        from unnest(ids, kinds, queues, payloads, keys, groups, priorities, max_attempts, timeouts_ms, run_ats,
+                    delays_ms, owners)
+            as i(id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, run_at, delay_ms, owner)
+        where i.owner is null or i.owner = i.id
+    ),
+    jobs_made as (
+        insert into milepost.job (id, kind, queue, payload, key, group_key, priority, max_attempts, timeout_ms, created_at)
+        select id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, now() from input
+    ),
+    live_made as (
+        insert into milepost.live (id, kind, queue, priority, group_key, max_attempts, state, ready_at, due_at)
+        select id, kind, queue, priority, grp, attempts,
+               case when grp is null then 'pending' else 'blocked' end::milepost.job_state,
+               case when grp is null then start_at end,
+               case when grp is not null then start_at end
+        from input
+    )
+    insert into milepost.history (job_id, token, attempt, verb, to_state, ready_at)
+    select id, 0, 0, 'create', case when grp is null then 'pending' else 'blocked' end::milepost.job_state,
+           case when start_at > now() then start_at end
+    from input;
+
+    if exists (select from unnest(groups) g where g is not null) then
+        perform milepost.hand_over(groups, true);
+    end if;
+    perform milepost.wake();
+
+    if owners is null then
+        return query select i.id, false from unnest(ids) i(id);
+    else
+        return query select i.owner, i.owner <> i.id from unnest(ids, owners) i(id, owner);
+    end if;
+end
+$$;
+
+-- Enqueues one job. See enqueue_many.
+create or replace function milepost.enqueue(
+    kind text,
+    payload jsonb default '{}',
+    key text default null,
+    queue text default null,
+    priority int default null,
+    group_key text default null,
+    run_at timestamptz default null,
+    max_attempts int default null,
+    timeout_ms bigint default null,
+    id uuid default null
+) returns table (job_id uuid, duplicate boolean) language sql as $$
+    select * from milepost.enqueue_many(
+        array[kind], array[payload], array[key], array[queue], array[priority], array[group_key],
+        array[run_at], null, array[max_attempts], array[timeout_ms],
+        array[coalesce(id, milepost.uuid_v7())])
+$$;
+
+-- Does to one job what an operator may do: release, cancel, skip, mark, abort, retry_now, resume, rerun or
+-- snooze. Answers the state that follows, or 'stop_requested' when the job runs and has grace_ms to stop by
+-- itself. delay_ms: not to be claimed before that has passed.
+create or replace function milepost.change(
+    job uuid, what milepost.verb, note text default null, delay_ms bigint default 0, grace_ms bigint default 0
+) returns text language plpgsql as $$
+declare
+    l milepost.live;
+    e milepost.ended;
+    j milepost.job;
+    now_state milepost.job_state;
+    next_state milepost.job_state;
+    ready timestamptz := now() + delay_ms * interval '1 millisecond';
+begin
+    select * into l from milepost.live where id = job for update;
+    if found then
+        now_state := l.state;
+    else
+        select * into e from milepost.ended where id = job for update;
+        if not found then
+            raise exception using errcode = 'MP002', message = format('there is no job %s', job);
+        end if;
+        now_state := e.state;
+    end if;
+    select t.to_state into next_state from milepost.transition t where t.from_state = now_state and t.verb = what;
+    if not found or what in ('claim', 'succeed', 'retry', 'fail', 'yield') then
+        raise exception using errcode = 'MP003',
+            message = format('job %s: a job that is %s cannot %s', job, now_state, what),
+            detail = now_state::text;
+    end if;
+
+    if what = 'release' and l.group_key is not null then
+        insert into milepost.group_slot (group_key, job_id) values (l.group_key, job) on conflict do nothing;
+        if not found then
+            raise exception using errcode = 'MP003',
+                message = format('job %s: its group %s is taken', job, l.group_key), detail = now_state::text;
+        end if;
+    end if;
+
+    if now_state = 'running' and grace_ms > 0 then
+        update milepost.live set stop_verb = what, stop_at = now() + grace_ms * interval '1 millisecond' where id = job;
+        notify milepost_wake, 'stop';
+        return 'stop_requested';
+    end if;
+
+    if next_state in ('succeeded', 'canceled', 'skipped') then
+        delete from milepost.live where id = job;
+        insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state)
+        values (job, now(), l.started_at, l.token, l.attempt, l.max_attempts, next_state);
+    elsif what = 'rerun' then
+        delete from milepost.ended where id = job;
+        select * into j from milepost.job where id = job;
+        l := row(job, null, null, null, null, e.token, e.attempt, e.attempt + j.max_attempts, null, null, now_state,
+                 null, j.priority, j.kind, j.queue, j.group_key)::milepost.live;
+        insert into milepost.live select l.*;
+    elsif now_state = 'failed' then
+        select * into j from milepost.job where id = job;
+        update milepost.live set max_attempts = l.attempt + j.max_attempts where id = job;
+    end if;
+
+    -- A job that comes back from where it held no slot of its group waits for one.
+    if next_state = 'pending' and l.group_key is not null and now_state in ('failed', 'aborted', 'succeeded', 'canceled', 'skipped') then
+        next_state := 'blocked';
+    end if;
+    update milepost.live
+    set state = next_state,
+        ready_at = case when next_state in ('pending', 'retry_wait') then ready end,
+        due_at = case when next_state = 'blocked' then ready end,
+        worker_id = null, claim_id = null, stop_verb = null, stop_at = null
+    where id = job;
+
+    insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state, ready_at, note)
+    values (job, l.token, l.attempt, l.worker_id, what, now_state, next_state,
+            case when next_state in ('pending', 'retry_wait', 'blocked') and delay_ms > 0 then ready end, note);
+
+    if l.group_key is not null then
+        if next_state not in ('pending', 'running', 'retry_wait', 'blocked') then
+            perform milepost.free_groups(array[job]);
+        elsif next_state = 'blocked' and what <> 'snooze' then
+            perform milepost.hand_over(array[l.group_key], true);
+            select state into next_state from milepost.live where id = job;
+        end if;
+    end if;
+    if next_state = 'pending' then
+        perform milepost.wake();
+    end if;
+    return next_state;
+end
+$$;
+
+-- Cancels a job: at once when it waits; a running one is asked to stop and fenced off after grace_ms.
+create or replace function milepost.cancel(job uuid, reason text default null, grace_ms bigint default 10000)
+returns text language sql as $$
+    select milepost.change(job, 'cancel', reason, 0, grace_ms)
+$$;

@@ -1,0 +1,111 @@
+//! The operators' port.
+
+use async_trait::async_trait;
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::JobId;
+use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::port::{AdminStore, Operated, Operation, StoreResult};
+use milepost_core::state::JobState;
+use milepost_core::worker::WorkerView;
+use sqlx::postgres::PgRow;
+use sqlx::{Row, ValueRef};
+
+use crate::error::change_error;
+use crate::row::{self, Decoded, named};
+use crate::statement;
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl AdminStore for PostgresStore {
+    async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
+        let ms = |duration: std::time::Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        let state: String = sqlx::query_scalar(statement::CHANGE)
+            .bind(job.0)
+            .bind(operation.verb.as_str())
+            .bind(operation.note.as_deref())
+            .bind(ms(operation.delay))
+            .bind(ms(operation.grace))
+            .fetch_one(&self.inner.hot)
+            .await
+            .map_err(|e| change_error(&self.inner.place, job, operation.verb, e))?;
+        match state.parse::<JobState>() {
+            Ok(state) => Ok(Operated::Done(state)),
+            Err(_) => Ok(Operated::StopRequested),
+        }
+    }
+
+    async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
+        let rows = sqlx::query(statement::JOBS)
+            .bind(filter.state.map(JobState::as_str))
+            .bind(filter.kind.as_deref())
+            .bind(filter.queue.as_deref())
+            .bind(filter.key.as_deref())
+            .bind(filter.before.map(|job| job.0))
+            .bind(i64::from(filter.limit))
+            .fetch_all(&self.inner.calm)
+            .await;
+        self.decode("jobs", rows, row::job_row)
+    }
+
+    async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
+        let found = sqlx::query(statement::JOB).bind(job.0).fetch_optional(&self.inner.calm).await;
+        found.and_then(|row| row.as_ref().map(row::job_view).transpose()).map_err(|e| self.fail("job", e))
+    }
+
+    async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
+        let rows = sqlx::query(statement::HISTORY).bind(job.0).fetch_all(&self.inner.calm).await;
+        self.decode("history", rows, row::history_entry)
+    }
+
+    async fn queues(&self) -> StoreResult<Vec<QueueView>> {
+        let rows = sqlx::query(statement::QUEUES).fetch_all(&self.inner.calm).await;
+        rows.and_then(|rows| queue_views(&rows)).map_err(|e| self.fail("queues", e))
+    }
+
+    async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
+        sqlx::query(statement::PAUSE_QUEUE)
+            .bind(queue)
+            .bind(paused)
+            .fetch_optional(&self.inner.hot)
+            .await
+            .map(|changed| changed.is_some())
+            .map_err(|e| self.fail("pause_queue", e))
+    }
+
+    async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
+        let rows = sqlx::query(statement::WORKERS).fetch_all(&self.inner.calm).await;
+        self.decode("workers", rows, row::worker_view)
+    }
+
+    async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
+        let rows = sqlx::query(statement::COUNT_BY_STATE).fetch_all(&self.inner.calm).await;
+        self.decode("count_by_state", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
+    }
+}
+
+impl PostgresStore {
+    fn decode<T>(
+        &self,
+        verb: &'static str,
+        rows: Result<Vec<PgRow>, sqlx::Error>,
+        decode: impl Fn(&PgRow) -> Decoded<T>,
+    ) -> StoreResult<Vec<T>> {
+        rows.and_then(|rows| rows.iter().map(decode).collect()).map_err(|e| self.fail(verb, e))
+    }
+}
+
+/// Folds rows of (queue, state, count), sorted by queue, into queues.
+fn queue_views(rows: &[PgRow]) -> Decoded<Vec<QueueView>> {
+    let mut views: Vec<QueueView> = Vec::new();
+    for row in rows {
+        let name: String = row.try_get("name")?;
+        if views.last().is_none_or(|last| last.name != name) {
+            let paused_at = row.try_get::<Option<jiff_sqlx::Timestamp>, _>("paused_at")?;
+            views.push(QueueView { name, paused_at: paused_at.map(jiff_sqlx::Timestamp::to_jiff), counts: Vec::new() });
+        }
+        if let Some(view) = views.last_mut().filter(|_| row.try_get_raw("state").is_ok_and(|s| !s.is_null())) {
+            view.counts.push((named(row, "state")?, row.try_get("jobs")?));
+        }
+    }
+    Ok(views)
+}

@@ -1,0 +1,115 @@
+//! Connections: which settings they have and how they are named to people.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::job::PAYLOAD_BYTES_MAX;
+use milepost_core::port::StoreResult;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{Executor, Row};
+
+use crate::error::store_error;
+use crate::statement;
+
+/// The oldest server that is supported.
+const VERSION_NUM_MIN: i32 = 150_000;
+
+/// How idle workers learn of new work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WakeMode {
+    /// LISTEN on a connection of their own, with the sleep handshake.
+    Listen,
+    /// Only by polling: behind a transaction pooler, where LISTEN and session locks do not work.
+    Poll,
+}
+
+/// How to use a PostgreSQL server.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// Connections for claims, ends and enqueues.
+    pub connections_max: u32,
+    /// The largest payload accepted, in bytes of JSON text.
+    pub payload_bytes_max: usize,
+    /// How idle workers learn of new work.
+    pub wake: WakeMode,
+    /// How long to wait for a connection before the server counts as unreachable.
+    pub acquire_timeout: Duration,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            connections_max: 10,
+            payload_bytes_max: PAYLOAD_BYTES_MAX,
+            wake: WakeMode::Listen,
+            acquire_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A server's address for people: host, port and database, never a password.
+pub(crate) fn place(options: &PgConnectOptions) -> String {
+    let database = options.get_database().unwrap_or("");
+    format!("PostgreSQL at {}:{}/{database}", options.get_host(), options.get_port())
+}
+
+/// Reads a `postgres://` URL. The error never repeats it, since it may hold a password.
+pub(crate) fn parse(url: &str, options: &PostgresOptions) -> StoreResult<PgConnectOptions> {
+    let connect = PgConnectOptions::from_str(url).map_err(|e| StoreError::Unavailable {
+        place: "the PostgreSQL store (its URL is not usable)".to_owned(),
+        cause: e.into(),
+    })?;
+    let name = connect.get_application_name().unwrap_or("milepost").to_owned();
+    let connect = connect.application_name(&name);
+    Ok(match options.wake {
+        WakeMode::Listen => connect,
+        // A transaction pooler gives every transaction another session: nothing prepared survives.
+        WakeMode::Poll => connect.statement_cache_capacity(0),
+    })
+}
+
+/// The pool for hot verbs, with pinned plans, and the one for people's questions, with the planner's own.
+pub(crate) async fn pools(
+    connect: &PgConnectOptions,
+    options: &PostgresOptions,
+) -> Result<(PgPool, PgPool), sqlx::Error> {
+    let base = || PgPoolOptions::new().acquire_timeout(options.acquire_timeout).test_before_acquire(false);
+    let pin = options.wake == WakeMode::Listen;
+    let hot = base()
+        .max_connections(options.connections_max)
+        .after_connect(move |connection, _| {
+            Box::pin(async move {
+                if pin {
+                    connection.execute(sqlx::query(statement::PIN_PLANS).bind(false)).await?;
+                }
+                Ok(())
+            })
+        })
+        .connect_with(connect.clone())
+        .await?;
+    let calm = base().max_connections(4).connect_lazy_with(connect.clone());
+    Ok((hot, calm))
+}
+
+/// Refuses a server that is too old, and says loudly what weakens durability.
+pub(crate) async fn check_server(pool: &PgPool, place: &str) -> StoreResult<()> {
+    let row = sqlx::query(statement::SETTINGS)
+        .fetch_one(pool)
+        .await
+        .map_err(|e| store_error(place, "settings", e))?;
+    let get = |name: &str| row.try_get::<String, _>(name).unwrap_or_default();
+    if row.try_get::<i32, _>("version_num").unwrap_or(0) < VERSION_NUM_MIN {
+        return Err(StoreError::Schema(SchemaError::ServerTooOld { found: get("version"), needed: "PostgreSQL 15" }));
+    }
+    for setting in ["fsync", "full_page_writes", "synchronous_commit"] {
+        if get(setting) == "off" {
+            tracing::warn!(
+                place,
+                setting,
+                "the server runs with {setting} = off: an acknowledged job can be lost when it crashes"
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Accepting jobs: through the SQL functions that every language uses.
+
+use async_trait::async_trait;
+use milepost_core::error::StoreError;
+use milepost_core::ident::JobId;
+use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, StartAt};
+use milepost_core::port::{IntakeStore, StoreResult};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, PgExecutor, Row};
+use uuid::Uuid;
+
+use crate::error::{enqueue_error, is_repeated_id};
+use crate::statement;
+use crate::store::PostgresStore;
+
+/// Enqueues one job in the caller's transaction: it exists exactly when that transaction commits.
+///
+/// # Errors
+/// [`Invalid`](StoreError::Invalid) says what is wrong with the job. The caller's transaction is then
+/// aborted only if the database said so, not when the check here did.
+pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> StoreResult<Enqueued> {
+    let enqueued = enqueue_many(connection, std::slice::from_ref(job)).await?;
+    enqueued.into_iter().next().ok_or(StoreError::NoSuchJob(job.id))
+}
+
+/// Enqueues jobs in the caller's transaction, all or none, and answers in their order.
+///
+/// # Errors
+/// [`Invalid`](StoreError::Invalid) names the first job that cannot be accepted.
+pub async fn enqueue_many(connection: &mut PgConnection, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+    check(jobs, PAYLOAD_BYTES_MAX)?;
+    insert(connection, jobs, PAYLOAD_BYTES_MAX).await.map_err(|e| enqueue_error("the caller's connection", e))
+}
+
+#[async_trait]
+impl IntakeStore for PostgresStore {
+    async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+        let bytes_max = self.inner.options.payload_bytes_max;
+        check(jobs, bytes_max)?;
+        let place = &self.inner.place;
+        match insert(&self.inner.hot, jobs, bytes_max).await {
+            // The answer to an earlier call with these very jobs was lost: it had committed.
+            Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
+            outcome => outcome.map_err(|e| enqueue_error(place, e)),
+        }
+    }
+}
+
+impl PostgresStore {
+    /// Answers a call that was made before and committed, unless only some of its jobs are there.
+    async fn enqueued_before(&self, jobs: &[NewJob], error: sqlx::Error) -> StoreResult<Vec<Enqueued>> {
+        let ids: Vec<Uuid> = jobs.iter().map(|job| job.id.0).collect();
+        let known: Vec<Option<Uuid>> = sqlx::query_scalar(statement::JOBS_OF_CALL)
+            .bind(&ids)
+            .bind(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>())
+            .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>())
+            .fetch_all(&self.inner.hot)
+            .await
+            .map_err(|e| self.fail("enqueue_many", e))?;
+        let all: Option<Vec<Enqueued>> = known
+            .into_iter()
+            .map(|job| job.map(|job| Enqueued { job: JobId(job), duplicate: true }))
+            .collect();
+        all.ok_or_else(|| self.fail("enqueue_many", error))
+    }
+}
+
+fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
+    for (index, job) in jobs.iter().enumerate() {
+        job.check(bytes_max).map_err(|invalid| StoreError::Invalid { index, invalid })?;
+    }
+    Ok(())
+}
+
+async fn insert(
+    executor: impl PgExecutor<'_>,
+    jobs: &[NewJob],
+    bytes_max: usize,
+) -> Result<Vec<Enqueued>, sqlx::Error> {
+    let each = |value: fn(&NewJob) -> &str| jobs.iter().map(value).collect::<Vec<_>>();
+    let rows = sqlx::query(statement::ENQUEUE_MANY)
+        .bind(each(|job| &job.kind))
+        .bind(each(|job| job.payload.get()))
+        .bind(some_of(jobs, |job| job.key.as_deref()))
+        .bind(each(|job| &job.queue))
+        .bind(jobs.iter().map(|job| i32::from(job.priority.get())).collect::<Vec<_>>())
+        .bind(some_of(jobs, |job| job.group.as_deref()))
+        .bind(some_of(jobs, |job| match job.start {
+            StartAt::At(at) => Some(jiff_sqlx::Timestamp::from(at)),
+            _ => None,
+        }))
+        .bind(some_of(jobs, |job| match job.start {
+            StartAt::After(delay) => i64::try_from(delay.as_millis()).ok(),
+            _ => None,
+        }))
+        .bind(jobs.iter().map(|job| job.max_attempts.cast_signed()).collect::<Vec<_>>())
+        .bind(some_of(jobs, |job| job.timeout.and_then(|timeout| i64::try_from(timeout.as_millis()).ok())))
+        .bind(jobs.iter().map(|job| job.id.0).collect::<Vec<_>>())
+        .bind(i64::try_from(bytes_max).unwrap_or(i64::MAX))
+        .fetch_all(executor)
+        .await?;
+    rows.iter().map(enqueued).collect()
+}
+
+/// An option of every job, or nothing at all when no job has it: most calls use few options.
+fn some_of<'a, T>(jobs: &'a [NewJob], option: impl Fn(&'a NewJob) -> Option<T>) -> Option<Vec<Option<T>>> {
+    let values: Vec<Option<T>> = jobs.iter().map(option).collect();
+    values.iter().any(Option::is_some).then_some(values)
+}
+
+fn enqueued(row: &PgRow) -> Result<Enqueued, sqlx::Error> {
+    Ok(Enqueued { job: JobId(row.try_get(0)?), duplicate: row.try_get(1)? })
+}

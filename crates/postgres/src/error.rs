@@ -1,0 +1,77 @@
+//! What the driver says, in the words of the domain.
+
+use milepost_core::error::{InvalidJob, StoreError};
+use milepost_core::ident::JobId;
+use milepost_core::state::JobState;
+use milepost_core::transition::{IllegalTransition, Verb};
+use sqlx::postgres::PgDatabaseError;
+
+/// SQLSTATE of a job that cannot be accepted as it is.
+const INVALID_JOB: &str = "MP001";
+/// SQLSTATE of a job that does not exist.
+const NO_SUCH_JOB: &str = "MP002";
+/// SQLSTATE of a verb that the job's state does not allow.
+const ILLEGAL: &str = "MP003";
+
+/// Classes and codes that a retry a little later may cure: connection trouble, a server that starts or
+/// stops, too many connections, serialization failures and deadlocks.
+const TRANSIENT: &[&str] = &["08", "57P", "53300", "40001", "40P01", "55P03"];
+
+/// An error of `verb` against the database at `place`.
+pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -> StoreError {
+    if is_transient(&error) {
+        return StoreError::Unavailable { place: place.to_owned(), cause: error.into() };
+    }
+    StoreError::Database { verb, cause: error.into() }
+}
+
+/// An error of a verb that takes jobs: what is wrong with them comes out typed.
+pub(crate) fn enqueue_error(place: &str, error: sqlx::Error) -> StoreError {
+    let Some(database) = database_error(&error) else { return store_error(place, "enqueue_many", error) };
+    let why = database.message().to_owned();
+    let (index, invalid) = match database.code() {
+        INVALID_JOB => (index_in(&why), InvalidJob::Refused { why }),
+        "22P05" => (0, InvalidJob::Nul),
+        "22P02" | "22003" => (0, InvalidJob::NotJson { why }),
+        code if code.starts_with("22") => (0, InvalidJob::Refused { why }),
+        _ => return store_error(place, "enqueue_many", error),
+    };
+    StoreError::Invalid { index, invalid }
+}
+
+/// An error of an operation on one job.
+pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Error) -> StoreError {
+    let Some(database) = database_error(&error) else { return store_error(place, "change", error) };
+    match database.code() {
+        NO_SUCH_JOB => StoreError::NoSuchJob(job),
+        ILLEGAL => {
+            let from = database.detail().and_then(|state| state.parse::<JobState>().ok());
+            StoreError::Illegal { job, illegal: IllegalTransition { from, verb } }
+        }
+        _ => store_error(place, "change", error),
+    }
+}
+
+/// Whether a job with this id was there already.
+pub(crate) fn is_repeated_id(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|e| e.code() == "23505" && e.constraint() == Some("job_pkey"))
+}
+
+fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
+    error.as_database_error().and_then(|e| e.try_downcast_ref::<PgDatabaseError>())
+}
+
+fn is_transient(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
+        // The driver's word for a connection that broke in the middle of a message.
+        sqlx::Error::Protocol(_) => true,
+        error => database_error(error)
+            .is_some_and(|e| TRANSIENT.iter().any(|prefix| e.code().starts_with(prefix))),
+    }
+}
+
+/// The place in the call that an error of `check_jobs` names: "job 7 of the call: …".
+fn index_in(message: &str) -> usize {
+    message.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+}

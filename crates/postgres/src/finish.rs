@@ -1,0 +1,194 @@
+//! Ending runs: hot ends in one statement of their own, the others and those of groups in a transaction.
+
+use std::collections::HashSet;
+
+use milepost_core::finish::{End, Finish, Finished};
+use milepost_core::ident::WorkerId;
+use milepost_core::port::StoreResult;
+use sqlx::{PgConnection, PgExecutor, Row};
+use uuid::Uuid;
+
+use crate::statement;
+use crate::store::PostgresStore;
+
+impl PostgresStore {
+    pub(crate) async fn finish_runs(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
+        let fail = |e| self.fail("finish_many", e);
+        // Rows are locked in the order of ids everywhere, so that ends and rescues cannot deadlock.
+        let mut sorted: Vec<&Finish> = finishes.iter().collect();
+        sorted.sort_unstable_by_key(|finish| finish.run.job);
+        let ends = Ends::of(&sorted);
+
+        let accepted = if ends.only_plain_successes() && !self.pins_locally() {
+            succeed(&self.inner.hot, &ends.succeeded).await.map_err(fail)?
+        } else {
+            let mut tx = self.begin("finish_many").await?;
+            let accepted = ends.write(&mut tx, worker).await.map_err(fail)?;
+            tx.commit().await.map_err(fail)?;
+            accepted
+        };
+        if accepted.len() == finishes.len() {
+            return Ok(vec![Finished::Accepted; finishes.len()]);
+        }
+        self.tell_apart(finishes, &accepted).await
+    }
+
+    /// Which of the ends that were not accepted had been stored before, when the answer was lost.
+    async fn tell_apart(&self, finishes: &[Finish], accepted: &[Uuid]) -> StoreResult<Vec<Finished>> {
+        let accepted: HashSet<&Uuid> = accepted.iter().collect();
+        let open: Vec<&Finish> = finishes.iter().filter(|f| !accepted.contains(&f.run.job.0)).collect();
+        let repeated: HashSet<Uuid> = sqlx::query_scalar(statement::ENDED_RUNS)
+            .bind(open.iter().map(|f| f.run.job.0).collect::<Vec<_>>())
+            .bind(open.iter().map(|f| f.run.token.0).collect::<Vec<_>>())
+            .bind(open.iter().map(|f| f.end.verb().as_str()).collect::<Vec<_>>())
+            .fetch_all(&self.inner.hot)
+            .await
+            .map_err(|e| self.fail("finish_many", e))?
+            .into_iter()
+            .collect();
+        Ok(finishes
+            .iter()
+            .map(|finish| match finish.run.job.0 {
+                job if accepted.contains(&job) => Finished::Accepted,
+                job if repeated.contains(&job) => Finished::Repeated,
+                _ => Finished::Fenced,
+            })
+            .collect())
+    }
+}
+
+/// Ends by the statement that stores them.
+struct Ends<'a> {
+    succeeded: Vec<&'a Finish>,
+    unfinished: Vec<&'a Finish>,
+    stopped: Vec<&'a Finish>,
+    grouped: bool,
+}
+
+impl<'a> Ends<'a> {
+    fn of(finishes: &[&'a Finish]) -> Self {
+        let mut ends = Self { succeeded: Vec::new(), unfinished: Vec::new(), stopped: Vec::new(), grouped: false };
+        for finish in finishes {
+            ends.grouped |= finish.grouped;
+            match finish.end {
+                End::Succeed { .. } => ends.succeeded.push(finish),
+                End::Retry { .. } | End::Fail { .. } | End::Yield { .. } => ends.unfinished.push(finish),
+                End::Cancel | End::Abort => ends.stopped.push(finish),
+            }
+        }
+        ends
+    }
+
+    fn only_plain_successes(&self) -> bool {
+        !self.grouped && self.unfinished.is_empty() && self.stopped.is_empty()
+    }
+
+    async fn write(&self, connection: &mut PgConnection, worker: WorkerId) -> Result<Vec<Uuid>, sqlx::Error> {
+        let mut accepted = Vec::new();
+        if !self.succeeded.is_empty() {
+            accepted.append(&mut succeed(&mut *connection, &self.succeeded).await?);
+        }
+        if !self.unfinished.is_empty() {
+            accepted.append(&mut take_back(&mut *connection, &self.unfinished, worker).await?);
+        }
+        if !self.stopped.is_empty() {
+            accepted.append(&mut stop(&mut *connection, &self.stopped).await?);
+        }
+        if self.grouped {
+            self.free_groups(connection, &accepted).await?;
+        }
+        Ok(accepted)
+    }
+
+    async fn free_groups(&self, connection: &mut PgConnection, accepted: &[Uuid]) -> Result<(), sqlx::Error> {
+        let accepted: HashSet<&Uuid> = accepted.iter().collect();
+        let all = self.succeeded.iter().chain(&self.unfinished).chain(&self.stopped);
+        let freed: Vec<Uuid> = all
+            .filter(|f| f.grouped && !matches!(f.end, End::Retry { .. } | End::Yield { .. }))
+            .map(|f| f.run.job.0)
+            .filter(|job| accepted.contains(job))
+            .collect();
+        if !freed.is_empty() {
+            sqlx::query(statement::FREE_GROUPS).bind(freed).execute(connection).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn succeed(executor: impl PgExecutor<'_>, finishes: &[&Finish]) -> Result<Vec<Uuid>, sqlx::Error> {
+    let results: Vec<Option<&str>> = finishes
+        .iter()
+        .map(|finish| match &finish.end {
+            End::Succeed { result } => result.as_deref(),
+            _ => None,
+        })
+        .collect();
+    let (jobs, tokens) = runs(finishes);
+    sqlx::query_scalar(statement::FINISH_SUCCEEDED)
+        .bind(jobs)
+        .bind(tokens)
+        .bind(results)
+        .fetch_all(executor)
+        .await
+}
+
+/// Stores ends after which the job stays live: retries, failures, yields.
+pub(crate) async fn take_back(
+    executor: impl PgExecutor<'_>,
+    finishes: &[&Finish],
+    worker: WorkerId,
+) -> Result<Vec<Uuid>, sqlx::Error> {
+    let mut delays_ms = Vec::with_capacity(finishes.len());
+    let mut codes = Vec::with_capacity(finishes.len());
+    let mut messages = Vec::with_capacity(finishes.len());
+    let mut notes = Vec::with_capacity(finishes.len());
+    for finish in finishes {
+        let (delay, failure, note) = match &finish.end {
+            End::Retry { delay, failure } => (*delay, Some(failure), None),
+            End::Fail { failure } => (std::time::Duration::ZERO, Some(failure), None),
+            End::Yield { delay, note } => (*delay, None, Some(storable(note))),
+            End::Succeed { .. } | End::Cancel | End::Abort => (std::time::Duration::ZERO, None, None),
+        };
+        delays_ms.push(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
+        codes.push(failure.map(|failure| storable(&failure.code)));
+        messages.push(failure.map(|failure| storable(&failure.message)));
+        notes.push(note);
+    }
+    let (jobs, tokens) = runs(finishes);
+    let rows = sqlx::query(statement::FINISH_UNFINISHED)
+        .bind(jobs)
+        .bind(tokens)
+        .bind(verbs(finishes))
+        .bind(delays_ms)
+        .bind(codes)
+        .bind(messages)
+        .bind(notes)
+        .bind(worker.0)
+        .fetch_all(executor)
+        .await?;
+    rows.iter().map(|row| row.try_get(0)).collect()
+}
+
+/// Stores ends of runs that were asked to stop.
+pub(crate) async fn stop(executor: impl PgExecutor<'_>, finishes: &[&Finish]) -> Result<Vec<Uuid>, sqlx::Error> {
+    let (jobs, tokens) = runs(finishes);
+    sqlx::query_scalar(statement::FINISH_STOPPED)
+        .bind(jobs)
+        .bind(tokens)
+        .bind(verbs(finishes))
+        .fetch_all(executor)
+        .await
+}
+
+fn runs(finishes: &[&Finish]) -> (Vec<Uuid>, Vec<i32>) {
+    finishes.iter().map(|finish| (finish.run.job.0, finish.run.token.0)).unzip()
+}
+
+fn verbs(finishes: &[&Finish]) -> Vec<&'static str> {
+    finishes.iter().map(|finish| finish.end.verb().as_str()).collect()
+}
+
+/// Error texts come from anywhere; PostgreSQL's text has no NUL.
+fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}

@@ -1,0 +1,27 @@
+//! The PostgreSQL store of Milepost: any number of processes, one truth, the database's clock.
+//!
+//! [`PostgresStore`] implements the ports of `milepost-core`. What joins a caller's own transaction are
+//! functions that take it: [`enqueue`], [`enqueue_many`] and [`complete`]. Callers in other languages use
+//! the SQL functions of schema `milepost` (`sql/api.sql`), which are the ones used here too.
+
+mod admin;
+mod claim;
+mod complete;
+mod connect;
+mod enqueue;
+mod error;
+mod finish;
+mod group;
+mod lane;
+mod migrate;
+mod rescue;
+mod row;
+pub mod statement;
+mod store;
+mod wake;
+mod worker;
+
+pub use complete::complete;
+pub use connect::{PostgresOptions, WakeMode};
+pub use enqueue::{enqueue, enqueue_many};
+pub use store::PostgresStore;

@@ -1,0 +1,95 @@
+//! The schema: forward-only, checked at start-up.
+
+use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::port::StoreResult;
+use milepost_core::schema::Migrated;
+use sqlx::{Executor, PgConnection, Row};
+
+use crate::store::Inner;
+
+/// Every migration, in order; its version is its place, from 1. An applied one is never edited.
+const MIGRATIONS: &[(&str, &str)] = &[("jobs", include_str!("../migrations/0001_jobs.sql"))];
+
+/// The functions of schema `milepost`, replaced as a whole.
+const API: &str = include_str!("../sql/api.sql");
+
+const CREATE_TABLE: &str = "
+    create schema if not exists milepost;
+    create table if not exists milepost.schema_migration (
+        version bigint primary key, name text not null, checksum text not null,
+        applied_at timestamptz not null default now());";
+
+/// The version that this binary needs.
+const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// Serializes migrations of the database; any number that no other verb uses.
+const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
+
+pub(crate) async fn migrate(store: &Inner) -> StoreResult<Migrated> {
+    let fail = |e| crate::error::store_error(&store.place, "migrate", e);
+    let mut tx = store.calm.begin().await.map_err(fail)?;
+    tx.execute(LOCK).await.map_err(fail)?;
+    tx.execute(CREATE_TABLE).await.map_err(fail)?;
+    let from = applied(&mut tx).await.map_err(fail)??;
+    if from > KNOWN {
+        return Err(StoreError::Schema(SchemaError::TooNew { found: from, known: KNOWN }));
+    }
+    for (version, (name, sql)) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from) {
+        tx.execute(*sql).await.map_err(fail)?;
+        record(&mut tx, version, name, sql).await.map_err(fail)?;
+    }
+    tx.execute(API).await.map_err(fail)?;
+    tx.commit().await.map_err(fail)?;
+    Ok(Migrated { from, to: KNOWN })
+}
+
+pub(crate) async fn check(store: &Inner) -> StoreResult<()> {
+    let fail = |e| crate::error::store_error(&store.place, "check_schema", e);
+    let mut connection = store.calm.acquire().await.map_err(fail)?;
+    let exists: bool = sqlx::query_scalar("select to_regclass('milepost.schema_migration') is not null")
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(fail)?;
+    let found = if exists { applied(&mut connection).await.map_err(fail)?? } else { 0 };
+    match found {
+        found if found > KNOWN => Err(StoreError::Schema(SchemaError::TooNew { found, known: KNOWN })),
+        found if found < KNOWN => Err(StoreError::Schema(SchemaError::TooOld { found, known: KNOWN })),
+        _ => Ok(()),
+    }
+}
+
+/// The newest version applied, after holding what was applied against what this binary has.
+async fn applied(connection: &mut PgConnection) -> Result<StoreResult<i64>, sqlx::Error> {
+    let rows = sqlx::query("select version, checksum from milepost.schema_migration order by version")
+        .fetch_all(connection)
+        .await?;
+    let mut newest = 0;
+    for row in rows {
+        let version: i64 = row.try_get("version")?;
+        let found: String = row.try_get("checksum")?;
+        let known = usize::try_from(version - 1).ok().and_then(|at| MIGRATIONS.get(at));
+        if known.is_some_and(|(_, sql)| checksum(sql) != found) {
+            return Ok(Err(StoreError::Schema(SchemaError::Altered { version })));
+        }
+        newest = version;
+    }
+    Ok(Ok(newest))
+}
+
+async fn record(connection: &mut PgConnection, version: i64, name: &str, sql: &str) -> Result<(), sqlx::Error> {
+    sqlx::query("insert into milepost.schema_migration (version, name, checksum) values ($1, $2, $3)")
+        .bind(version)
+        .bind(name)
+        .bind(checksum(sql))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// A fingerprint of a migration's text: FNV-1a, enough to notice an edit.
+fn checksum(sql: &str) -> String {
+    let hash = sql.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

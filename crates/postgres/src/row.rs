@@ -1,0 +1,153 @@
+//! Rows as the domain's types.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use milepost_core::claim::ClaimedJob;
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+use milepost_core::job::Priority;
+use milepost_core::listing::{JobRow, JobView, Waiting};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_core::worker::{Progress, WorkerView};
+use serde_json::value::RawValue;
+use sqlx::postgres::PgRow;
+use sqlx::{Row, ValueRef};
+
+pub(crate) type Decoded<T> = Result<T, sqlx::Error>;
+
+pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
+    Ok(ClaimedJob {
+        run: Run { job: JobId(row.try_get(0)?), token: RunToken(row.try_get(1)?) },
+        claim_id: row.try_get(2)?,
+        attempt: count(row, 3)?,
+        max_attempts: count(row, 4)?,
+        kind: row.try_get(5)?,
+        queue: row.try_get(6)?,
+        priority: Priority::try_from(row.try_get::<i16, _>(7)?.unsigned_abs().min(255) as u8).unwrap_or_default(),
+        group: row.try_get(8)?,
+        timeout: row.try_get::<Option<i64>, _>(9)?.map(|ms| Duration::from_millis(ms.unsigned_abs())),
+        created_at: row.try_get::<jiff_sqlx::Timestamp, _>(10)?.to_jiff(),
+        payload: row.try_get(11)?,
+    })
+}
+
+pub(crate) fn job_row(row: &PgRow) -> Decoded<JobRow> {
+    Ok(JobRow {
+        id: JobId(row.try_get("id")?),
+        kind: row.try_get("kind")?,
+        queue: row.try_get("queue")?,
+        state: named(row, "state")?,
+        priority: row.try_get::<i16, _>("priority")?.unsigned_abs().min(255) as u8,
+        attempt: count(row, "attempt")?,
+        max_attempts: count(row, "max_attempts")?,
+        key: row.try_get("key")?,
+        group: row.try_get("group_key")?,
+        created_at: row.try_get::<jiff_sqlx::Timestamp, _>("created_at")?.to_jiff(),
+        ready_at: time(row, "ready_at")?,
+        started_at: time(row, "started_at")?,
+        ended_at: time(row, "ended_at")?,
+        worker: row.try_get::<Option<i32>, _>("worker_id")?.map(WorkerId),
+        token: RunToken(row.try_get("token")?),
+    })
+}
+
+pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
+    let progress = match row.try_get::<Option<i64>, _>("done")? {
+        Some(done) => Some(Progress { done, total: row.try_get("total")?, message: row.try_get("message")? }),
+        None => None,
+    };
+    let job = job_row(row)?;
+    Ok(JobView {
+        waiting_for: waiting(row, &job)?,
+        row: job,
+        payload: json(row, "payload")?.unwrap_or_default(),
+        result: json(row, "result")?,
+        progress,
+        checkpoint: json(row, "checkpoint")?,
+        stop_requested: row.try_get("stop_requested")?,
+    })
+}
+
+fn waiting(row: &PgRow, job: &JobRow) -> Decoded<Option<Waiting>> {
+    if !matches!(job.state, JobState::Blocked | JobState::Pending | JobState::RetryWait) {
+        return Ok(None);
+    }
+    if row.try_get::<Option<bool>, _>("in_future")? == Some(true) {
+        let until = job.ready_at.map_or_else(|| time(row, "due_at"), |at| Ok(Some(at)))?;
+        return Ok(until.map(|until| Waiting::Time { until }));
+    }
+    if job.state == JobState::Blocked {
+        let holder = row.try_get::<Option<uuid::Uuid>, _>("group_holder")?.map(JobId);
+        return Ok(job.group.clone().map(|group| Waiting::Group { group, holder }));
+    }
+    Ok(Some(if row.try_get("paused")? {
+        Waiting::PausedQueue { queue: job.queue.clone() }
+    } else if row.try_get("served")? {
+        Waiting::Turn
+    } else {
+        Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() }
+    }))
+}
+
+pub(crate) fn history_entry(row: &PgRow) -> Decoded<HistoryEntry> {
+    Ok(HistoryEntry {
+        pos: row.try_get("pos")?,
+        job: JobId(row.try_get("job_id")?),
+        at: row.try_get::<jiff_sqlx::Timestamp, _>("at")?.to_jiff(),
+        verb: named(row, "verb")?,
+        from: if row.try_get_raw("from_state")?.is_null() { None } else { Some(named(row, "from_state")?) },
+        to: named(row, "to_state")?,
+        attempt: count(row, "attempt")?,
+        token: RunToken(row.try_get("token")?),
+        worker: row.try_get::<Option<i32>, _>("worker_id")?.map(WorkerId),
+        ready_at: time(row, "ready_at")?,
+        error_code: row.try_get("error_code")?,
+        error_message: row.try_get("error_message")?,
+        note: row.try_get("note")?,
+    })
+}
+
+pub(crate) fn worker_view(row: &PgRow) -> Decoded<WorkerView> {
+    Ok(WorkerView {
+        id: WorkerId(row.try_get("id")?),
+        name: row.try_get("name")?,
+        queues: row.try_get("queues")?,
+        kinds: row.try_get("kinds")?,
+        started_at: row.try_get::<jiff_sqlx::Timestamp, _>("started_at")?.to_jiff(),
+        heartbeat_at: row.try_get::<jiff_sqlx::Timestamp, _>("heartbeat_at")?.to_jiff(),
+        ended_at: time(row, "ended_at")?,
+        died: row.try_get("died")?,
+        running: row.try_get("running")?,
+    })
+}
+
+/// A state or verb that the database wrote by name.
+pub(crate) fn named<T>(row: &PgRow, column: &str) -> Decoded<T>
+where
+    T: std::str::FromStr<Err = milepost_core::error::UnknownName>,
+{
+    let name: &str = row.try_get(column)?;
+    name.parse().map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
+}
+
+/// A verb among those a running job can be stopped with.
+pub(crate) fn stop_verb(row: &PgRow, column: &str) -> Decoded<Option<Verb>> {
+    if row.try_get_raw(column)?.is_null() { Ok(None) } else { named(row, column).map(Some) }
+}
+
+fn time(row: &PgRow, column: &str) -> Decoded<Option<Timestamp>> {
+    Ok(row.try_get::<Option<jiff_sqlx::Timestamp>, _>(column)?.map(jiff_sqlx::Timestamp::to_jiff))
+}
+
+fn json(row: &PgRow, column: &str) -> Decoded<Option<Box<RawValue>>> {
+    let Some(text) = row.try_get::<Option<String>, _>(column)? else { return Ok(None) };
+    RawValue::from_string(text)
+        .map(Some)
+        .map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
+}
+
+fn count<I: sqlx::ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Decoded<u32> {
+    Ok(row.try_get::<i32, _>(column)?.unsigned_abs())
+}

@@ -1,0 +1,52 @@
+//! Every statement, one verb a file. Listed, so that a test can prepare each against a migrated database.
+
+macro_rules! statements {
+    ($($(#[$meta:meta])* $name:ident = $file:literal;)+) => {
+        $($(#[$meta])* pub(crate) const $name: &str = include_str!(concat!("../queries/", $file, ".sql"));)+
+
+        /// Every statement with its file's name.
+        pub const ALL: &[(&str, &str)] = &[$(($file, $name)),+];
+    };
+}
+
+statements! {
+    BURY_WORKER = "bury_worker";
+    CHANGE = "change";
+    CHECKPOINT = "checkpoint";
+    CLAIM = "claim";
+    COUNT_BY_STATE = "count_by_state";
+    ELECT_WAKER = "elect_waker";
+    ENDED_RUNS = "ended_runs";
+    ENQUEUE_MANY = "enqueue_many";
+    EXPIRED_WORKER = "expired_worker";
+    FINISH_STOPPED = "finish_stopped";
+    FINISH_SUCCEEDED = "finish_succeeded";
+    FINISH_UNFINISHED = "finish_unfinished";
+    FREE_GROUPS = "free_groups";
+    HAND_OVER = "hand_over";
+    HEARTBEAT = "heartbeat";
+    HELD = "held";
+    HISTORY = "history";
+    IS_ALIVE = "is_alive";
+    JOB = "job";
+    JOBS = "jobs";
+    JOBS_OF_CALL = "jobs_of_call";
+    LANES = "lanes";
+    LOST_RUNS = "lost_runs";
+    OVERDUE_STOPS = "overdue_stops";
+    PASS_ON = "pass_on";
+    PAUSE_QUEUE = "pause_queue";
+    PEEK = "peek";
+    PIN_PLANS = "pin_plans";
+    QUEUES = "queues";
+    REGISTER_WORKER = "register_worker";
+    REPORT = "report";
+    RETIRE_WORKER = "retire_worker";
+    RISE = "rise";
+    SETTINGS = "settings";
+    SLEEP = "sleep";
+    STOP_REQUESTS = "stop_requests";
+    UNSEAT_WAKER = "unseat_waker";
+    WAITING_GROUPS = "waiting_groups";
+    WORKERS = "workers";
+}

@@ -1,0 +1,101 @@
+//! The worker's port.
+
+use async_trait::async_trait;
+use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::error::StoreError;
+use milepost_core::finish::{Finish, Finished};
+use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+use milepost_core::port::{StoreResult, WakeStream, WorkerStore};
+use milepost_core::worker::{Heartbeat, NewWorker, Report};
+use sqlx::Row;
+use std::collections::HashSet;
+use uuid::Uuid;
+
+use crate::row::{Decoded, named};
+use crate::statement;
+use crate::store::PostgresStore;
+use crate::wake;
+
+#[async_trait]
+impl WorkerStore for PostgresStore {
+    async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId> {
+        sqlx::query_scalar(statement::REGISTER_WORKER)
+            .bind(&worker.name)
+            .bind(&worker.queues)
+            .bind(&worker.kinds)
+            .bind(i64::try_from(worker.lease.as_millis()).unwrap_or(i64::MAX))
+            .fetch_one(&self.inner.hot)
+            .await
+            .map(WorkerId)
+            .map_err(|e| self.fail("register_worker", e))
+    }
+
+    async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
+        let fail = |e| self.fail("heartbeat", e);
+        let renewed = sqlx::query(statement::HEARTBEAT).bind(worker.0).execute(&self.inner.hot).await.map_err(fail)?;
+        if renewed.rows_affected() == 0 {
+            return Err(StoreError::WorkerLost(worker));
+        }
+        let rows =
+            sqlx::query(statement::STOP_REQUESTS).bind(worker.0).fetch_all(&self.inner.hot).await.map_err(fail)?;
+        let stops = rows
+            .iter()
+            .map(|row| {
+                let run = Run { job: JobId(row.try_get("id")?), token: RunToken(row.try_get("token")?) };
+                Ok((run, named(row, "verb")?))
+            })
+            .collect::<Decoded<_>>()
+            .map_err(fail)?;
+        Ok(Heartbeat { stops })
+    }
+
+    async fn claim(&self, claim: &Claim) -> StoreResult<Vec<ClaimedJob>> {
+        self.claim_jobs(claim).await
+    }
+
+    async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
+        self.held_jobs(worker).await
+    }
+
+    async fn finish_many(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
+        self.finish_runs(worker, finishes).await
+    }
+
+    async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>> {
+        let progress = |report: &Report| report.progress.clone();
+        let accepted: Vec<Uuid> = sqlx::query_scalar(statement::REPORT)
+            .bind(reports.iter().map(|r| r.run.job.0).collect::<Vec<_>>())
+            .bind(reports.iter().map(|r| r.run.token.0).collect::<Vec<_>>())
+            .bind(reports.iter().map(|r| progress(r).map(|p| p.done)).collect::<Vec<_>>())
+            .bind(reports.iter().map(|r| progress(r).and_then(|p| p.total)).collect::<Vec<_>>())
+            .bind(reports.iter().map(|r| progress(r).and_then(|p| p.message)).collect::<Vec<_>>())
+            .bind(reports.iter().map(|r| r.checkpoint.as_deref()).collect::<Vec<_>>())
+            .fetch_all(&self.inner.hot)
+            .await
+            .map_err(|e| self.fail("report_many", e))?;
+        let accepted: HashSet<Uuid> = accepted.into_iter().collect();
+        Ok(reports.iter().map(|report| accepted.contains(&report.run.job.0)).collect())
+    }
+
+    async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
+        sqlx::query_scalar(statement::CHECKPOINT)
+            .bind(job.0)
+            .fetch_optional(&self.inner.hot)
+            .await
+            .map(Option::flatten)
+            .map_err(|e| self.fail("checkpoint", e))
+    }
+
+    async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {
+        sqlx::query(statement::RETIRE_WORKER)
+            .bind(worker.0)
+            .execute(&self.inner.hot)
+            .await
+            .map(drop)
+            .map_err(|e| self.fail("retire_worker", e))
+    }
+
+    async fn wakes(&self) -> StoreResult<Box<dyn WakeStream>> {
+        Ok(wake::subscribe(self))
+    }
+}
