@@ -58,7 +58,9 @@ impl Claimer {
 
     async fn claim_for_ever(&mut self) {
         loop {
-            let Some(mut places) = self.free_places().await else { return };
+            let Some(mut places) = self.free_places().await else {
+                return;
+            };
             match self.claim(places.num_permits()).await {
                 Ok(jobs) if jobs.is_empty() => {
                     drop(places);
@@ -82,16 +84,28 @@ impl Claimer {
 
     /// Waits for at least one free place and takes all there are, up to a batch.
     async fn free_places(&mut self) -> Option<OwnedSemaphorePermit> {
-        let batch = self.shared.options.claim_batch.min(self.shared.options.concurrency);
+        let batch = self
+            .shared
+            .options
+            .claim_batch
+            .min(self.shared.options.concurrency);
         let mut places = self.places.clone().acquire_owned().await.ok()?;
         if self.behind && self.places.available_permits() + 1 < batch / 2 {
             let more = u32::try_from(batch / 2 - 1).unwrap_or(0);
-            if let Ok(more) = tokio::time::timeout(GATHER, self.places.clone().acquire_many_owned(more)).await {
+            if let Ok(more) = tokio::time::timeout(GATHER, self.places.clone().acquire_many_owned(more)).await
+            {
                 places.merge(more.ok()?);
             }
         }
-        let more = self.places.available_permits().min(batch - places.num_permits().min(batch));
-        if let Ok(more) = self.places.clone().try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
+        let more = self
+            .places
+            .available_permits()
+            .min(batch - places.num_permits().min(batch));
+        if let Ok(more) = self
+            .places
+            .clone()
+            .try_acquire_many_owned(u32::try_from(more).unwrap_or(0))
+        {
             places.merge(more);
         }
         Some(places)
@@ -124,7 +138,11 @@ impl Claimer {
 
     /// Waits for a hint, or for the poll interval.
     async fn idle(&self) {
-        let interval = self.shared.options.poll_interval.mul_f64(0.9 + 0.2 * fastrand::f64());
+        let interval = self
+            .shared
+            .options
+            .poll_interval
+            .mul_f64(0.9 + 0.2 * fastrand::f64());
         let _ = tokio::time::timeout(interval, self.shared.ready.notified()).await;
     }
 
@@ -140,7 +158,9 @@ impl Claimer {
     /// Takes in hand what the store says we hold, and lets go of what it says we do not.
     async fn reconcile(&mut self) {
         let in_hand = self.shared.flight.handlers();
-        let Ok(held) = self.shared.store.held(self.shared.worker).await else { return };
+        let Ok(held) = self.shared.store.held(self.shared.worker).await else {
+            return;
+        };
         self.reconciled_at = Instant::now();
         let known: HashSet<Run> = held.iter().map(|job| job.run).collect();
 
@@ -154,7 +174,9 @@ impl Claimer {
         for job in held.into_iter().filter(|job| !self.shared.flight.has(job.run)) {
             tracing::warn!(job = %job.run.job, claim_id = job.claim_id, "the answer to a claim was lost; running its job");
             self.shared.stats.adopted.add(1);
-            let Ok(mut place) = self.places.clone().acquire_owned().await else { return };
+            let Ok(mut place) = self.places.clone().acquire_owned().await else {
+                return;
+            };
             self.start(vec![job], &mut place);
         }
     }

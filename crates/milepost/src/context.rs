@@ -31,7 +31,12 @@ impl Context {
         reporter: Reporter,
         store: Arc<dyn Store>,
     ) -> Self {
-        Self { job, stop, reporter, store }
+        Self {
+            job,
+            stop,
+            reporter,
+            store,
+        }
     }
 
     /// The job as it was claimed.
@@ -61,7 +66,11 @@ impl Context {
 
     /// Tells people how far the job is. Never waits: the latest word is stored within half a second.
     pub fn progress(&self, done: i64, total: impl Into<Option<i64>>, message: impl Into<Option<String>>) {
-        let progress = Progress { done, total: total.into(), message: message.into() };
+        let progress = Progress {
+            done,
+            total: total.into(),
+            message: message.into(),
+        };
         self.reporter.progress(self.run(), progress, &self.stop);
     }
 
@@ -70,7 +79,8 @@ impl Context {
     /// # Errors
     /// [`Fenced`](StoreError::Fenced) when the job has moved on: the handler must stop without further effects.
     pub async fn checkpoint(&self, value: &impl Serialize) -> Result<(), JobError> {
-        let checkpoint = serde_json::to_string(value).map_err(|e| JobError::fatal("checkpoint", e.to_string()))?;
+        let checkpoint =
+            serde_json::to_string(value).map_err(|e| JobError::fatal("checkpoint", e.to_string()))?;
         Ok(self.report(Some(checkpoint)).await?)
     }
 
@@ -101,8 +111,17 @@ impl Context {
     }
 
     async fn report(&self, checkpoint: Option<String>) -> StoreResult<()> {
-        let report = Report { run: self.run(), progress: None, checkpoint };
-        match self.store.report_many(std::slice::from_ref(&report)).await?.first() {
+        let report = Report {
+            run: self.run(),
+            progress: None,
+            checkpoint,
+        };
+        match self
+            .store
+            .report_many(std::slice::from_ref(&report))
+            .await?
+            .first()
+        {
             Some(true) => Ok(()),
             _ => {
                 self.stop.cancel();

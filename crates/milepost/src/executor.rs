@@ -18,7 +18,12 @@ use crate::handler::{JobError, KindEntry, Outcome};
 use crate::incarnation::Shared;
 
 /// Runs one job in a task of its own; the permit is its place among the concurrent ones.
-pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, stop: CancellationToken, permit: OwnedSemaphorePermit) {
+pub(crate) fn start(
+    shared: Arc<Shared>,
+    job: ClaimedJob,
+    stop: CancellationToken,
+    permit: OwnedSemaphorePermit,
+) {
     let tracker = shared.tasks.clone();
     tracker.spawn(async move {
         let job = Arc::new(job);
@@ -26,7 +31,11 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, stop: CancellationToke
         let stop_verb = shared.flight.ending(job.run);
         if let Some(answer) = answer {
             let end = end_of(&shared, &job, answer, stop_verb);
-            let finish = Finish { run: job.run, end, grouped: job.group.is_some() };
+            let finish = Finish {
+                run: job.run,
+                end,
+                grouped: job.group.is_some(),
+            };
             shared.ends.send(finish).await;
         }
         drop(permit);
@@ -40,10 +49,17 @@ async fn perform(
     stop: CancellationToken,
 ) -> Option<Result<Outcome, JobError>> {
     let Some(kind) = shared.kinds.get(&job.kind) else {
-        return Some(Err(JobError::retryable("no_handler", format!("this worker has no handler for {}", job.kind))));
+        return Some(Err(JobError::retryable(
+            "no_handler",
+            format!("this worker has no handler for {}", job.kind),
+        )));
     };
-    let context =
-        Context::new(job.clone(), stop.clone(), shared.reporter.clone(), shared.store.clone());
+    let context = Context::new(
+        job.clone(),
+        stop.clone(),
+        shared.reporter.clone(),
+        shared.store.clone(),
+    );
     let attempt = AssertUnwindSafe(attempt(kind, job, context)).catch_unwind();
     let answer = tokio::select! {
         biased;
@@ -66,7 +82,10 @@ async fn attempt(kind: &KindEntry, job: &ClaimedJob, context: Context) -> Result
     match job.timeout.or(kind.timeout) {
         None => handler.await,
         Some(limit) => tokio::time::timeout(limit, handler).await.unwrap_or_else(|_| {
-            Err(JobError::retryable("timeout", format!("the attempt took longer than {limit:?}")))
+            Err(JobError::retryable(
+                "timeout",
+                format!("the attempt took longer than {limit:?}"),
+            ))
         }),
     }
 }
@@ -89,22 +108,38 @@ fn end_of(
         (Ok(Outcome::Completed), _) => retry(
             shared,
             job,
-            JobError::retryable("not_committed", "the handler said that it had completed the job, but did not commit"),
+            JobError::retryable(
+                "not_committed",
+                "the handler said that it had completed the job, but did not commit",
+            ),
         ),
         (_, Some(end)) => end,
-        (Ok(Outcome::Snooze(delay)), None) => End::Yield { delay, note: yield_note(shared) },
-        (Ok(Outcome::Stopped), None) => End::Yield { delay: Duration::ZERO, note: yield_note(shared) },
+        (Ok(Outcome::Snooze(delay)), None) => End::Yield {
+            delay,
+            note: yield_note(shared),
+        },
+        (Ok(Outcome::Stopped), None) => End::Yield {
+            delay: Duration::ZERO,
+            note: yield_note(shared),
+        },
         (Err(error), None) => retry(shared, job, error),
     }
 }
 
 fn yield_note(shared: &Shared) -> String {
-    let note = if shared.hand_back.is_cancelled() { "handed back at shutdown" } else { "snoozed by its handler" };
+    let note = if shared.hand_back.is_cancelled() {
+        "handed back at shutdown"
+    } else {
+        "snoozed by its handler"
+    };
     note.to_owned()
 }
 
 fn retry(shared: &Shared, job: &ClaimedJob, error: JobError) -> End {
-    let backoff = shared.kinds.get(&job.kind).map_or_else(RetryPolicy::default, |kind| kind.backoff);
+    let backoff = shared
+        .kinds
+        .get(&job.kind)
+        .map_or_else(RetryPolicy::default, |kind| kind.backoff);
     let (verb, delay) = backoff.after_failure(
         job.attempt,
         job.max_attempts,
@@ -112,8 +147,15 @@ fn retry(shared: &Shared, job: &ClaimedJob, error: JobError) -> End {
         error.retry_after,
         fastrand::f64(),
     );
-    let failure = Failure { code: shorten(error.code, 100), message: shorten(error.message, 10_000) };
-    if verb == Verb::Retry { End::Retry { delay, failure } } else { End::Fail { failure } }
+    let failure = Failure {
+        code: shorten(error.code, 100),
+        message: shorten(error.message, 10_000),
+    };
+    if verb == Verb::Retry {
+        End::Retry { delay, failure }
+    } else {
+        End::Fail { failure }
+    }
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {

@@ -29,7 +29,12 @@ impl Flight {
         let mut all = self.lock();
         runs.map(|run| {
             let stop = CancellationToken::new();
-            let entry = Entry { token: run.token, stop: stop.clone(), stop_verb: None, ending: false };
+            let entry = Entry {
+                token: run.token,
+                stop: stop.clone(),
+                stop_verb: None,
+                ending: false,
+            };
             all.insert(run.job, entry);
             stop
         })
@@ -38,12 +43,18 @@ impl Flight {
 
     /// Whether this very run is in hand.
     pub(crate) fn has(&self, run: Run) -> bool {
-        self.lock().get(&run.job).is_some_and(|entry| entry.token == run.token)
+        self.lock()
+            .get(&run.job)
+            .is_some_and(|entry| entry.token == run.token)
     }
 
     /// Asks a run to stop.
     pub(crate) fn stop(&self, run: Run, verb: Verb) {
-        if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
+        if let Some(entry) = self
+            .lock()
+            .get_mut(&run.job)
+            .filter(|entry| entry.token == run.token)
+        {
             entry.stop_verb = Some(verb);
             entry.stop.cancel();
         }
@@ -77,7 +88,13 @@ impl Flight {
     /// Runs whose handlers are not done.
     pub(crate) fn handlers(&self) -> Vec<Run> {
         let all = self.lock();
-        all.iter().filter(|(_, entry)| !entry.ending).map(|(&job, entry)| Run { job, token: entry.token }).collect()
+        all.iter()
+            .filter(|(_, entry)| !entry.ending)
+            .map(|(&job, entry)| Run {
+                job,
+                token: entry.token,
+            })
+            .collect()
     }
 
     /// How many runs are in hand.

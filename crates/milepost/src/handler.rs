@@ -45,7 +45,10 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     /// [`InvalidJob::NotJson`] when the payload cannot be written as JSON.
     fn to_job(&self) -> Result<NewJob, InvalidJob> {
         let job = NewJob::new(Self::KIND, self)?;
-        Ok(job.queue(Self::QUEUE).priority(Self::priority()).max_attempts(Self::MAX_ATTEMPTS))
+        Ok(job
+            .queue(Self::QUEUE)
+            .priority(Self::priority())
+            .max_attempts(Self::MAX_ATTEMPTS))
     }
 }
 
@@ -72,7 +75,9 @@ impl Outcome {
     /// # Errors
     /// A final [`JobError`] when the value cannot be written as JSON.
     pub fn result(value: &impl Serialize) -> Result<Self, JobError> {
-        serde_json::to_string(value).map(Self::Result).map_err(|e| JobError::fatal("result", e.to_string()))
+        serde_json::to_string(value)
+            .map(Self::Result)
+            .map_err(|e| JobError::fatal("result", e.to_string()))
     }
 }
 
@@ -119,13 +124,23 @@ impl JobError {
     /// A failure that another attempt may cure.
     #[must_use]
     pub fn retryable(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), retryable: true, retry_after: None }
+        Self {
+            code: code.into(),
+            message: message.into(),
+            retryable: true,
+            retry_after: None,
+        }
     }
 
     /// A failure that no further attempt will cure.
     #[must_use]
     pub fn fatal(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), retryable: false, retry_after: None }
+        Self {
+            code: code.into(),
+            message: message.into(),
+            retryable: false,
+            retry_after: None,
+        }
     }
 
     /// This failure, not to be retried before `wait` has passed.
@@ -170,7 +185,9 @@ where
     O: IntoOutcome,
 {
     fn call(&self, job: J, context: Context) -> BoxFuture<'static, Result<Outcome, JobError>> {
-        self(job, context).map(|answer| answer.map(IntoOutcome::into_outcome)).boxed()
+        self(job, context)
+            .map(|answer| answer.map(IntoOutcome::into_outcome))
+            .boxed()
     }
 }
 
@@ -200,7 +217,14 @@ impl Kinds {
                 }
             }
         };
-        self.insert(J::KIND, KindEntry { perform: Arc::new(perform), backoff: J::backoff(), timeout: J::TIMEOUT });
+        self.insert(
+            J::KIND,
+            KindEntry {
+                perform: Arc::new(perform),
+                backoff: J::backoff(),
+                timeout: J::TIMEOUT,
+            },
+        );
     }
 
     pub(crate) fn insert(&mut self, kind: &str, entry: KindEntry) {
@@ -219,6 +243,9 @@ impl Kinds {
 
     /// The wait after a failure, by the kind's policy; the default one for kinds this worker does not run.
     pub(crate) fn delay(&self, kind: &str, attempt: u32) -> Duration {
-        self.get(kind).map(|entry| entry.backoff).unwrap_or_default().delay(attempt, fastrand::f64())
+        self.get(kind)
+            .map(|entry| entry.backoff)
+            .unwrap_or_default()
+            .delay(attempt, fastrand::f64())
     }
 }

@@ -105,13 +105,21 @@ impl Incarnation {
             spawn(shared.reporter.clone().run(shared.store.clone())),
         ];
         let completer = spawn(completer::run(shared.clone(), receiver));
-        Ok(Self { shared, completer, helpers })
+        Ok(Self {
+            shared,
+            completer,
+            helpers,
+        })
     }
 
     /// Claims and runs jobs until the worker leaves or loses its lease.
     pub(crate) async fn run(self) -> Ended {
         Claimer::new(self.shared.clone()).run().await;
-        if self.shared.lost.is_cancelled() { self.lose().await } else { self.leave().await }
+        if self.shared.lost.is_cancelled() {
+            self.lose().await
+        } else {
+            self.leave().await
+        }
     }
 
     /// Drains, hands back what is left, and retires.
@@ -137,17 +145,27 @@ impl Incarnation {
 
     /// Waits until every end was told, then retires. A store that stays away does not hold the process for ever.
     async fn settle(self) {
-        let Self { shared, completer, helpers } = self;
+        let Self {
+            shared,
+            completer,
+            helpers,
+        } = self;
         let told = async {
             while shared.flight.len() > 0 {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
         if tokio::time::timeout(shared.options.lease, told).await.is_err() {
-            tracing::error!(jobs = shared.flight.len(), "the store did not take the ends of some runs; they will be rescued");
+            tracing::error!(
+                jobs = shared.flight.len(),
+                "the store did not take the ends of some runs; they will be rescued"
+            );
             shared.give_up.cancel();
         } else if let Err(error) = shared.store.retire_worker(shared.worker).await {
-            tracing::warn!(error = error.chain(), "the worker could not sign off; its lease will run out");
+            tracing::warn!(
+                error = error.chain(),
+                "the worker could not sign off; its lease will run out"
+            );
         }
         shared.ended.cancel();
         drop((completer, helpers));

@@ -24,7 +24,10 @@ pub(crate) struct Reporter {
 
 impl Reporter {
     pub(crate) fn progress(&self, run: Run, progress: Progress, stop: &CancellationToken) {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner).insert(run, (progress, stop.clone()));
+        self.words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(run, (progress, stop.clone()));
         self.spoken.notify_one();
     }
 
@@ -42,7 +45,16 @@ impl Reporter {
         let words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
         let (reports, stops): (Vec<Report>, Vec<CancellationToken>) = words
             .into_iter()
-            .map(|(run, (progress, stop))| (Report { run, progress: Some(progress), checkpoint: None }, stop))
+            .map(|(run, (progress, stop))| {
+                (
+                    Report {
+                        run,
+                        progress: Some(progress),
+                        checkpoint: None,
+                    },
+                    stop,
+                )
+            })
             .unzip();
         if reports.is_empty() {
             return;
@@ -54,7 +66,10 @@ impl Reporter {
                     stop.cancel();
                 }
             }
-            Err(error) => tracing::warn!(error = error.chain(), "progress could not be stored; it is for people only"),
+            Err(error) => tracing::warn!(
+                error = error.chain(),
+                "progress could not be stored; it is for people only"
+            ),
         }
     }
 }

@@ -76,7 +76,14 @@ impl WorkerBuilder {
         Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
     {
         let perform = move |context| -> BoxFuture<'static, _> { handler(context).boxed() };
-        self.kinds.insert(kind, KindEntry { perform: Arc::new(perform), backoff, timeout: None });
+        self.kinds.insert(
+            kind,
+            KindEntry {
+                perform: Arc::new(perform),
+                backoff,
+                timeout: None,
+            },
+        );
         self
     }
 
@@ -110,7 +117,11 @@ impl WorkerBuilder {
         };
         let first = Incarnation::register(&settings).await?;
         let task = tokio::spawn(live(settings, first));
-        Ok(Worker { stats, stop_claiming, task })
+        Ok(Worker {
+            stats,
+            stop_claiming,
+            task,
+        })
     }
 }
 
@@ -125,7 +136,11 @@ impl Worker {
     /// A worker on this store, to be given handlers.
     #[must_use]
     pub fn builder(store: Arc<dyn Store>) -> WorkerBuilder {
-        WorkerBuilder { store, kinds: Kinds::default(), options: WorkerOptions::default() }
+        WorkerBuilder {
+            store,
+            kinds: Kinds::default(),
+            options: WorkerOptions::default(),
+        }
     }
 
     /// What it has done so far.
@@ -154,7 +169,10 @@ async fn live(settings: Settings, first: Incarnation) {
             match Incarnation::register(&settings).await {
                 Ok(next) => break next,
                 Err(error) => {
-                    tracing::warn!(error = error.chain(), "the worker could not register; trying again");
+                    tracing::warn!(
+                        error = error.chain(),
+                        "the worker could not register; trying again"
+                    );
                     tokio::time::sleep(Duration::from_millis(500).mul_f64(0.5 + fastrand::f64())).await;
                 }
             }

@@ -48,18 +48,27 @@ impl AdminStore for PostgresStore {
     }
 
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
-        let found = sqlx::query(statement::JOB).bind(job.0).fetch_optional(&self.inner.calm).await;
-        found.and_then(|row| row.as_ref().map(row::job_view).transpose()).map_err(|e| self.fail("job", e))
+        let found = sqlx::query(statement::JOB)
+            .bind(job.0)
+            .fetch_optional(&self.inner.calm)
+            .await;
+        found
+            .and_then(|row| row.as_ref().map(row::job_view).transpose())
+            .map_err(|e| self.fail("job", e))
     }
 
     async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
-        let rows = sqlx::query(statement::HISTORY).bind(job.0).fetch_all(&self.inner.calm).await;
+        let rows = sqlx::query(statement::HISTORY)
+            .bind(job.0)
+            .fetch_all(&self.inner.calm)
+            .await;
         self.decode("history", rows, row::history_entry)
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
         let rows = sqlx::query(statement::QUEUES).fetch_all(&self.inner.calm).await;
-        rows.and_then(|rows| queue_views(&rows)).map_err(|e| self.fail("queues", e))
+        rows.and_then(|rows| queue_views(&rows))
+            .map_err(|e| self.fail("queues", e))
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
@@ -78,8 +87,12 @@ impl AdminStore for PostgresStore {
     }
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
-        let rows = sqlx::query(statement::COUNT_BY_STATE).fetch_all(&self.inner.calm).await;
-        self.decode("count_by_state", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
+        let rows = sqlx::query(statement::COUNT_BY_STATE)
+            .fetch_all(&self.inner.calm)
+            .await;
+        self.decode("count_by_state", rows, |row| {
+            Ok((named(row, "state")?, row.try_get("count")?))
+        })
     }
 }
 
@@ -90,7 +103,8 @@ impl PostgresStore {
         rows: Result<Vec<PgRow>, sqlx::Error>,
         decode: impl Fn(&PgRow) -> Decoded<T>,
     ) -> StoreResult<Vec<T>> {
-        rows.and_then(|rows| rows.iter().map(decode).collect()).map_err(|e| self.fail(verb, e))
+        rows.and_then(|rows| rows.iter().map(decode).collect())
+            .map_err(|e| self.fail(verb, e))
     }
 }
 
@@ -101,9 +115,16 @@ fn queue_views(rows: &[PgRow]) -> Decoded<Vec<QueueView>> {
         let name: String = row.try_get("name")?;
         if views.last().is_none_or(|last| last.name != name) {
             let paused_at = row.try_get::<Option<jiff_sqlx::Timestamp>, _>("paused_at")?;
-            views.push(QueueView { name, paused_at: paused_at.map(jiff_sqlx::Timestamp::to_jiff), counts: Vec::new() });
+            views.push(QueueView {
+                name,
+                paused_at: paused_at.map(jiff_sqlx::Timestamp::to_jiff),
+                counts: Vec::new(),
+            });
         }
-        if let Some(view) = views.last_mut().filter(|_| row.try_get_raw("state").is_ok_and(|s| !s.is_null())) {
+        if let Some(view) = views
+            .last_mut()
+            .filter(|_| row.try_get_raw("state").is_ok_and(|s| !s.is_null()))
+        {
             view.counts.push((named(row, "state")?, row.try_get("jobs")?));
         }
     }

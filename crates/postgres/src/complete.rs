@@ -25,6 +25,10 @@ pub async fn complete(connection: &mut PgConnection, run: Run, result: Option<&s
     if accepted.is_empty() {
         return Err(StoreError::Fenced(run));
     }
-    sqlx::query(statement::FREE_GROUPS).bind(accepted).execute(&mut *connection).await.map_err(fail)?;
+    sqlx::query(statement::FREE_GROUPS)
+        .bind(accepted)
+        .execute(&mut *connection)
+        .await
+        .map_err(fail)?;
     Ok(())
 }

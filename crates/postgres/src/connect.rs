@@ -51,7 +51,11 @@ impl Default for PostgresOptions {
 /// A server's address for people: host, port and database, never a password.
 pub(crate) fn place(options: &PgConnectOptions) -> String {
     let database = options.get_database().unwrap_or("");
-    format!("PostgreSQL at {}:{}/{database}", options.get_host(), options.get_port())
+    format!(
+        "PostgreSQL at {}:{}/{database}",
+        options.get_host(),
+        options.get_port()
+    )
 }
 
 /// Reads a `postgres://` URL. The error never repeats it, since it may hold a password.
@@ -74,14 +78,20 @@ pub(crate) async fn pools(
     connect: &PgConnectOptions,
     options: &PostgresOptions,
 ) -> Result<(PgPool, PgPool), sqlx::Error> {
-    let base = || PgPoolOptions::new().acquire_timeout(options.acquire_timeout).test_before_acquire(false);
+    let base = || {
+        PgPoolOptions::new()
+            .acquire_timeout(options.acquire_timeout)
+            .test_before_acquire(false)
+    };
     let pin = options.wake == WakeMode::Listen;
     let hot = base()
         .max_connections(options.connections_max)
         .after_connect(move |connection, _| {
             Box::pin(async move {
                 if pin {
-                    connection.execute(sqlx::query(statement::PIN_PLANS).bind(false)).await?;
+                    connection
+                        .execute(sqlx::query(statement::PIN_PLANS).bind(false))
+                        .await?;
                 }
                 Ok(())
             })
@@ -100,7 +110,10 @@ pub(crate) async fn check_server(pool: &PgPool, place: &str) -> StoreResult<()> 
         .map_err(|e| store_error(place, "settings", e))?;
     let get = |name: &str| row.try_get::<String, _>(name).unwrap_or_default();
     if row.try_get::<i32, _>("version_num").unwrap_or(0) < VERSION_NUM_MIN {
-        return Err(StoreError::Schema(SchemaError::ServerTooOld { found: get("version"), needed: "PostgreSQL 15" }));
+        return Err(StoreError::Schema(SchemaError::ServerTooOld {
+            found: get("version"),
+            needed: "PostgreSQL 15",
+        }));
     }
     for setting in ["fsync", "full_page_writes", "synchronous_commit"] {
         if get(setting) == "off" {

@@ -29,7 +29,9 @@ pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> StoreResult
 /// [`Invalid`](StoreError::Invalid) names the first job that cannot be accepted.
 pub async fn enqueue_many(connection: &mut PgConnection, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     check(jobs, PAYLOAD_BYTES_MAX)?;
-    insert(connection, jobs, PAYLOAD_BYTES_MAX).await.map_err(|e| enqueue_error("the caller's connection", e))
+    insert(connection, jobs, PAYLOAD_BYTES_MAX)
+        .await
+        .map_err(|e| enqueue_error("the caller's connection", e))
 }
 
 #[async_trait]
@@ -59,7 +61,12 @@ impl PostgresStore {
             .map_err(|e| self.fail("enqueue_many", e))?;
         let all: Option<Vec<Enqueued>> = known
             .into_iter()
-            .map(|job| job.map(|job| Enqueued { job: JobId(job), duplicate: true }))
+            .map(|job| {
+                job.map(|job| Enqueued {
+                    job: JobId(job),
+                    duplicate: true,
+                })
+            })
             .collect();
         all.ok_or_else(|| self.fail("enqueue_many", error))
     }
@@ -67,7 +74,8 @@ impl PostgresStore {
 
 fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
     for (index, job) in jobs.iter().enumerate() {
-        job.check(bytes_max).map_err(|invalid| StoreError::Invalid { index, invalid })?;
+        job.check(bytes_max)
+            .map_err(|invalid| StoreError::Invalid { index, invalid })?;
     }
     Ok(())
 }
@@ -83,7 +91,11 @@ async fn insert(
         .bind(each(|job| job.payload.get()))
         .bind(some_of(jobs, |job| job.key.as_deref()))
         .bind(each(|job| &job.queue))
-        .bind(jobs.iter().map(|job| i32::from(job.priority.get())).collect::<Vec<_>>())
+        .bind(
+            jobs.iter()
+                .map(|job| i32::from(job.priority.get()))
+                .collect::<Vec<_>>(),
+        )
         .bind(some_of(jobs, |job| job.group.as_deref()))
         .bind(some_of(jobs, |job| match job.start {
             StartAt::At(at) => Some(jiff_sqlx::Timestamp::from(at)),
@@ -93,8 +105,15 @@ async fn insert(
             StartAt::After(delay) => i64::try_from(delay.as_millis()).ok(),
             _ => None,
         }))
-        .bind(jobs.iter().map(|job| job.max_attempts.cast_signed()).collect::<Vec<_>>())
-        .bind(some_of(jobs, |job| job.timeout.and_then(|timeout| i64::try_from(timeout.as_millis()).ok())))
+        .bind(
+            jobs.iter()
+                .map(|job| job.max_attempts.cast_signed())
+                .collect::<Vec<_>>(),
+        )
+        .bind(some_of(jobs, |job| {
+            job.timeout
+                .and_then(|timeout| i64::try_from(timeout.as_millis()).ok())
+        }))
         .bind(jobs.iter().map(|job| job.id.0).collect::<Vec<_>>())
         .bind(i64::try_from(bytes_max).unwrap_or(i64::MAX))
         .fetch_all(executor)
@@ -109,5 +128,8 @@ fn some_of<'a, T>(jobs: &'a [NewJob], option: impl Fn(&'a NewJob) -> Option<T>) 
 }
 
 fn enqueued(row: &PgRow) -> Result<Enqueued, sqlx::Error> {
-    Ok(Enqueued { job: JobId(row.try_get(0)?), duplicate: row.try_get(1)? })
+    Ok(Enqueued {
+        job: JobId(row.try_get(0)?),
+        duplicate: row.try_get(1)?,
+    })
 }

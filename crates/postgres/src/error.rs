@@ -20,14 +20,22 @@ const TRANSIENT: &[&str] = &["08", "57P", "53300", "40001", "40P01", "55P03"];
 /// An error of `verb` against the database at `place`.
 pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -> StoreError {
     if is_transient(&error) {
-        return StoreError::Unavailable { place: place.to_owned(), cause: error.into() };
+        return StoreError::Unavailable {
+            place: place.to_owned(),
+            cause: error.into(),
+        };
     }
-    StoreError::Database { verb, cause: error.into() }
+    StoreError::Database {
+        verb,
+        cause: error.into(),
+    }
 }
 
 /// An error of a verb that takes jobs: what is wrong with them comes out typed.
 pub(crate) fn enqueue_error(place: &str, error: sqlx::Error) -> StoreError {
-    let Some(database) = database_error(&error) else { return store_error(place, "enqueue_many", error) };
+    let Some(database) = database_error(&error) else {
+        return store_error(place, "enqueue_many", error);
+    };
     let why = database.message().to_owned();
     let (index, invalid) = match database.code() {
         INVALID_JOB => (index_in(&why), InvalidJob::Refused { why }),
@@ -41,12 +49,17 @@ pub(crate) fn enqueue_error(place: &str, error: sqlx::Error) -> StoreError {
 
 /// An error of an operation on one job.
 pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Error) -> StoreError {
-    let Some(database) = database_error(&error) else { return store_error(place, "change", error) };
+    let Some(database) = database_error(&error) else {
+        return store_error(place, "change", error);
+    };
     match database.code() {
         NO_SUCH_JOB => StoreError::NoSuchJob(job),
         ILLEGAL => {
             let from = database.detail().and_then(|state| state.parse::<JobState>().ok());
-            StoreError::Illegal { job, illegal: IllegalTransition { from, verb } }
+            StoreError::Illegal {
+                job,
+                illegal: IllegalTransition { from, verb },
+            }
         }
         _ => store_error(place, "change", error),
     }
@@ -58,20 +71,29 @@ pub(crate) fn is_repeated_id(error: &sqlx::Error) -> bool {
 }
 
 fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
-    error.as_database_error().and_then(|e| e.try_downcast_ref::<PgDatabaseError>())
+    error
+        .as_database_error()
+        .and_then(|e| e.try_downcast_ref::<PgDatabaseError>())
 }
 
 fn is_transient(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => {
+            true
+        }
         // The driver's word for a connection that broke in the middle of a message.
         sqlx::Error::Protocol(_) => true,
-        error => database_error(error)
-            .is_some_and(|e| TRANSIENT.iter().any(|prefix| e.code().starts_with(prefix))),
+        error => {
+            database_error(error).is_some_and(|e| TRANSIENT.iter().any(|prefix| e.code().starts_with(prefix)))
+        }
     }
 }
 
 /// The place in the call that an error of `check_jobs` names: "job 7 of the call: …".
 fn index_in(message: &str) -> usize {
-    message.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+    message
+        .split(' ')
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0)
 }

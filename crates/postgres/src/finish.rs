@@ -12,7 +12,11 @@ use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
-    pub(crate) async fn finish_runs(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
+    pub(crate) async fn finish_runs(
+        &self,
+        worker: WorkerId,
+        finishes: &[Finish],
+    ) -> StoreResult<Vec<Finished>> {
         let fail = |e| self.fail("finish_many", e);
         // Rows are locked in the order of ids everywhere, so that ends and rescues cannot deadlock.
         let mut sorted: Vec<&Finish> = finishes.iter().collect();
@@ -36,7 +40,10 @@ impl PostgresStore {
     /// Which of the ends that were not accepted had been stored before, when the answer was lost.
     async fn tell_apart(&self, finishes: &[Finish], accepted: &[Uuid]) -> StoreResult<Vec<Finished>> {
         let accepted: HashSet<&Uuid> = accepted.iter().collect();
-        let open: Vec<&Finish> = finishes.iter().filter(|f| !accepted.contains(&f.run.job.0)).collect();
+        let open: Vec<&Finish> = finishes
+            .iter()
+            .filter(|f| !accepted.contains(&f.run.job.0))
+            .collect();
         let repeated: HashSet<Uuid> = sqlx::query_scalar(statement::ENDED_RUNS)
             .bind(open.iter().map(|f| f.run.job.0).collect::<Vec<_>>())
             .bind(open.iter().map(|f| f.run.token.0).collect::<Vec<_>>())
@@ -67,7 +74,12 @@ struct Ends<'a> {
 
 impl<'a> Ends<'a> {
     fn of(finishes: &[&'a Finish]) -> Self {
-        let mut ends = Self { succeeded: Vec::new(), unfinished: Vec::new(), stopped: Vec::new(), grouped: false };
+        let mut ends = Self {
+            succeeded: Vec::new(),
+            unfinished: Vec::new(),
+            stopped: Vec::new(),
+            grouped: false,
+        };
         for finish in finishes {
             ends.grouped |= finish.grouped;
             match finish.end {
@@ -109,7 +121,10 @@ impl<'a> Ends<'a> {
             .filter(|job| accepted.contains(job))
             .collect();
         if !freed.is_empty() {
-            sqlx::query(statement::FREE_GROUPS).bind(freed).execute(connection).await?;
+            sqlx::query(statement::FREE_GROUPS)
+                .bind(freed)
+                .execute(connection)
+                .await?;
         }
         Ok(())
     }
@@ -170,7 +185,10 @@ pub(crate) async fn take_back(
 }
 
 /// Stores ends of runs that were asked to stop.
-pub(crate) async fn stop(executor: impl PgExecutor<'_>, finishes: &[&Finish]) -> Result<Vec<Uuid>, sqlx::Error> {
+pub(crate) async fn stop(
+    executor: impl PgExecutor<'_>,
+    finishes: &[&Finish],
+) -> Result<Vec<Uuid>, sqlx::Error> {
     let (jobs, tokens) = runs(finishes);
     sqlx::query_scalar(statement::FINISH_STOPPED)
         .bind(jobs)
@@ -181,7 +199,10 @@ pub(crate) async fn stop(executor: impl PgExecutor<'_>, finishes: &[&Finish]) ->
 }
 
 fn runs(finishes: &[&Finish]) -> (Vec<Uuid>, Vec<i32>) {
-    finishes.iter().map(|finish| (finish.run.job.0, finish.run.token.0)).unzip()
+    finishes
+        .iter()
+        .map(|finish| (finish.run.job.0, finish.run.token.0))
+        .unzip()
 }
 
 fn verbs(finishes: &[&Finish]) -> Vec<&'static str> {

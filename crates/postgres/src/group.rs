@@ -8,8 +8,10 @@ use crate::store::PostgresStore;
 impl PostgresStore {
     pub(crate) async fn fill_free_groups(&self) -> StoreResult<u64> {
         let fail = |e| self.fail("fill_groups", e);
-        let groups: Vec<String> =
-            sqlx::query_scalar(statement::WAITING_GROUPS).fetch_all(&self.inner.hot).await.map_err(fail)?;
+        let groups: Vec<String> = sqlx::query_scalar(statement::WAITING_GROUPS)
+            .fetch_all(&self.inner.hot)
+            .await
+            .map_err(fail)?;
         if groups.is_empty() {
             return Ok(0);
         }

@@ -45,7 +45,11 @@ pub(crate) struct Probe {
 
 impl Probe {
     fn lane(&self, at: usize) -> Lane {
-        Lane { queue: self.queues[at].clone(), kind: self.kinds[at].clone(), priority: self.priorities[at] }
+        Lane {
+            queue: self.queues[at].clone(),
+            kind: self.kinds[at].clone(),
+            priority: self.priorities[at],
+        }
     }
 }
 
@@ -65,7 +69,10 @@ struct State {
 
 impl Default for Floors {
     fn default() -> Self {
-        Self { epoch: Instant::now(), state: Mutex::default() }
+        Self {
+            epoch: Instant::now(),
+            state: Mutex::default(),
+        }
     }
 }
 
@@ -88,9 +95,15 @@ impl Floors {
         for priority in Priority::ALL {
             for at in 0..pairs.len() {
                 let (queue, kind) = pairs[(at + turn) % pairs.len()];
-                let lane = Lane { queue: queue.into(), kind: kind.into(), priority: priority.get().into() };
+                let lane = Lane {
+                    queue: queue.into(),
+                    kind: kind.into(),
+                    priority: priority.get().into(),
+                };
                 let floor_ms = state.floors_ms.get(&lane).filter(|_| !from_bottom);
-                probe.ages_ms.push(floor_ms.map(|floor_ms| now_ms - floor_ms + MARGIN_MS));
+                probe
+                    .ages_ms
+                    .push(floor_ms.map(|floor_ms| now_ms - floor_ms + MARGIN_MS));
                 probe.queues.push(lane.queue);
                 probe.kinds.push(lane.kind);
                 probe.priorities.push(lane.priority);
@@ -118,7 +131,11 @@ impl Floors {
         if probe.from_bottom {
             let for_rows = Duration::from_micros(30) * rows;
             let took = probe.asked_at.elapsed().saturating_sub(for_rows);
-            let wait = if took < CHEAP { Duration::ZERO } else { took * RESCAN_SHARE };
+            let wait = if took < CHEAP {
+                Duration::ZERO
+            } else {
+                took * RESCAN_SHARE
+            };
             self.lock().rescan_after = Some(Instant::now() + wait);
         }
     }
@@ -155,7 +172,11 @@ mod tests {
         floors.learn(&probe, 0, 40);
         floors.lock().rescan_after = Some(Instant::now() + Duration::from_secs(60));
         let next = floors.probe(PAIRS, 0);
-        assert!(next.ages_ms[0].is_some_and(|age_ms| age_ms >= 40 + MARGIN_MS), "{:?}", next.ages_ms);
+        assert!(
+            next.ages_ms[0].is_some_and(|age_ms| age_ms >= 40 + MARGIN_MS),
+            "{:?}",
+            next.ages_ms
+        );
         assert_eq!(next.ages_ms[1], None, "each lane has its own floor");
     }
 

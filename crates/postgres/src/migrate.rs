@@ -32,7 +32,10 @@ pub(crate) async fn migrate(store: &Inner) -> StoreResult<Migrated> {
     tx.execute(CREATE_TABLE).await.map_err(fail)?;
     let from = applied(&mut tx).await.map_err(fail)??;
     if from > KNOWN {
-        return Err(StoreError::Schema(SchemaError::TooNew { found: from, known: KNOWN }));
+        return Err(StoreError::Schema(SchemaError::TooNew {
+            found: from,
+            known: KNOWN,
+        }));
     }
     for (version, (name, sql)) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from) {
         tx.execute(*sql).await.map_err(fail)?;
@@ -50,7 +53,11 @@ pub(crate) async fn check(store: &Inner) -> StoreResult<()> {
         .fetch_one(&mut *connection)
         .await
         .map_err(fail)?;
-    let found = if exists { applied(&mut connection).await.map_err(fail)?? } else { 0 };
+    let found = if exists {
+        applied(&mut connection).await.map_err(fail)??
+    } else {
+        0
+    };
     match found {
         found if found > KNOWN => Err(StoreError::Schema(SchemaError::TooNew { found, known: KNOWN })),
         found if found < KNOWN => Err(StoreError::Schema(SchemaError::TooOld { found, known: KNOWN })),
@@ -67,7 +74,9 @@ async fn applied(connection: &mut PgConnection) -> Result<StoreResult<i64>, sqlx
     for row in rows {
         let version: i64 = row.try_get("version")?;
         let found: String = row.try_get("checksum")?;
-        let known = usize::try_from(version - 1).ok().and_then(|at| MIGRATIONS.get(at));
+        let known = usize::try_from(version - 1)
+            .ok()
+            .and_then(|at| MIGRATIONS.get(at));
         if known.is_some_and(|(_, sql)| checksum(sql) != found) {
             return Ok(Err(StoreError::Schema(SchemaError::Altered { version })));
         }
@@ -76,7 +85,12 @@ async fn applied(connection: &mut PgConnection) -> Result<StoreResult<i64>, sqlx
     Ok(Ok(newest))
 }
 
-async fn record(connection: &mut PgConnection, version: i64, name: &str, sql: &str) -> Result<(), sqlx::Error> {
+async fn record(
+    connection: &mut PgConnection,
+    version: i64,
+    name: &str,
+    sql: &str,
+) -> Result<(), sqlx::Error> {
     sqlx::query("insert into milepost.schema_migration (version, name, checksum) values ($1, $2, $3)")
         .bind(version)
         .bind(name)

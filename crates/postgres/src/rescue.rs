@@ -22,10 +22,18 @@ impl MaintenanceStore for PostgresStore {
         loop {
             let left = limit.saturating_sub(u32::try_from(rescued.len()).unwrap_or(u32::MAX));
             let mut tx = self.begin("rescue_expired").await?;
-            let worker: Option<i32> =
-                sqlx::query_scalar(statement::EXPIRED_WORKER).fetch_optional(&mut *tx).await.map_err(fail)?;
-            let Some(worker) = worker.map(WorkerId).filter(|_| left > 0) else { return Ok(rescued) };
-            sqlx::query(statement::BURY_WORKER).bind(worker.0).execute(&mut *tx).await.map_err(fail)?;
+            let worker: Option<i32> = sqlx::query_scalar(statement::EXPIRED_WORKER)
+                .fetch_optional(&mut *tx)
+                .await
+                .map_err(fail)?;
+            let Some(worker) = worker.map(WorkerId).filter(|_| left > 0) else {
+                return Ok(rescued);
+            };
+            sqlx::query(statement::BURY_WORKER)
+                .bind(worker.0)
+                .execute(&mut *tx)
+                .await
+                .map_err(fail)?;
             let mut lost = rescue_worker(&mut tx, worker, left, delay).await.map_err(fail)?;
             tx.commit().await.map_err(fail)?;
             rescued.append(&mut lost);
@@ -43,15 +51,25 @@ impl MaintenanceStore for PostgresStore {
         let stops: Vec<Finish> = rows
             .iter()
             .map(|row| {
-                let end = if named::<Verb>(row, "verb")? == Verb::Abort { End::Abort } else { End::Cancel };
-                Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")? })
+                let end = if named::<Verb>(row, "verb")? == Verb::Abort {
+                    End::Abort
+                } else {
+                    End::Cancel
+                };
+                Ok(Finish {
+                    run: run(row)?,
+                    end,
+                    grouped: row.try_get("grouped")?,
+                })
             })
             .collect::<Decoded<_>>()
             .map_err(fail)?;
         if stops.is_empty() {
             return Ok(Vec::new());
         }
-        let stopped = finish::stop(&mut *tx, &stops.iter().collect::<Vec<_>>()).await.map_err(fail)?;
+        let stopped = finish::stop(&mut *tx, &stops.iter().collect::<Vec<_>>())
+            .await
+            .map_err(fail)?;
         free_groups(&mut tx, stops.iter()).await.map_err(fail)?;
         tx.commit().await.map_err(fail)?;
         Ok(stopped.into_iter().map(JobId).collect())
@@ -74,17 +92,32 @@ async fn rescue_worker(
         .bind(i64::from(limit))
         .fetch_all(&mut *connection)
         .await?;
-    let ends = rows.iter().map(|row| lost_run(row, worker, delay)).collect::<Decoded<Vec<Finish>>>()?;
-    let (stopped, back): (Vec<&Finish>, Vec<&Finish>) =
-        ends.iter().partition(|finish| matches!(finish.end, End::Cancel | End::Abort));
+    let ends = rows
+        .iter()
+        .map(|row| lost_run(row, worker, delay))
+        .collect::<Decoded<Vec<Finish>>>()?;
+    let (stopped, back): (Vec<&Finish>, Vec<&Finish>) = ends
+        .iter()
+        .partition(|finish| matches!(finish.end, End::Cancel | End::Abort));
     if !stopped.is_empty() {
         finish::stop(&mut *connection, &stopped).await?;
     }
     if !back.is_empty() {
         finish::take_back(&mut *connection, &back, worker).await?;
     }
-    free_groups(connection, ends.iter().filter(|f| !matches!(f.end, End::Retry { .. }))).await?;
-    Ok(ends.iter().map(|f| Rescued { run: f.run, worker, verb: f.end.verb() }).collect())
+    free_groups(
+        connection,
+        ends.iter().filter(|f| !matches!(f.end, End::Retry { .. })),
+    )
+    .await?;
+    Ok(ends
+        .iter()
+        .map(|f| Rescued {
+            run: f.run,
+            worker,
+            verb: f.end.verb(),
+        })
+        .collect())
 }
 
 /// How a run ends whose worker died: as it was asked to, else as a failure that spent its attempt.
@@ -98,22 +131,38 @@ fn lost_run(row: &PgRow, worker: WorkerId, delay: RetryDelay<'_>) -> Decoded<Fin
         Some(Verb::Abort) => End::Abort,
         Some(_) => End::Cancel,
         None if attempt >= row.try_get::<i32, _>("max_attempts")? => End::Fail { failure: failure() },
-        None => End::Retry { delay: delay(row.try_get("kind")?, attempt.unsigned_abs()), failure: failure() },
+        None => End::Retry {
+            delay: delay(row.try_get("kind")?, attempt.unsigned_abs()),
+            failure: failure(),
+        },
     };
-    Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")? })
+    Ok(Finish {
+        run: run(row)?,
+        end,
+        grouped: row.try_get("grouped")?,
+    })
 }
 
 fn run(row: &PgRow) -> Decoded<Run> {
-    Ok(Run { job: JobId(row.try_get("id")?), token: RunToken(row.try_get("token")?) })
+    Ok(Run {
+        job: JobId(row.try_get("id")?),
+        token: RunToken(row.try_get("token")?),
+    })
 }
 
 async fn free_groups<'a>(
     connection: &mut PgConnection,
     ends: impl Iterator<Item = &'a Finish>,
 ) -> Result<(), sqlx::Error> {
-    let grouped: Vec<Uuid> = ends.filter(|finish| finish.grouped).map(|finish| finish.run.job.0).collect();
+    let grouped: Vec<Uuid> = ends
+        .filter(|finish| finish.grouped)
+        .map(|finish| finish.run.job.0)
+        .collect();
     if !grouped.is_empty() {
-        sqlx::query(statement::FREE_GROUPS).bind(grouped).execute(connection).await?;
+        sqlx::query(statement::FREE_GROUPS)
+            .bind(grouped)
+            .execute(connection)
+            .await?;
     }
     Ok(())
 }

@@ -19,15 +19,21 @@ pub(crate) type Decoded<T> = Result<T, sqlx::Error>;
 
 pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
     Ok(ClaimedJob {
-        run: Run { job: JobId(row.try_get(0)?), token: RunToken(row.try_get(1)?) },
+        run: Run {
+            job: JobId(row.try_get(0)?),
+            token: RunToken(row.try_get(1)?),
+        },
         claim_id: row.try_get(2)?,
         attempt: count(row, 3)?,
         max_attempts: count(row, 4)?,
         kind: row.try_get(5)?,
         queue: row.try_get(6)?,
-        priority: Priority::try_from(row.try_get::<i16, _>(7)?.unsigned_abs().min(255) as u8).unwrap_or_default(),
+        priority: Priority::try_from(row.try_get::<i16, _>(7)?.unsigned_abs().min(255) as u8)
+            .unwrap_or_default(),
         group: row.try_get(8)?,
-        timeout: row.try_get::<Option<i64>, _>(9)?.map(|ms| Duration::from_millis(ms.unsigned_abs())),
+        timeout: row
+            .try_get::<Option<i64>, _>(9)?
+            .map(|ms| Duration::from_millis(ms.unsigned_abs())),
         created_at: row.try_get::<jiff_sqlx::Timestamp, _>(10)?.to_jiff(),
         payload: row.try_get(11)?,
     })
@@ -55,7 +61,11 @@ pub(crate) fn job_row(row: &PgRow) -> Decoded<JobRow> {
 
 pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
     let progress = match row.try_get::<Option<i64>, _>("done")? {
-        Some(done) => Some(Progress { done, total: row.try_get("total")?, message: row.try_get("message")? }),
+        Some(done) => Some(Progress {
+            done,
+            total: row.try_get("total")?,
+            message: row.try_get("message")?,
+        }),
         None => None,
     };
     let job = job_row(row)?;
@@ -71,11 +81,16 @@ pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
 }
 
 fn waiting(row: &PgRow, job: &JobRow) -> Decoded<Option<Waiting>> {
-    if !matches!(job.state, JobState::Blocked | JobState::Pending | JobState::RetryWait) {
+    if !matches!(
+        job.state,
+        JobState::Blocked | JobState::Pending | JobState::RetryWait
+    ) {
         return Ok(None);
     }
     if row.try_get::<Option<bool>, _>("in_future")? == Some(true) {
-        let until = job.ready_at.map_or_else(|| time(row, "due_at"), |at| Ok(Some(at)))?;
+        let until = job
+            .ready_at
+            .map_or_else(|| time(row, "due_at"), |at| Ok(Some(at)))?;
         return Ok(until.map(|until| Waiting::Time { until }));
     }
     if job.state == JobState::Blocked {
@@ -83,11 +98,16 @@ fn waiting(row: &PgRow, job: &JobRow) -> Decoded<Option<Waiting>> {
         return Ok(job.group.clone().map(|group| Waiting::Group { group, holder }));
     }
     Ok(Some(if row.try_get("paused")? {
-        Waiting::PausedQueue { queue: job.queue.clone() }
+        Waiting::PausedQueue {
+            queue: job.queue.clone(),
+        }
     } else if row.try_get("served")? {
         Waiting::Turn
     } else {
-        Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() }
+        Waiting::NoWorker {
+            kind: job.kind.clone(),
+            queue: job.queue.clone(),
+        }
     }))
 }
 
@@ -97,7 +117,11 @@ pub(crate) fn history_entry(row: &PgRow) -> Decoded<HistoryEntry> {
         job: JobId(row.try_get("job_id")?),
         at: row.try_get::<jiff_sqlx::Timestamp, _>("at")?.to_jiff(),
         verb: named(row, "verb")?,
-        from: if row.try_get_raw("from_state")?.is_null() { None } else { Some(named(row, "from_state")?) },
+        from: if row.try_get_raw("from_state")?.is_null() {
+            None
+        } else {
+            Some(named(row, "from_state")?)
+        },
         to: named(row, "to_state")?,
         attempt: count(row, "attempt")?,
         token: RunToken(row.try_get("token")?),
@@ -129,23 +153,37 @@ where
     T: std::str::FromStr<Err = milepost_core::error::UnknownName>,
 {
     let name: &str = row.try_get(column)?;
-    name.parse().map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
+    name.parse().map_err(|e| sqlx::Error::ColumnDecode {
+        index: column.to_owned(),
+        source: Box::new(e),
+    })
 }
 
 /// A verb among those a running job can be stopped with.
 pub(crate) fn stop_verb(row: &PgRow, column: &str) -> Decoded<Option<Verb>> {
-    if row.try_get_raw(column)?.is_null() { Ok(None) } else { named(row, column).map(Some) }
+    if row.try_get_raw(column)?.is_null() {
+        Ok(None)
+    } else {
+        named(row, column).map(Some)
+    }
 }
 
 fn time(row: &PgRow, column: &str) -> Decoded<Option<Timestamp>> {
-    Ok(row.try_get::<Option<jiff_sqlx::Timestamp>, _>(column)?.map(jiff_sqlx::Timestamp::to_jiff))
+    Ok(row
+        .try_get::<Option<jiff_sqlx::Timestamp>, _>(column)?
+        .map(jiff_sqlx::Timestamp::to_jiff))
 }
 
 fn json(row: &PgRow, column: &str) -> Decoded<Option<Box<RawValue>>> {
-    let Some(text) = row.try_get::<Option<String>, _>(column)? else { return Ok(None) };
+    let Some(text) = row.try_get::<Option<String>, _>(column)? else {
+        return Ok(None);
+    };
     RawValue::from_string(text)
         .map(Some)
-        .map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
+        .map_err(|e| sqlx::Error::ColumnDecode {
+            index: column.to_owned(),
+            source: Box::new(e),
+        })
 }
 
 fn count<I: sqlx::ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Decoded<u32> {

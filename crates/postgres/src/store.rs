@@ -1,7 +1,7 @@
 //! The store itself: its pools, and what every verb shares.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
@@ -42,12 +42,23 @@ impl PostgresStore {
     pub async fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
         let connect = connect::parse(url, &options)?;
         let place = connect::place(&connect);
-        let (hot, calm) =
-            connect::pools(&connect, &options).await.map_err(|e| store_error(&place, "connect", e))?;
+        let (hot, calm) = connect::pools(&connect, &options)
+            .await
+            .map_err(|e| store_error(&place, "connect", e))?;
         connect::check_server(&calm, &place).await?;
         let floors = Floors::default();
         let closed = AtomicBool::new(false);
-        Ok(Self { inner: Arc::new(Inner { hot, calm, connect, options, place, floors, closed }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                hot,
+                calm,
+                connect,
+                options,
+                place,
+                floors,
+                closed,
+            }),
+        })
     }
 
     /// Brings the schema to this binary's version, in one transaction. Safe to call from many processes.
@@ -94,7 +105,9 @@ impl PostgresStore {
 
     async fn pin_locally(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         if self.pins_locally() {
-            connection.execute(sqlx::query(statement::PIN_PLANS).bind(true)).await?;
+            connection
+                .execute(sqlx::query(statement::PIN_PLANS).bind(true))
+                .await?;
         }
         Ok(())
     }

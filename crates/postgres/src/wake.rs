@@ -59,7 +59,11 @@ pub(crate) fn subscribe(store: &PostgresStore) -> Box<dyn WakeStream> {
         WakeMode::Poll => None,
         WakeMode::Listen => Some(tokio::spawn(listen_for_ever(store.clone(), sender))),
     };
-    Box::new(PostgresWakes { hints, seen: Hints::default(), task })
+    Box::new(PostgresWakes {
+        hints,
+        seen: Hints::default(),
+        task,
+    })
 }
 
 #[async_trait]
@@ -100,7 +104,11 @@ async fn listen_for_ever(store: PostgresStore, hints: watch::Sender<Hints>) {
         }
         // Whatever was notified in between is lost.
         hint(&hints, Wake::Ready);
-        failures = if began.elapsed() > Duration::from_secs(10) { 0 } else { failures + 1 };
+        failures = if began.elapsed() > Duration::from_secs(10) {
+            0
+        } else {
+            failures + 1
+        };
         tokio::time::sleep(Duration::from_millis(100) * 2u32.pow(failures.min(6))).await;
     }
 }
@@ -142,7 +150,12 @@ impl<'a> Listener<'a> {
         let mut session = PgListener::connect_with(&pool).await?;
         session.eager_reconnect(false);
         session.listen(CHANNEL).await?;
-        let mut listener = Self { store, hints, session, lanes: Lanes::default() };
+        let mut listener = Self {
+            store,
+            hints,
+            session,
+            lanes: Lanes::default(),
+        };
         hint(hints, Wake::Ready);
         loop {
             if listener.ask(statement::ELECT_WAKER).await? {
@@ -178,7 +191,14 @@ impl<'a> Listener<'a> {
     }
 
     fn pass_in(&self, notification: &PgNotification) {
-        hint(self.hints, if notification.payload() == "stop" { Wake::Stop } else { Wake::Ready });
+        hint(
+            self.hints,
+            if notification.payload() == "stop" {
+                Wake::Stop
+            } else {
+                Wake::Ready
+            },
+        );
     }
 
     /// The waker's life: look while there is work, sleep when there is none.
@@ -235,7 +255,12 @@ impl<'a> Listener<'a> {
         if self.lanes.asked_at.is_none_or(|at| at.elapsed() >= LANES_EVERY) {
             self.refresh_lanes().await?;
         }
-        let pairs: Vec<(&str, &str)> = self.lanes.pairs.iter().map(|(q, k)| (q.as_str(), k.as_str())).collect();
+        let pairs: Vec<(&str, &str)> = self
+            .lanes
+            .pairs
+            .iter()
+            .map(|(q, k)| (q.as_str(), k.as_str()))
+            .collect();
         if pairs.is_empty() {
             return Ok(None);
         }
@@ -267,9 +292,13 @@ impl<'a> Listener<'a> {
     }
 
     async fn refresh_lanes(&mut self) -> Result<(), sqlx::Error> {
-        let rows = sqlx::query(statement::LANES).fetch_all(&self.store.inner.hot).await?;
-        self.lanes.pairs =
-            rows.iter().map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?))).collect::<Result<_, sqlx::Error>>()?;
+        let rows = sqlx::query(statement::LANES)
+            .fetch_all(&self.store.inner.hot)
+            .await?;
+        self.lanes.pairs = rows
+            .iter()
+            .map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?)))
+            .collect::<Result<_, sqlx::Error>>()?;
         self.lanes.workers = rows.first().map_or(Ok(0), |row| row.try_get("workers"))?;
         self.lanes.asked_at = Some(Instant::now());
         Ok(())

@@ -32,16 +32,26 @@ impl WorkerStore for PostgresStore {
 
     async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
         let fail = |e| self.fail("heartbeat", e);
-        let renewed = sqlx::query(statement::HEARTBEAT).bind(worker.0).execute(&self.inner.hot).await.map_err(fail)?;
+        let renewed = sqlx::query(statement::HEARTBEAT)
+            .bind(worker.0)
+            .execute(&self.inner.hot)
+            .await
+            .map_err(fail)?;
         if renewed.rows_affected() == 0 {
             return Err(StoreError::WorkerLost(worker));
         }
-        let rows =
-            sqlx::query(statement::STOP_REQUESTS).bind(worker.0).fetch_all(&self.inner.hot).await.map_err(fail)?;
+        let rows = sqlx::query(statement::STOP_REQUESTS)
+            .bind(worker.0)
+            .fetch_all(&self.inner.hot)
+            .await
+            .map_err(fail)?;
         let stops = rows
             .iter()
             .map(|row| {
-                let run = Run { job: JobId(row.try_get("id")?), token: RunToken(row.try_get("token")?) };
+                let run = Run {
+                    job: JobId(row.try_get("id")?),
+                    token: RunToken(row.try_get("token")?),
+                };
                 Ok((run, named(row, "verb")?))
             })
             .collect::<Decoded<_>>()
@@ -66,15 +76,38 @@ impl WorkerStore for PostgresStore {
         let accepted: Vec<Uuid> = sqlx::query_scalar(statement::REPORT)
             .bind(reports.iter().map(|r| r.run.job.0).collect::<Vec<_>>())
             .bind(reports.iter().map(|r| r.run.token.0).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| progress(r).map(|p| p.done)).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| progress(r).and_then(|p| p.total)).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| progress(r).and_then(|p| p.message)).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| r.checkpoint.as_deref()).collect::<Vec<_>>())
+            .bind(
+                reports
+                    .iter()
+                    .map(|r| progress(r).map(|p| p.done))
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                reports
+                    .iter()
+                    .map(|r| progress(r).and_then(|p| p.total))
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                reports
+                    .iter()
+                    .map(|r| progress(r).and_then(|p| p.message))
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                reports
+                    .iter()
+                    .map(|r| r.checkpoint.as_deref())
+                    .collect::<Vec<_>>(),
+            )
             .fetch_all(&self.inner.hot)
             .await
             .map_err(|e| self.fail("report_many", e))?;
         let accepted: HashSet<Uuid> = accepted.into_iter().collect();
-        Ok(reports.iter().map(|report| accepted.contains(&report.run.job.0)).collect())
+        Ok(reports
+            .iter()
+            .map(|report| accepted.contains(&report.run.job.0))
+            .collect())
     }
 
     async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
