@@ -20,9 +20,9 @@ Examples:
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
   milepost --store postgres://app@db.internal/app migrate
 
-Without --store, jobs live in the file milepost.db of the current directory, which the first
-`milepost enqueue` makes. The variable MILEPOST_STORE stands for --store, and MILEPOST_LOG sets
-what is logged to stderr (error, warn, info, debug).
+Without --store, jobs live in the file milepost.db of the current folder, which
+the first `milepost enqueue` makes. MILEPOST_STORE stands for --store, and
+MILEPOST_LOG says what is logged to stderr (error, warn, info, debug).
 
 Exit status: 0 done, 1 failed, 2 wrong usage.";
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Field, Listing};
+use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 #[derive(Debug, Subcommand)]
@@ -90,15 +90,15 @@ fn list(queues: &[QueueView], json: bool) -> Result<()> {
         return Ok(());
     }
     let now = Timestamp::now();
-    let mut listing = Listing::new(&[
-        "QUEUE",
-        "TAKES JOBS",
-        "PENDING",
-        "RUNNING",
-        "RETRY_WAIT",
-        "FAILED",
-        "BLOCKED",
-        "ABORTED",
+    let mut listing = Listing::new([
+        Column::new("QUEUE"),
+        Column::unbroken("TAKES JOBS"),
+        Column::unbroken("PENDING"),
+        Column::unbroken("RUNNING"),
+        Column::unbroken("RETRY"),
+        Column::unbroken("FAILED"),
+        Column::unbroken("BLOCKED"),
+        Column::unbroken("ABORTED"),
     ]);
     for queue in queues {
         let takes = match queue.paused_at {

@@ -131,15 +131,15 @@ impl Enqueueing<'_> {
     async fn all(&mut self, jobs: &mut Jobs<'_>, mut bad_lines: Option<BadLines>, bar: &Bar) -> Result<()> {
         let mut batch = Batch::default();
         loop {
-            match jobs.next().map_err(|error| self.stopped(error))? {
+            match jobs.next().map_err(|error| self.stopped(&error))? {
                 NextJob::End => break,
                 NextJob::Job(job, line) => batch.add(job, line),
                 NextJob::Bad(bad) => match &mut bad_lines {
                     Some(bad_lines) => bad_lines
                         .add(&bad, jobs.header.as_ref(), &mut jobs.reader)
-                        .map_err(|error| self.stopped(error))?,
+                        .map_err(|error| self.stopped(&error))?,
                     // The first pass found no bad line, so the file has changed since.
-                    None => return Err(self.stopped(anyhow!("{}, {bad}", self.source.name))),
+                    None => return Err(self.stopped(&anyhow!("{}, {bad}", self.source.name))),
                 },
             }
             if batch.is_full() {
@@ -160,8 +160,8 @@ impl Enqueueing<'_> {
             return Ok(());
         }
         let answers = tokio::select! {
-            answers = self.store.enqueue_many(&batch.jobs) => answers.map_err(|error| self.stopped(error.into()))?,
-            _ = tokio::signal::ctrl_c() => return Err(self.stopped(anyhow!("interrupted"))),
+            answers = self.store.enqueue_many(&batch.jobs) => answers.map_err(|error| self.stopped(&error.into()))?,
+            _ = tokio::signal::ctrl_c() => return Err(self.stopped(&anyhow!("interrupted"))),
         };
         let duplicates = answers.iter().filter(|answer| answer.duplicate).count();
         self.summary.duplicates += duplicates as u64;
@@ -176,26 +176,21 @@ impl Enqueueing<'_> {
     }
 
     /// The error, with how far it came and how to go on.
-    fn stopped(&self, error: Error) -> Error {
+    fn stopped(&self, error: &Error) -> Error {
         let (name, line, jobs) = (&self.source.name, self.last_line, self.committed());
+        let causes = output::causes(error);
         let advice = match (jobs, self.keyed) {
-            (0, true) => {
-                "Running the same command again is safe: --key-column keeps jobs from being doubled."
-                    .to_owned()
+            (_, true) => "Run the same command again to go on: --key-column keeps jobs from being doubled.",
+            (0, false) => "The first batch may be committed or not; `milepost jobs list` tells.",
+            (_, false) => {
+                "These jobs have no keys, so running the same command again would double them: enqueue only the\n\
+                 lines after that one (the next batch may be committed or not; `milepost jobs list` tells). With\n\
+                 --key-column a command can be run again and doubles nothing."
             }
-            (0, false) => "The batch in hand may be committed or not; see `milepost jobs list`.".to_owned(),
-            (_, true) => {
-                "Run the same command again to go on: --key-column keeps jobs from being doubled.".to_owned()
-            }
-            (_, false) => format!(
-                "Without --key-column these jobs have no keys: enqueue only what follows line {line} (the batch after it\n\
-                 may be committed or not), and give --key-column next time, with which running a command again\n\
-                 doubles nothing."
-            ),
         };
-        error.context(format!(
-            "stopped in {name}: {jobs} jobs are committed, up to line {line}\n{advice}"
-        ))
+        anyhow!(
+            "stopped in {name}: {jobs} jobs are committed, up to line {line}\n  because: {causes}\n{advice}"
+        )
     }
 }
 

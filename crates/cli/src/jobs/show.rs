@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::pretty::pretty;
 use crate::args;
 use crate::output::{self, Outcome, printable};
-use crate::table::{Field, Listing};
+use crate::table::{Column, Field, Listing};
 use crate::time::{exact, length, relative};
 
 const EXAMPLES: &str = "\
@@ -159,7 +159,15 @@ fn print_json(name: &str, json: Option<&str>) -> Result<()> {
 }
 
 fn print_timeline(history: &[HistoryEntry], now: Timestamp) -> Result<()> {
-    let mut listing = Listing::new(&["WHEN", "AFTER", "WHAT", "STATE", "TRY", "WORKER", "WHY"]);
+    let mut listing = Listing::new([
+        Column::unbroken("WHEN"),
+        Column::unbroken("AFTER"),
+        Column::unbroken("WHAT"),
+        Column::unbroken("STATE"),
+        Column::unbroken("TRY"),
+        Column::unbroken("WORKER"),
+        Column::new("WHY"),
+    ]);
     let mut before: Option<Timestamp> = None;
     for entry in history {
         let after =
