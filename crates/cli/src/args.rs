@@ -8,6 +8,7 @@ use milepost_core::ident::JobId;
 use milepost_core::job::{Priority, StartAt};
 use milepost_core::state::JobState;
 
+use crate::bench::BenchCommand;
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
 use crate::queues::QueuesCommand;
@@ -62,6 +63,9 @@ pub(crate) enum Command {
     /// Look at the workers
     #[command(subcommand)]
     Workers(WorkersCommand),
+    /// Measure
+    #[command(subcommand)]
+    Bench(BenchCommand),
 }
 
 /// A job id, in full.

@@ -1,6 +1,7 @@
 //! The `milepost` command: the one place where stores and tools are put together.
 
 mod args;
+mod bench;
 mod enqueue;
 mod jobs;
 mod migrate;
@@ -53,6 +54,7 @@ async fn run(command: Command, address: &StoreAddress) -> anyhow::Result<Outcome
         Command::Jobs(command) => jobs::run(command, address).await,
         Command::Queues(command) => queues::run(command, address).await,
         Command::Workers(command) => workers::run(command, address).await,
+        Command::Bench(command) => bench::run(command, address).await,
     }
 }
 

@@ -141,13 +141,13 @@ impl Opened {
 
 async fn connect(address: &StoreAddress) -> StoreResult<Opened> {
     match address {
-        StoreAddress::Sqlite(_) => Err(StoreError::Unavailable {
-            place: address.to_string(),
-            cause: "not yet".into(),
-        }),
         StoreAddress::Postgres(url) => PostgresStore::connect(url, PostgresOptions::default())
             .await
             .map(Opened::new),
+        StoreAddress::Sqlite(path) => Err(StoreError::Unavailable {
+            place: path.display().to_string(),
+            cause: "this build has no SQLite store".into(),
+        }),
     }
 }
 

@@ -36,11 +36,17 @@ impl Column {
     }
 }
 
+impl From<&&'static str> for Column {
+    fn from(heading: &&'static str) -> Self {
+        Self::new(heading)
+    }
+}
+
 impl Listing {
     /// A listing with these columns.
-    pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+    pub(crate) fn new(columns: impl IntoIterator<Item = impl Into<Column>>) -> Self {
         let colours = output::colours_on(&std::io::stdout());
-        let columns: Vec<Column> = columns.into_iter().collect();
+        let columns: Vec<Column> = columns.into_iter().map(Into::into).collect();
         let mut table = Table::new();
         table.load_style(NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic);

@@ -214,8 +214,12 @@ impl<'a> Listener<'a> {
                 }
                 self.doze(LOOK_EVERY.max(began.elapsed() * LOOK_SHARE)).await?;
             } else if self.ask(statement::SLEEP).await? {
-                self.sleep().await?;
+                let notified = self.sleep().await?;
                 self.session.execute(statement::RISE).await?;
+                if notified {
+                    // Whoever enqueues next need not notify, even if nobody here serves what came.
+                    self.doze(LOOK_EVERY).await?;
+                }
             } else {
                 // An enqueuer has its transaction open; it will not notify.
                 self.doze(LOOK_EVERY.max(began.elapsed() * LOOK_SHARE)).await?;
@@ -223,13 +227,13 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Sleeps until somebody notifies or the next job is due, unless there is work now.
-    async fn sleep(&mut self) -> Result<(), sqlx::Error> {
+    /// Sleeps until somebody notifies or the next job is due, unless there is work now. Answers whether
+    /// somebody notified.
+    async fn sleep(&mut self) -> Result<bool, sqlx::Error> {
         let due_in = self.due_in().await?.unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
-        if due_in.is_zero() || self.doze(due_in).await? {
-            hint(self.hints, Wake::Ready);
-        }
-        Ok(())
+        let notified = !due_in.is_zero() && self.doze(due_in).await?;
+        hint(self.hints, Wake::Ready);
+        Ok(notified)
     }
 
     /// Waits for a word of new work for at most this long; answers whether one came.

@@ -1,0 +1,117 @@
+//! `milepost bench`: the numbers, on the path that users take: the enqueue API and the worker runtime.
+
+mod backlog;
+mod drain;
+mod held_snapshot;
+mod latency;
+mod lying_statistics;
+mod process;
+mod report;
+mod single_enqueue;
+mod target;
+mod workload;
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::output::{self, Outcome};
+use crate::store::StoreAddress;
+use target::Target;
+
+const EXAMPLES: &str = "\
+The store must be empty or hold only jobs of an earlier bench, which are removed.
+
+Examples:
+  milepost bench jobs --store sqlite:bench.db --jobs 200000 --json
+  milepost bench jobs --store postgres://postgres@localhost/bench --jobs 200000
+  milepost bench jobs --store postgres://postgres@localhost/bench --mode latency";
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Enqueue and run jobs that do nothing
+    #[command(after_help = EXAMPLES)]
+    Jobs(JobsBench),
+}
+
+/// How to measure jobs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct JobsBench {
+    /// How many jobs [default: 200000; latency: 1000; single-enqueue: 20000 a round]
+    #[arg(long)]
+    jobs: Option<u64>,
+    /// How many callers enqueue at the same time [default: 4; single-enqueue: 32]
+    #[arg(long)]
+    clients: Option<usize>,
+    /// The size of a payload
+    #[arg(long, default_value_t = 100)]
+    payload_bytes: usize,
+    /// Which number to measure
+    #[arg(long, value_enum, default_value_t = Mode::Throughput)]
+    mode: Mode,
+    /// How long to go on (held-snapshot)
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Jobs a second (held-snapshot)
+    #[arg(long, default_value_t = 2000)]
+    rate: u64,
+    /// Jobs that are ready (backlog)
+    #[arg(long, default_value_t = 5_000_000)]
+    ready: u64,
+    /// Jobs of a higher priority whose time has not come (backlog)
+    #[arg(long, default_value_t = 1_000_000)]
+    future: u64,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Enqueue all, then run all
+    Throughput,
+    /// One job at a time on an idle system: from the call of enqueue to the start of the handler
+    Latency,
+    /// One job a transaction from many callers, with and without wake-ups (PostgreSQL)
+    SingleEnqueue,
+    /// A steady stream while another session holds a snapshot (PostgreSQL)
+    HeldSnapshot,
+    /// How long a claim takes above a small and above a large backlog
+    Backlog,
+    /// Throughput when the planner's statistics are wrong (PostgreSQL)
+    LyingStatistics,
+}
+
+impl JobsBench {
+    fn jobs(&self) -> u64 {
+        self.jobs.unwrap_or(match self.mode {
+            Mode::Latency => 1000,
+            Mode::SingleEnqueue => 20_000,
+            _ => 200_000,
+        })
+    }
+
+    fn seconds(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+}
+
+/// Measures and prints.
+pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow::Result<Outcome> {
+    let BenchCommand::Jobs(bench) = command;
+    let report = match bench.mode {
+        Mode::Throughput => drain::run(&bench, &Target::prepare(address).await?).await?,
+        Mode::Latency => latency::run(&bench, &Target::prepare(address).await?).await?,
+        Mode::SingleEnqueue => single_enqueue::run(&bench, &Target::prepare(address).await?, address).await?,
+        Mode::HeldSnapshot => held_snapshot::run(&bench, &Target::prepare(address).await?).await?,
+        Mode::Backlog => backlog::run(&bench, address).await?,
+        Mode::LyingStatistics => lying_statistics::run(&bench, address).await?,
+    };
+    if bench.json {
+        output::line(serde_json::to_string(&report)?)?
+    } else {
+        report.print()?
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,98 @@
+//! What a bench found. Every mode has the same fields and adds its own.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::table::{Field, Listing};
+
+/// Two percentiles of a latency, in ms; null when it was not measured.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Percentiles {
+    pub(super) p50: Option<f64>,
+    pub(super) p99: Option<f64>,
+}
+
+impl Percentiles {
+    /// Of a histogram in microseconds.
+    pub(super) fn of(histogram: &Histogram<u64>) -> Self {
+        if histogram.is_empty() {
+            return Self::default();
+        }
+        let ms = |quantile| Some(histogram.value_at_quantile(quantile) as f64 / 1000.0);
+        Self {
+            p50: ms(0.5),
+            p99: ms(0.99),
+        }
+    }
+}
+
+/// One JSON object.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) bench: &'static str,
+    pub(super) mode: &'static str,
+    pub(super) store: &'static str,
+    pub(super) jobs: u64,
+    pub(super) enqueue_per_s: Option<f64>,
+    pub(super) run_per_s: Option<f64>,
+    pub(super) overall_per_s: Option<f64>,
+    pub(super) start_latency_ms: Percentiles,
+    pub(super) wal_bytes_per_job: Option<f64>,
+    pub(super) peak_rss_mb: Option<f64>,
+    #[serde(flatten)]
+    pub(super) own: BTreeMap<&'static str, Value>,
+}
+
+impl Report {
+    pub(super) fn new(mode: &'static str, store: &'static str, jobs: u64) -> Self {
+        Self {
+            bench: "jobs",
+            mode,
+            store,
+            jobs,
+            enqueue_per_s: None,
+            run_per_s: None,
+            overall_per_s: None,
+            start_latency_ms: Percentiles::default(),
+            wal_bytes_per_job: None,
+            peak_rss_mb: super::process::peak_rss_mb(),
+            own: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a number of the mode's own.
+    pub(super) fn with(mut self, name: &'static str, value: f64) -> Self {
+        self.own.insert(name, rounded(value));
+        self
+    }
+
+    /// Prints it for people.
+    pub(super) fn print(&self) -> anyhow::Result<()> {
+        let mut listing = Listing::new(&["WHAT", "MEASURED"]);
+        let Value::Object(fields) = serde_json::to_value(self)? else {
+            return Ok(());
+        };
+        for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
+            let text = match value {
+                Value::String(text) => text,
+                value => value.to_string(),
+            };
+            listing.row([Field::text(name), Field::text(text)]);
+        }
+        Ok(listing.print()?)
+    }
+}
+
+/// A measured number, without digits that mean nothing.
+pub(super) fn rounded(value: f64) -> Value {
+    let digits = if value.abs() >= 100.0 { 1.0 } else { 1000.0 };
+    Value::from((value * digits).round() / digits)
+}
+
+/// How many a second, rounded to whole ones.
+pub(super) fn per_s(count: u64, seconds: f64) -> f64 {
+    (count as f64 / seconds.max(1e-9)).round()
+}

@@ -1,0 +1,92 @@
+//! The jobs of a bench, who enqueues them and who runs them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use futures::future::try_join_all;
+use milepost::{Outcome, RetryPolicy, Worker};
+use milepost_core::job::{NewJob, Priority};
+use milepost_core::port::Store;
+
+use super::target::QUEUE;
+
+/// The kind of the jobs that do nothing.
+pub(super) const NOOP: &str = "noop";
+/// Jobs in one call of enqueue.
+const BATCH: u64 = 1000;
+
+/// A job that does nothing, with a payload of about this size.
+pub(super) fn noop(number: u64, payload_bytes: usize) -> Result<NewJob> {
+    let frame = format!("{{\"n\":{number},\"pad\":\"");
+    let pad = "x".repeat(payload_bytes.saturating_sub(frame.len() + 2));
+    Ok(NewJob::from_json(NOOP, format!("{frame}{pad}\"}}"))?.queue(QUEUE))
+}
+
+/// Enqueues `jobs` jobs from `clients` callers, a thousand a call; answers how long it took.
+pub(super) async fn enqueue(
+    store: &Arc<dyn Store>,
+    jobs: u64,
+    clients: usize,
+    make: impl Fn(u64) -> Result<NewJob> + Clone + Send + Sync + 'static,
+) -> Result<Duration> {
+    let began = Instant::now();
+    let clients = clients.max(1) as u64;
+    let callers = (0..clients).map(|client| {
+        let (store, make) = (store.clone(), make.clone());
+        let numbers = jobs * client / clients..jobs * (client + 1) / clients;
+        tokio::spawn(async move {
+            let mut from = numbers.start;
+            while from < numbers.end {
+                let to = (from + BATCH).min(numbers.end);
+                let batch = (from..to).map(&make).collect::<Result<Vec<NewJob>>>()?;
+                store.enqueue_many(&batch).await?;
+                from = to;
+            }
+            anyhow::Ok(())
+        })
+    });
+    try_join_all(callers).await?.into_iter().collect::<Result<()>>()?;
+    Ok(began.elapsed())
+}
+
+/// Runs all jobs of the kind that does nothing; answers how long it took from the first claim to the
+/// acknowledgement of the last end.
+pub(super) async fn run_all(
+    store: &Arc<dyn Store>,
+    jobs: u64,
+    started: impl Fn(&milepost::Context) + Send + Sync + 'static,
+) -> Result<Duration> {
+    let began = Instant::now();
+    let worker = worker(store, NOOP, started).await?;
+    while worker.stats().acknowledged < jobs {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let took = began.elapsed();
+    worker.shutdown().await;
+    Ok(took)
+}
+
+/// A worker for jobs of a kind, which do nothing; `started` sees each as it starts.
+pub(super) async fn worker(
+    store: &Arc<dyn Store>,
+    kind: &str,
+    started: impl Fn(&milepost::Context) + Send + Sync + 'static,
+) -> Result<Worker> {
+    let worker = Worker::builder(store.clone())
+        .handle_kind(kind, RetryPolicy::default(), move |context| {
+            started(&context);
+            async { Ok(Outcome::Done) }
+        })
+        .queues([QUEUE])
+        .options(|options| {
+            options.concurrency = 2000;
+            options.claim_batch = 500;
+        });
+    Ok(worker.start().await?)
+}
+
+/// A priority by its number.
+pub(super) fn priority(number: u8) -> Priority {
+    Priority::try_from(number).unwrap_or_default()
+}
