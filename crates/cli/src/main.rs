@@ -59,7 +59,8 @@ async fn run(command: Command, address: &StoreAddress) -> anyhow::Result<Outcome
 }
 
 fn start_logging() {
-    let filter = EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter =
+        EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new("warn,sqlx=error"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::Path;
+use std::pin::Pin;
 
 use anyhow::{Context, Error, Result, anyhow};
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
@@ -60,6 +61,7 @@ pub(crate) async fn run(
         keyed: args.key_column.is_some(),
         summary: Summary::default(),
         last_line: 0,
+        interrupt: Box::pin(tokio::signal::ctrl_c()),
     };
     let bar = Bar::new("enqueueing", source.bytes);
     enqueueing.all(&mut jobs, bad_lines, &bar).await?;
@@ -125,6 +127,8 @@ struct Enqueueing<'a> {
     summary: Summary,
     /// The last line whose job is committed.
     last_line: u64,
+    /// One for the whole pass, so that no Ctrl-C between two batches is missed.
+    interrupt: Pin<Box<dyn Future<Output = io::Result<()>>>>,
 }
 
 impl Enqueueing<'_> {
@@ -161,7 +165,7 @@ impl Enqueueing<'_> {
         }
         let answers = tokio::select! {
             answers = self.store.enqueue_many(&batch.jobs) => answers.map_err(|error| self.stopped(&error.into()))?,
-            _ = tokio::signal::ctrl_c() => return Err(self.stopped(&anyhow!("interrupted"))),
+            _ = &mut self.interrupt => return Err(self.stopped(&anyhow!("interrupted"))),
         };
         let duplicates = answers.iter().filter(|answer| answer.duplicate).count();
         self.summary.duplicates += duplicates as u64;
