@@ -21,9 +21,9 @@ Examples:
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
   milepost --store postgres://app@db.internal/app migrate
 
-Without --store, jobs live in the file milepost.db of the current directory, which the first
-`milepost enqueue` makes. The variable MILEPOST_STORE stands for --store, and MILEPOST_LOG sets
-what is logged to stderr (error, warn, info, debug).
+Without --store, jobs live in the file milepost.db of the current folder, which
+the first `milepost enqueue` makes. MILEPOST_STORE stands for --store, and
+MILEPOST_LOG says what is logged to stderr (error, warn, info, debug).
 
 Exit status: 0 done, 1 failed, 2 wrong usage.";
 
@@ -70,8 +70,7 @@ pub(crate) enum Command {
 
 /// A job id, in full.
 pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
-    text.parse()
-        .map_err(|_| "a job id is given in full, as `milepost jobs list` shows it".to_owned())
+    text.parse().map_err(|_| "a job id is given in full, as `milepost jobs list` shows it".to_owned())
 }
 
 /// A length of time such as `90s`, `10m` or `1h 30m`.
@@ -123,14 +122,8 @@ mod tests {
     #[test]
     fn a_start_is_a_time_or_a_wait() {
         assert_eq!(start_at("in 10m"), Ok(StartAt::After(Duration::from_secs(600))));
-        assert!(matches!(
-            start_at("2026-05-01T09:00:00+02:00"),
-            Ok(StartAt::At(_))
-        ));
+        assert!(matches!(start_at("2026-05-01T09:00:00+02:00"), Ok(StartAt::At(_))));
         assert!(start_at("tomorrow").is_err_and(|why| why.contains("in 10m")));
-        assert!(
-            start_at("2026-05-01T09:00:00").is_err(),
-            "a time without a zone is ambiguous"
-        );
+        assert!(start_at("2026-05-01T09:00:00").is_err(), "a time without a zone is ambiguous");
     }
 }

@@ -27,9 +27,7 @@ fn main() -> ExitCode {
     start_logging();
     let address = match cli.store.parse::<StoreAddress>() {
         Ok(address) => address,
-        Err(why) => Cli::command()
-            .error(clap::error::ErrorKind::InvalidValue, why)
-            .exit(),
+        Err(why) => Cli::command().error(clap::error::ErrorKind::InvalidValue, why).exit(),
     };
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -59,7 +57,8 @@ async fn run(command: Command, address: &StoreAddress) -> anyhow::Result<Outcome
 }
 
 fn start_logging() {
-    let filter = EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter =
+        EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new("warn,sqlx=error"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -69,7 +68,5 @@ fn start_logging() {
 
 /// Whether the reader of our output has gone, as `head` does: no failure of ours.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<std::io::Error>()
-        .is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
 }

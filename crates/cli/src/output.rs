@@ -55,13 +55,5 @@ pub(crate) fn colours_on(stream: &impl IsTerminal) -> bool {
 
 /// Text from a store, without what could drive a terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Field, Listing};
+use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 #[derive(Debug, Subcommand)]
@@ -46,11 +46,7 @@ pub(crate) async fn run(command: QueuesCommand, address: &StoreAddress) -> Resul
         QueuesCommand::List { json } => list(&store.queues().await?, json)?,
         QueuesCommand::Pause(QueueName { name }) => {
             let changed = store.pause_queue(&name, true).await?;
-            let words = if changed {
-                "is paused"
-            } else {
-                "was paused already"
-            };
+            let words = if changed { "is paused" } else { "was paused already" };
             output::line(format_args!("queue {name} {words}"))?;
         }
         QueuesCommand::Resume(QueueName { name }) => {
@@ -90,15 +86,15 @@ fn list(queues: &[QueueView], json: bool) -> Result<()> {
         return Ok(());
     }
     let now = Timestamp::now();
-    let mut listing = Listing::new(&[
-        "QUEUE",
-        "TAKES JOBS",
-        "PENDING",
-        "RUNNING",
-        "RETRY_WAIT",
-        "FAILED",
-        "BLOCKED",
-        "ABORTED",
+    let mut listing = Listing::new([
+        Column::new("QUEUE"),
+        Column::unbroken("TAKES JOBS"),
+        Column::unbroken("PENDING"),
+        Column::unbroken("RUNNING"),
+        Column::unbroken("RETRY"),
+        Column::unbroken("FAILED"),
+        Column::unbroken("BLOCKED"),
+        Column::unbroken("ABORTED"),
     ]);
     for queue in queues {
         let takes = match queue.paused_at {
@@ -109,9 +105,7 @@ fn list(queues: &[QueueView], json: bool) -> Result<()> {
         let count = |state| Field::text(counts.get(&state).unwrap_or(&0).to_string());
         let [pending, running, retry_wait, failed, blocked, aborted] = COUNTED.map(count);
         let name = Field::text(&queue.name);
-        listing.row([
-            name, takes, pending, running, retry_wait, failed, blocked, aborted,
-        ]);
+        listing.row([name, takes, pending, running, retry_wait, failed, blocked, aborted]);
     }
     Ok(listing.print()?)
 }

@@ -35,12 +35,10 @@ impl FromStr for StoreAddress {
             return Err(format!("cannot use the store {:?}: {FORMS}", masked(text)));
         };
         match path.strip_prefix("//").unwrap_or(path) {
-            "" => Err(format!(
-                "cannot use the store {text:?}: the path is missing; {FORMS}"
-            )),
-            ":memory:" => Err(format!(
-                "cannot use the store {text:?}: it would be gone when the command ends; {FORMS}"
-            )),
+            "" => Err(format!("cannot use the store {text:?}: the path is missing; {FORMS}")),
+            ":memory:" => {
+                Err(format!("cannot use the store {text:?}: it would be gone when the command ends; {FORMS}"))
+            }
             path => Ok(Self::Sqlite(path.into())),
         }
     }
@@ -60,9 +58,8 @@ impl fmt::Display for StoreAddress {
 /// A password may hold any character when somebody forgot to escape it, so everything up to the last `@`
 /// counts as part of it: rather too much is hidden than a piece too little.
 fn masked(url: &str) -> String {
-    let (scheme, rest) = url
-        .split_once("://")
-        .map_or(("", url), |(scheme, rest)| (&url[..scheme.len() + 3], rest));
+    let (scheme, rest) =
+        url.split_once("://").map_or(("", url), |(scheme, rest)| (&url[..scheme.len() + 3], rest));
     let rest = match rest.rsplit_once('@') {
         Some((login, host)) => match login.split_once(':') {
             Some((user, _)) => format!("{user}:***@{host}"),
@@ -106,10 +103,7 @@ pub(crate) async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<d
         (Ok(()), _) => {}
         (Err(StoreError::Schema(SchemaError::TooOld { found: 0, .. })), Schema::MadeWhenEmpty) => {
             let steps = opened.tables.migrate().await.with_context(context)?;
-            output::note(format_args!(
-                "made the store {address} (schema version {})",
-                steps.to
-            ));
+            output::note(format_args!("made the store {address} (schema version {})", steps.to));
         }
         (Err(error), _) => return Err(error).with_context(context),
     }
@@ -132,16 +126,15 @@ struct Opened {
 impl Opened {
     fn new<S: Store + Tables + 'static>(store: S) -> Self {
         let store = Arc::new(store);
-        Self {
-            store: store.clone(),
-            tables: store,
-        }
+        Self { store: store.clone(), tables: store }
     }
 }
 
 async fn connect(address: &StoreAddress) -> StoreResult<Opened> {
     match address {
-        StoreAddress::Postgres(url) => PostgresStore::connect(url, PostgresOptions::default()).await.map(Opened::new),
+        StoreAddress::Postgres(url) => {
+            PostgresStore::connect(url, PostgresOptions::default()).await.map(Opened::new)
+        }
         StoreAddress::Sqlite(path) => Err(StoreError::Unavailable {
             place: path.display().to_string(),
             cause: "this build has no SQLite store".into(),
@@ -179,10 +172,7 @@ mod tests {
         assert_eq!(url.parse(), Ok(StoreAddress::Postgres(url.to_owned())));
         for bad in ["", "jobs.db", "mysql://h/d", "sqlite:", "sqlite::memory:"] {
             let why = bad.parse::<StoreAddress>().unwrap_err();
-            assert!(
-                why.contains("sqlite:PATH") && why.contains("postgres://"),
-                "{why}"
-            );
+            assert!(why.contains("sqlite:PATH") && why.contains("postgres://"), "{why}");
         }
     }
 

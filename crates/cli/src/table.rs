@@ -1,7 +1,7 @@
 //! Tables for people: no borders, fitting the terminal, colours only where they are wanted.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table};
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table};
 use milepost_core::state::JobState;
 
 use crate::output::{self, printable};
@@ -12,40 +12,64 @@ pub(crate) struct Listing {
     colours: bool,
 }
 
+/// A column of a listing.
+pub(crate) struct Column {
+    heading: &'static str,
+    unbroken: bool,
+}
+
+impl Column {
+    /// A column whose texts may be broken when the terminal is narrow.
+    pub(crate) const fn new(heading: &'static str) -> Self {
+        Self { heading, unbroken: false }
+    }
+
+    /// A column whose texts are short, or are to be copied as they are.
+    pub(crate) const fn unbroken(heading: &'static str) -> Self {
+        Self { heading, unbroken: true }
+    }
+}
+
+impl From<&&'static str> for Column {
+    fn from(heading: &&'static str) -> Self {
+        Self::new(heading)
+    }
+}
+
 impl Listing {
-    /// A listing with these headings.
-    pub(crate) fn new(headings: &[&str]) -> Self {
+    /// A listing with these columns.
+    pub(crate) fn new(columns: impl IntoIterator<Item = impl Into<Column>>) -> Self {
         let colours = output::colours_on(&std::io::stdout());
+        let columns: Vec<Column> = columns.into_iter().map(Into::into).collect();
         let mut table = Table::new();
         table.load_style(NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic);
-        let bold = |heading: &&str| {
-            let cell = Cell::new(heading);
-            if colours {
-                cell.add_attribute(Attribute::Bold)
-            } else {
-                cell
+        let headings: Vec<Cell> = columns.iter().map(|column| heading(column, colours)).collect();
+        let mut header = Row::from(headings);
+        header.max_height(1);
+        table.set_header(header);
+        for (place, column) in table.column_iter_mut().zip(&columns) {
+            place.set_padding((0, 2));
+            if column.unbroken {
+                place.set_constraint(ColumnConstraint::ContentWidth);
             }
-        };
-        table.set_header(headings.iter().map(bold));
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
         }
         Self { table, colours }
     }
 
-    /// The listing with a column that is never broken, such as one of ids that people copy.
-    pub(crate) fn unbroken(mut self, column: usize) -> Self {
-        if let Some(column) = self.table.column_mut(column) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-        self
+    /// Adds a row.
+    pub(crate) fn row(&mut self, fields: impl IntoIterator<Item = Field>) {
+        let colours = self.colours;
+        let cells: Vec<Cell> = fields.into_iter().map(|field| field.cell(colours)).collect();
+        self.table.add_row(cells);
     }
 
-    /// Adds a row.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [Field; N]) {
-        let colours = self.colours;
-        self.table.add_row(cells.map(|field| field.cell(colours)));
+    /// Adds a row of one line: what has no room on the terminal is cut.
+    pub(crate) fn line(&mut self, fields: impl IntoIterator<Item = Field>) {
+        self.row(fields);
+        if let Some(row) = self.table.row_mut(self.table.row_count() - 1) {
+            row.max_height(1);
+        }
     }
 
     /// Prints the listing as the answer.
@@ -64,10 +88,7 @@ pub(crate) struct Field {
 impl Field {
     /// Text in the terminal's own colour.
     pub(crate) fn text(text: impl AsRef<str>) -> Self {
-        Self {
-            text: printable(text.as_ref()),
-            colour: None,
-        }
+        Self { text: printable(text.as_ref()), colour: None }
     }
 
     /// Text that may be missing.
@@ -77,18 +98,12 @@ impl Field {
 
     /// Text to be noticed.
     pub(crate) fn warning(text: impl AsRef<str>) -> Self {
-        Self {
-            colour: Some(Color::Yellow),
-            ..Self::text(text)
-        }
+        Self { colour: Some(Color::Yellow), ..Self::text(text) }
     }
 
     /// A state in its colour.
     pub(crate) fn state(state: JobState) -> Self {
-        Self {
-            colour: state_colour(state),
-            ..Self::text(state.as_str())
-        }
+        Self { colour: state_colour(state), ..Self::text(state.as_str()) }
     }
 
     fn cell(self, colours: bool) -> Cell {
@@ -98,6 +113,11 @@ impl Field {
             _ => cell,
         }
     }
+}
+
+fn heading(column: &Column, colours: bool) -> Cell {
+    let cell = Cell::new(column.heading);
+    if colours { cell.add_attribute(Attribute::Bold) } else { cell }
 }
 
 const fn state_colour(state: JobState) -> Option<Color> {

@@ -7,16 +7,14 @@ use milepost_core::worker::WorkerView;
 
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Field, Listing};
+use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkersCommand {
     /// List the living workers, and those that ended within the last day
-    #[command(
-        after_help = "A worker is one run of one process; started again, it is another worker.\n\n\
-        Examples:\n  milepost workers list\n  milepost workers list --json"
-    )]
+    #[command(after_help = "A worker is one run of one process; started again, it is another worker.\n\n\
+        Examples:\n  milepost workers list\n  milepost workers list --json")]
     List {
         /// Print one JSON array
         #[arg(long)]
@@ -41,15 +39,15 @@ fn list(workers: &[WorkerView], json: bool) -> Result<()> {
         return Ok(());
     }
     let now = Timestamp::now();
-    let mut listing = Listing::new(&[
-        "ID",
-        "NAME",
-        "STATUS",
-        "RUNNING",
-        "HEARTBEAT",
-        "STARTED",
-        "QUEUES",
-        "KINDS",
+    let mut listing = Listing::new([
+        Column::unbroken("ID"),
+        Column::new("NAME"),
+        Column::unbroken("STATUS"),
+        Column::unbroken("RUNNING"),
+        Column::unbroken("HEARTBEAT"),
+        Column::unbroken("STARTED"),
+        Column::new("QUEUES"),
+        Column::new("KINDS"),
     ]);
     for worker in workers {
         listing.row([

@@ -18,12 +18,7 @@ pub struct UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "unknown name {:?}; known are {}",
-            self.given,
-            self.known.join(", ")
-        )
+        write!(f, "unknown name {:?}; known are {}", self.given, self.known.join(", "))
     }
 }
 

@@ -67,16 +67,9 @@ pub fn fold<'a>(
     let mut state = None;
     let mut token = RunToken(0);
     for entry in entries {
-        let broken = |why: String| BrokenHistory {
-            pos: entry.pos,
-            verb: entry.verb,
-            why,
-        };
+        let broken = |why: String| BrokenHistory { pos: entry.pos, verb: entry.verb, why };
         if entry.from != state {
-            return Err(broken(format!(
-                "it starts from {:?}, the job was {state:?}",
-                entry.from
-            )));
+            return Err(broken(format!("it starts from {:?}, the job was {state:?}", entry.from)));
         }
         let allowed = [Readiness::Ready, Readiness::Held]
             .iter()

@@ -207,16 +207,9 @@ impl NewJob {
         }
         let payload = self.payload.get();
         if payload.len() > payload_bytes_max {
-            return Err(InvalidJob::PayloadTooLarge {
-                bytes: payload.len(),
-                bytes_max: payload_bytes_max,
-            });
+            return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max: payload_bytes_max });
         }
-        if holds_nul(payload) {
-            Err(InvalidJob::Nul)
-        } else {
-            Ok(())
-        }
+        if holds_nul(payload) { Err(InvalidJob::Nul) } else { Ok(()) }
     }
 }
 
@@ -230,21 +223,13 @@ fn check_name(field: &'static str, value: &str, bytes_max: usize) -> Result<(), 
     } else {
         return Ok(());
     };
-    Err(InvalidJob::Name {
-        field,
-        value: value.chars().take(60).collect(),
-        why,
-    })
+    Err(InvalidJob::Name { field, value: value.chars().take(60).collect(), why })
 }
 
 /// Whether JSON text holds an escaped NUL: `\u0000` whose backslash is not itself escaped.
 fn holds_nul(json: &str) -> bool {
     json.match_indices("\\u0000").any(|(at, _)| {
-        let backslashes_before = json.as_bytes()[..at]
-            .iter()
-            .rev()
-            .take_while(|&&b| b == b'\\')
-            .count();
+        let backslashes_before = json.as_bytes()[..at].iter().rev().take_while(|&&b| b == b'\\').count();
         backslashes_before % 2 == 0
     })
 }
@@ -270,11 +255,7 @@ mod tests {
 
     #[test]
     fn nul_characters_are_refused_but_escaped_backslashes_are_not() {
-        let check = |text: &str| {
-            NewJob::from_json("mail", text.to_owned())
-                .unwrap()
-                .check(PAYLOAD_BYTES_MAX)
-        };
+        let check = |text: &str| NewJob::from_json("mail", text.to_owned()).unwrap().check(PAYLOAD_BYTES_MAX);
         assert_eq!(check(r#"{"a":"x\u0000"}"#), Err(InvalidJob::Nul));
         assert_eq!(check(r#"{"a":"\\u0000"}"#), Ok(()));
         assert_eq!(check(r#"{"a":"\\\u0000"}"#), Err(InvalidJob::Nul));
@@ -291,16 +272,7 @@ mod tests {
 
     #[test]
     fn a_payload_over_the_limit_says_both_sizes() {
-        let error = NewJob::new("mail", &"x".repeat(20))
-            .unwrap()
-            .check(10)
-            .unwrap_err();
-        assert_eq!(
-            error,
-            InvalidJob::PayloadTooLarge {
-                bytes: 22,
-                bytes_max: 10
-            }
-        );
+        let error = NewJob::new("mail", &"x".repeat(20)).unwrap().check(10).unwrap_err();
+        assert_eq!(error, InvalidJob::PayloadTooLarge { bytes: 22, bytes_max: 10 });
     }
 }

@@ -27,14 +27,7 @@ pub struct JobFilter {
 
 impl Default for JobFilter {
     fn default() -> Self {
-        Self {
-            state: None,
-            kind: None,
-            queue: None,
-            key: None,
-            before: None,
-            limit: 50,
-        }
+        Self { state: None, kind: None, queue: None, key: None, before: None, limit: 50 }
     }
 }
 

@@ -23,11 +23,7 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     /// 1 s, 2 s, 4 s … one hour, ± 10 %.
     fn default() -> Self {
-        Self {
-            base: Duration::from_secs(1),
-            cap: Duration::from_secs(3600),
-            jitter: 0.1,
-        }
+        Self { base: Duration::from_secs(1), cap: Duration::from_secs(3600), jitter: 0.1 }
     }
 }
 
@@ -35,11 +31,7 @@ impl RetryPolicy {
     /// The same wait after every failure, without jitter.
     #[must_use]
     pub const fn fixed(wait: Duration) -> Self {
-        Self {
-            base: wait,
-            cap: wait,
-            jitter: 0.0,
-        }
+        Self { base: wait, cap: wait, jitter: 0.0 }
     }
 
     /// The wait after the failure of attempt number `attempt` (1 is the first). `random` is uniform in
@@ -69,10 +61,7 @@ impl RetryPolicy {
         if !retryable || attempt >= max_attempts {
             return (Verb::Fail, Duration::ZERO);
         }
-        (
-            Verb::Retry,
-            self.delay(attempt, random).max(asked.unwrap_or_default()),
-        )
+        (Verb::Retry, self.delay(attempt, random).max(asked.unwrap_or_default()))
     }
 }
 
@@ -84,11 +73,7 @@ mod tests {
 
     #[test]
     fn waits_double_until_the_cap() {
-        let policy = RetryPolicy {
-            base: Duration::from_secs(2),
-            cap: Duration::from_secs(10),
-            jitter: 0.0,
-        };
+        let policy = RetryPolicy { base: Duration::from_secs(2), cap: Duration::from_secs(10), jitter: 0.0 };
         let waits: Vec<u64> = (1..=5).map(|n| policy.delay(n, 0.5).as_secs()).collect();
         assert_eq!(waits, [2, 4, 8, 10, 10]);
     }
@@ -104,12 +89,7 @@ mod tests {
     #[test]
     fn a_longer_wait_that_the_failure_asks_for_is_honoured() {
         let hour = Duration::from_secs(3600);
-        assert_eq!(
-            RetryPolicy::default()
-                .after_failure(1, 3, true, Some(hour), 0.5)
-                .1,
-            hour
-        );
+        assert_eq!(RetryPolicy::default().after_failure(1, 3, true, Some(hour), 0.5).1, hour);
     }
 
     proptest! {

@@ -145,23 +145,14 @@ mod tests {
     #[test]
     fn a_job_that_does_not_exist_can_only_be_created() {
         for &verb in Verb::ALL {
-            assert_eq!(
-                transition(None, verb, Readiness::Ready).is_ok(),
-                verb == Verb::Create
-            );
+            assert_eq!(transition(None, verb, Readiness::Ready).is_ok(), verb == Verb::Create);
         }
-        assert_eq!(
-            transition(None, Verb::Create, Readiness::Held),
-            Ok(JobState::Blocked)
-        );
+        assert_eq!(transition(None, Verb::Create, Readiness::Held), Ok(JobState::Blocked));
     }
 
     #[test]
     fn only_pending_and_retry_wait_can_be_claimed() {
-        assert_eq!(
-            states_allowing(Verb::Claim),
-            [JobState::Pending, JobState::RetryWait]
-        );
+        assert_eq!(states_allowing(Verb::Claim), [JobState::Pending, JobState::RetryWait]);
     }
 
     #[test]

@@ -130,7 +130,11 @@ impl Claimer {
     }
 
     /// Waits for at least one free place and takes all there are, up to a batch.
-    async fn free_places(shared: &Shared, all: &Arc<Semaphore>, behind: bool) -> Option<OwnedSemaphorePermit> {
+    async fn free_places(
+        shared: &Shared,
+        all: &Arc<Semaphore>,
+        behind: bool,
+    ) -> Option<OwnedSemaphorePermit> {
         let batch = shared.options.claim_batch.min(shared.options.concurrency);
         let mut places = all.clone().acquire_owned().await.ok()?;
         if behind && all.available_permits() + 1 < batch / 2 {

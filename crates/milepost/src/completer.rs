@@ -49,7 +49,9 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
             break;
         }
         // Waiting for a free place is a time to gather, too.
-        let Ok(place) = in_flight.clone().acquire_owned().await else { break };
+        let Ok(place) = in_flight.clone().acquire_owned().await else {
+            break;
+        };
         if batch.len() < BATCH_READY {
             tokio::time::sleep(LINGER).await;
         }
@@ -76,7 +78,11 @@ fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, ()> {
             match shared.store.finish_many(shared.worker, &batch).await {
                 Ok(answers) => return acknowledge(shared, &batch, &answers),
                 Err(error) if error.is_transient() => {
-                    tracing::warn!(error = error.chain(), ends = batch.len(), "ends could not be stored; trying again");
+                    tracing::warn!(
+                        error = error.chain(),
+                        ends = batch.len(),
+                        "ends could not be stored; trying again"
+                    );
                     if shared.give_up.is_cancelled() {
                         return;
                     }

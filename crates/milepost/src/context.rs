@@ -70,7 +70,8 @@ impl Context {
     /// # Errors
     /// [`Fenced`](StoreError::Fenced) when the job has moved on: the handler must stop without further effects.
     pub async fn checkpoint(&self, value: &impl Serialize) -> Result<(), JobError> {
-        let checkpoint = serde_json::to_string(value).map_err(|e| JobError::fatal("checkpoint", e.to_string()))?;
+        let checkpoint =
+            serde_json::to_string(value).map_err(|e| JobError::fatal("checkpoint", e.to_string()))?;
         Ok(self.report(Some(checkpoint)).await?)
     }
 

@@ -18,7 +18,12 @@ use crate::handler::{JobError, KindEntry, Outcome};
 use crate::incarnation::Shared;
 
 /// Runs one job in a task of its own; the permit is its place among the concurrent ones.
-pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, stop: CancellationToken, permit: OwnedSemaphorePermit) {
+pub(crate) fn start(
+    shared: Arc<Shared>,
+    job: ClaimedJob,
+    stop: CancellationToken,
+    permit: OwnedSemaphorePermit,
+) {
     let tracker = shared.tasks.clone();
     tracker.spawn(async move {
         let job = Arc::new(job);
@@ -40,10 +45,12 @@ async fn perform(
     stop: CancellationToken,
 ) -> Option<Result<Outcome, JobError>> {
     let Some(kind) = shared.kinds.get(&job.kind) else {
-        return Some(Err(JobError::retryable("no_handler", format!("this worker has no handler for {}", job.kind))));
+        return Some(Err(JobError::retryable(
+            "no_handler",
+            format!("this worker has no handler for {}", job.kind),
+        )));
     };
-    let context =
-        Context::new(job.clone(), stop.clone(), shared.reporter.clone(), shared.store.clone());
+    let context = Context::new(job.clone(), stop.clone(), shared.reporter.clone(), shared.store.clone());
     let attempt = AssertUnwindSafe(attempt(kind, job, context)).catch_unwind();
     let answer = tokio::select! {
         biased;
@@ -89,7 +96,10 @@ fn end_of(
         (Ok(Outcome::Completed), _) => retry(
             shared,
             job,
-            JobError::retryable("not_committed", "the handler said that it had completed the job, but did not commit"),
+            JobError::retryable(
+                "not_committed",
+                "the handler said that it had completed the job, but did not commit",
+            ),
         ),
         (_, Some(end)) => end,
         (Ok(Outcome::Snooze(delay)), None) => End::Yield { delay, note: yield_note(shared) },
@@ -99,7 +109,8 @@ fn end_of(
 }
 
 fn yield_note(shared: &Shared) -> String {
-    let note = if shared.hand_back.is_cancelled() { "handed back at shutdown" } else { "snoozed by its handler" };
+    let note =
+        if shared.hand_back.is_cancelled() { "handed back at shutdown" } else { "snoozed by its handler" };
     note.to_owned()
 }
 

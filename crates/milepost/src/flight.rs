@@ -77,7 +77,10 @@ impl Flight {
     /// Runs whose handlers are not done.
     pub(crate) fn handlers(&self) -> Vec<Run> {
         let all = self.lock();
-        all.iter().filter(|(_, entry)| !entry.ending).map(|(&job, entry)| Run { job, token: entry.token }).collect()
+        all.iter()
+            .filter(|(_, entry)| !entry.ending)
+            .map(|(&job, entry)| Run { job, token: entry.token })
+            .collect()
     }
 
     /// How many runs are in hand.

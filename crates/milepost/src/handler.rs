@@ -200,7 +200,10 @@ impl Kinds {
                 }
             }
         };
-        self.insert(J::KIND, KindEntry { perform: Arc::new(perform), backoff: J::backoff(), timeout: J::TIMEOUT });
+        self.insert(
+            J::KIND,
+            KindEntry { perform: Arc::new(perform), backoff: J::backoff(), timeout: J::TIMEOUT },
+        );
     }
 
     pub(crate) fn insert(&mut self, kind: &str, entry: KindEntry) {

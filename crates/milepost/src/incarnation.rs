@@ -144,7 +144,10 @@ impl Incarnation {
             }
         };
         if tokio::time::timeout(shared.options.lease, told).await.is_err() {
-            tracing::error!(jobs = shared.flight.len(), "the store did not take the ends of some runs; they will be rescued");
+            tracing::error!(
+                jobs = shared.flight.len(),
+                "the store did not take the ends of some runs; they will be rescued"
+            );
             shared.give_up.cancel();
         } else if let Err(error) = shared.store.retire_worker(shared.worker).await {
             tracing::warn!(error = error.chain(), "the worker could not sign off; its lease will run out");

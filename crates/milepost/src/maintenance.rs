@@ -25,7 +25,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 async fn once(shared: &Shared) -> StoreResult<()> {
     let kinds = shared.kinds.clone();
-    let rescued = shared.store.rescue_expired(BATCH_MAX, &move |kind, attempt| kinds.delay(kind, attempt)).await?;
+    let rescued =
+        shared.store.rescue_expired(BATCH_MAX, &move |kind, attempt| kinds.delay(kind, attempt)).await?;
     if !rescued.is_empty() {
         shared.stats.rescued.add(rescued.len());
         tracing::warn!(jobs = rescued.len(), "took back jobs of workers whose lease ran out");

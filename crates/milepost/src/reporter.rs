@@ -54,7 +54,9 @@ impl Reporter {
                     stop.cancel();
                 }
             }
-            Err(error) => tracing::warn!(error = error.chain(), "progress could not be stored; it is for people only"),
+            Err(error) => {
+                tracing::warn!(error = error.chain(), "progress could not be stored; it is for people only")
+            }
         }
     }
 }

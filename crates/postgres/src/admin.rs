@@ -101,9 +101,14 @@ fn queue_views(rows: &[PgRow]) -> Decoded<Vec<QueueView>> {
         let name: String = row.try_get("name")?;
         if views.last().is_none_or(|last| last.name != name) {
             let paused_at = row.try_get::<Option<jiff_sqlx::Timestamp>, _>("paused_at")?;
-            views.push(QueueView { name, paused_at: paused_at.map(jiff_sqlx::Timestamp::to_jiff), counts: Vec::new() });
+            views.push(QueueView {
+                name,
+                paused_at: paused_at.map(jiff_sqlx::Timestamp::to_jiff),
+                counts: Vec::new(),
+            });
         }
-        if let Some(view) = views.last_mut().filter(|_| row.try_get_raw("state").is_ok_and(|s| !s.is_null())) {
+        if let Some(view) = views.last_mut().filter(|_| row.try_get_raw("state").is_ok_and(|s| !s.is_null()))
+        {
             view.counts.push((named(row, "state")?, row.try_get("jobs")?));
         }
     }

@@ -87,7 +87,11 @@ impl PostgresStore {
     }
 }
 
-async fn take(executor: impl PgExecutor<'_>, claim: &Claim, probe: &Probe) -> Result<Vec<PgRow>, sqlx::Error> {
+async fn take(
+    executor: impl PgExecutor<'_>,
+    claim: &Claim,
+    probe: &Probe,
+) -> Result<Vec<PgRow>, sqlx::Error> {
     sqlx::query(statement::CLAIM)
         .bind(claim.worker.0)
         .bind(claim.claim_id)

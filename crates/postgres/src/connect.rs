@@ -100,7 +100,10 @@ pub(crate) async fn check_server(pool: &PgPool, place: &str) -> StoreResult<()> 
         .map_err(|e| store_error(place, "settings", e))?;
     let get = |name: &str| row.try_get::<String, _>(name).unwrap_or_default();
     if row.try_get::<i32, _>("version_num").unwrap_or(0) < VERSION_NUM_MIN {
-        return Err(StoreError::Schema(SchemaError::ServerTooOld { found: get("version"), needed: "PostgreSQL 15" }));
+        return Err(StoreError::Schema(SchemaError::ServerTooOld {
+            found: get("version"),
+            needed: "PostgreSQL 15",
+        }));
     }
     for setting in ["fsync", "full_page_writes", "synchronous_commit"] {
         if get(setting) == "off" {

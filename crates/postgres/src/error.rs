@@ -27,7 +27,9 @@ pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -
 
 /// An error of a verb that takes jobs: what is wrong with them comes out typed.
 pub(crate) fn enqueue_error(place: &str, error: sqlx::Error) -> StoreError {
-    let Some(database) = database_error(&error) else { return store_error(place, "enqueue_many", error) };
+    let Some(database) = database_error(&error) else {
+        return store_error(place, "enqueue_many", error);
+    };
     let why = database.message().to_owned();
     let (index, invalid) = match database.code() {
         INVALID_JOB => (index_in(&why), InvalidJob::Refused { why }),
@@ -41,7 +43,9 @@ pub(crate) fn enqueue_error(place: &str, error: sqlx::Error) -> StoreError {
 
 /// An error of an operation on one job.
 pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Error) -> StoreError {
-    let Some(database) = database_error(&error) else { return store_error(place, "change", error) };
+    let Some(database) = database_error(&error) else {
+        return store_error(place, "change", error);
+    };
     match database.code() {
         NO_SUCH_JOB => StoreError::NoSuchJob(job),
         ILLEGAL => {
@@ -63,11 +67,14 @@ fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
 
 fn is_transient(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => {
+            true
+        }
         // The driver's word for a connection that broke in the middle of a message.
         sqlx::Error::Protocol(_) => true,
-        error => database_error(error)
-            .is_some_and(|e| TRANSIENT.iter().any(|prefix| e.code().starts_with(prefix))),
+        error => {
+            database_error(error).is_some_and(|e| TRANSIENT.iter().any(|prefix| e.code().starts_with(prefix)))
+        }
     }
 }
 

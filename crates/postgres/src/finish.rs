@@ -12,7 +12,11 @@ use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
-    pub(crate) async fn finish_runs(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
+    pub(crate) async fn finish_runs(
+        &self,
+        worker: WorkerId,
+        finishes: &[Finish],
+    ) -> StoreResult<Vec<Finished>> {
         let fail = |e| self.fail("finish_many", e);
         // Rows are locked in the order of ids everywhere, so that ends and rescues cannot deadlock.
         let mut sorted: Vec<&Finish> = finishes.iter().collect();
@@ -67,7 +71,8 @@ struct Ends<'a> {
 
 impl<'a> Ends<'a> {
     fn of(finishes: &[&'a Finish]) -> Self {
-        let mut ends = Self { succeeded: Vec::new(), unfinished: Vec::new(), stopped: Vec::new(), grouped: false };
+        let mut ends =
+            Self { succeeded: Vec::new(), unfinished: Vec::new(), stopped: Vec::new(), grouped: false };
         for finish in finishes {
             ends.grouped |= finish.grouped;
             match finish.end {

@@ -76,7 +76,12 @@ async fn applied(connection: &mut PgConnection) -> Result<StoreResult<i64>, sqlx
     Ok(Ok(newest))
 }
 
-async fn record(connection: &mut PgConnection, version: i64, name: &str, sql: &str) -> Result<(), sqlx::Error> {
+async fn record(
+    connection: &mut PgConnection,
+    version: i64,
+    name: &str,
+    sql: &str,
+) -> Result<(), sqlx::Error> {
     sqlx::query("insert into milepost.schema_migration (version, name, checksum) values ($1, $2, $3)")
         .bind(version)
         .bind(name)

@@ -25,7 +25,8 @@ pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
         max_attempts: count(row, 4)?,
         kind: row.try_get(5)?,
         queue: row.try_get(6)?,
-        priority: Priority::try_from(row.try_get::<i16, _>(7)?.unsigned_abs().min(255) as u8).unwrap_or_default(),
+        priority: Priority::try_from(row.try_get::<i16, _>(7)?.unsigned_abs().min(255) as u8)
+            .unwrap_or_default(),
         group: row.try_get(8)?,
         timeout: row.try_get::<Option<i64>, _>(9)?.map(|ms| Duration::from_millis(ms.unsigned_abs())),
         created_at: row.try_get::<jiff_sqlx::Timestamp, _>(10)?.to_jiff(),
@@ -142,7 +143,9 @@ fn time(row: &PgRow, column: &str) -> Decoded<Option<Timestamp>> {
 }
 
 fn json(row: &PgRow, column: &str) -> Decoded<Option<Box<RawValue>>> {
-    let Some(text) = row.try_get::<Option<String>, _>(column)? else { return Ok(None) };
+    let Some(text) = row.try_get::<Option<String>, _>(column)? else {
+        return Ok(None);
+    };
     RawValue::from_string(text)
         .map(Some)
         .map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })

@@ -1,7 +1,7 @@
 //! The store itself: its pools, and what every verb shares.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;

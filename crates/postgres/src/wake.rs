@@ -239,7 +239,8 @@ impl<'a> Listener<'a> {
         if self.lanes.asked_at.is_none_or(|at| at.elapsed() >= LANES_EVERY) {
             self.refresh_lanes().await?;
         }
-        let pairs: Vec<(&str, &str)> = self.lanes.pairs.iter().map(|(q, k)| (q.as_str(), k.as_str())).collect();
+        let pairs: Vec<(&str, &str)> =
+            self.lanes.pairs.iter().map(|(q, k)| (q.as_str(), k.as_str())).collect();
         if pairs.is_empty() {
             return Ok(None);
         }
@@ -272,8 +273,10 @@ impl<'a> Listener<'a> {
 
     async fn refresh_lanes(&mut self) -> Result<(), sqlx::Error> {
         let rows = sqlx::query(statement::LANES).fetch_all(&self.store.inner.hot).await?;
-        self.lanes.pairs =
-            rows.iter().map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?))).collect::<Result<_, sqlx::Error>>()?;
+        self.lanes.pairs = rows
+            .iter()
+            .map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?)))
+            .collect::<Result<_, sqlx::Error>>()?;
         self.lanes.workers = rows.first().map_or(Ok(0), |row| row.try_get("workers"))?;
         self.lanes.asked_at = Some(Instant::now());
         Ok(())

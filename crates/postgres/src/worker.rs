@@ -32,12 +32,16 @@ impl WorkerStore for PostgresStore {
 
     async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
         let fail = |e| self.fail("heartbeat", e);
-        let renewed = sqlx::query(statement::HEARTBEAT).bind(worker.0).execute(&self.inner.hot).await.map_err(fail)?;
+        let renewed =
+            sqlx::query(statement::HEARTBEAT).bind(worker.0).execute(&self.inner.hot).await.map_err(fail)?;
         if renewed.rows_affected() == 0 {
             return Err(StoreError::WorkerLost(worker));
         }
-        let rows =
-            sqlx::query(statement::STOP_REQUESTS).bind(worker.0).fetch_all(&self.inner.hot).await.map_err(fail)?;
+        let rows = sqlx::query(statement::STOP_REQUESTS)
+            .bind(worker.0)
+            .fetch_all(&self.inner.hot)
+            .await
+            .map_err(fail)?;
         let stops = rows
             .iter()
             .map(|row| {

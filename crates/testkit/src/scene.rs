@@ -115,8 +115,12 @@ impl Scene {
             JobState::Pending | JobState::Canceled | JobState::Skipped => {
                 let job = self.enqueue(Self::job()).await;
                 match state {
-                    JobState::Canceled => drop(self.operate(job, Operation::new(Verb::Cancel)).await.expect("canceled")),
-                    JobState::Skipped => drop(self.operate(job, Operation::new(Verb::Skip)).await.expect("skipped")),
+                    JobState::Canceled => {
+                        drop(self.operate(job, Operation::new(Verb::Cancel)).await.expect("canceled"))
+                    }
+                    JobState::Skipped => {
+                        drop(self.operate(job, Operation::new(Verb::Skip)).await.expect("skipped"))
+                    }
                     _ => {}
                 }
                 Run { job, token: milepost_core::ident::RunToken(0) }

@@ -97,11 +97,21 @@ async fn claim_once(
     worker: WorkerId,
     claim_id: i32,
 ) -> Result<Duration> {
-    let claim = Claim { worker, claim_id, queues: vec![QUEUE.to_owned()], kinds: vec![NOOP.to_owned()], limit: BATCH };
+    let claim = Claim {
+        worker,
+        claim_id,
+        queues: vec![QUEUE.to_owned()],
+        kinds: vec![NOOP.to_owned()],
+        limit: BATCH,
+    };
     let began = Instant::now();
     let jobs = store.claim(&claim).await?;
     let elapsed = began.elapsed();
-    anyhow::ensure!(jobs.len() == BATCH as usize, "a claim above a backlog came back with {} jobs", jobs.len());
+    anyhow::ensure!(
+        jobs.len() == BATCH as usize,
+        "a claim above a backlog came back with {} jobs",
+        jobs.len()
+    );
     let ends: Vec<Finish> = jobs
         .iter()
         .map(|job| Finish { run: job.run, end: End::Succeed { result: None }, grouped: false })

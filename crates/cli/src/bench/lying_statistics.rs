@@ -63,13 +63,14 @@ pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Rep
 async fn drain_under(lie: Lie, bench: &JobsBench, target: &Target) -> Result<Drained> {
     let server = target.server("lying-statistics")?;
     if lie != Lie::None {
-        server.execute(
-            "alter table milepost.live set (autovacuum_enabled = false);
+        server
+            .execute(
+                "alter table milepost.live set (autovacuum_enabled = false);
              alter table milepost.job set (autovacuum_enabled = false);
              alter table milepost.ended set (autovacuum_enabled = false);
              alter table milepost.history set (autovacuum_enabled = false)",
-        )
-        .await?;
+            )
+            .await?;
     }
     if lie == Lie::Empty {
         analyze(server).await?;
@@ -93,8 +94,13 @@ async fn while_all_run(target: &Target, server: &PgPool) -> Result<()> {
     let worker = target.store.register_worker(&worker).await?;
     let mut held = Vec::new();
     for claim_id in 1.. {
-        let claim =
-            Claim { worker, claim_id, queues: vec![QUEUE.to_owned()], kinds: vec![NOOP.to_owned()], limit: 1000 };
+        let claim = Claim {
+            worker,
+            claim_id,
+            queues: vec![QUEUE.to_owned()],
+            kinds: vec![NOOP.to_owned()],
+            limit: 1000,
+        };
         let jobs = target.store.claim(&claim).await?;
         if jobs.is_empty() {
             break;

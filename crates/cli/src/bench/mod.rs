@@ -108,6 +108,10 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         Mode::Backlog => backlog::run(&bench, address).await?,
         Mode::LyingStatistics => lying_statistics::run(&bench, address).await?,
     };
-    if bench.json { output::line(serde_json::to_string(&report)?)? } else { report.print()? }
+    if bench.json {
+        output::line(serde_json::to_string(&report)?)?
+    } else {
+        report.print()?
+    }
     Ok(Outcome::Done)
 }

@@ -69,7 +69,9 @@ impl Report {
     /// Prints it for people.
     pub(super) fn print(&self) -> anyhow::Result<()> {
         let mut listing = Listing::new(&["WHAT", "MEASURED"]);
-        let Value::Object(fields) = serde_json::to_value(self)? else { return Ok(()) };
+        let Value::Object(fields) = serde_json::to_value(self)? else {
+            return Ok(());
+        };
         for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
             let text = match value {
                 Value::String(text) => text,

@@ -39,7 +39,8 @@ impl Target {
                 Ok(Self { store, name: "sqlite", postgres: None })
             }
             StoreAddress::Postgres(url) => {
-                let options = PostgresOptions { connections_max: CONNECTIONS_MAX, ..PostgresOptions::default() };
+                let options =
+                    PostgresOptions { connections_max: CONNECTIONS_MAX, ..PostgresOptions::default() };
                 let context = || format!("cannot use the store {address}");
                 let store = PostgresStore::connect(url, options).await.with_context(context)?;
                 store.migrate().await.with_context(context)?;
@@ -61,7 +62,9 @@ impl Target {
 
     /// Bytes logged so far: the server's WAL, or what this process wrote.
     pub(super) async fn logged_bytes(&self) -> Option<f64> {
-        let Some(store) = &self.postgres else { return process::written_bytes() };
+        let Some(store) = &self.postgres else {
+            return process::written_bytes();
+        };
         sqlx::query_scalar("select (pg_current_wal_insert_lsn() - '0/0')::float8")
             .fetch_one(store.pool())
             .await
@@ -72,7 +75,9 @@ impl Target {
 async fn refuse_foreign(store: &dyn Store, address: &StoreAddress) -> Result<()> {
     let newest = store.jobs(&JobFilter { limit: 1, ..JobFilter::default() }).await?;
     if newest.iter().any(|job| job.queue != QUEUE) {
-        bail!("the store {address} has jobs that no bench made; a bench wants an empty store, which it may wipe");
+        bail!(
+            "the store {address} has jobs that no bench made; a bench wants an empty store, which it may wipe"
+        );
     }
     Ok(())
 }

@@ -21,17 +21,10 @@ impl BadLines {
     pub(crate) fn create(path: &Path, source: &Path) -> Result<Self> {
         let same = matches!((path.canonicalize(), source.canonicalize()), (Ok(a), Ok(b)) if a == b);
         if same {
-            bail!(
-                "--skip-bad would overwrite {}, from which the jobs come",
-                path.display()
-            );
+            bail!("--skip-bad would overwrite {}, from which the jobs come", path.display());
         }
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            file: BufWriter::new(file),
-            count: 0,
-        })
+        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), count: 0 })
     }
 
     /// Sets a record aside. `header` is the CSV header's place: it goes first, so that the file can be
@@ -59,8 +52,6 @@ impl BadLines {
 
     /// Sees that they are all in the file.
     pub(crate) fn close(mut self) -> Result<()> {
-        self.file
-            .flush()
-            .with_context(|| format!("cannot write {}", self.path.display()))
+        self.file.flush().with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::Path;
+use std::pin::Pin;
 
 use anyhow::{Context, Error, Result, anyhow};
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
@@ -60,14 +61,11 @@ pub(crate) async fn run(
         keyed: args.key_column.is_some(),
         summary: Summary::default(),
         last_line: 0,
+        interrupt: Box::pin(tokio::signal::ctrl_c()),
     };
     let bar = Bar::new("enqueueing", source.bytes);
     enqueueing.all(&mut jobs, bad_lines, &bar).await?;
-    let Summary {
-        enqueued,
-        duplicates,
-        bad,
-    } = enqueueing.summary;
+    let Summary { enqueued, duplicates, bad } = enqueueing.summary;
     let rate = bar.rate(enqueued + duplicates);
     drop(bar);
     if args.json {
@@ -108,9 +106,7 @@ fn check(jobs: &mut Jobs<'_>) -> Result<()> {
             if bad > TOLD_MAX {
                 let _ = write!(told, "\n  and {} more", bad - TOLD_MAX);
             }
-            Err(anyhow!(
-                "{bad} lines are bad, so nothing was enqueued{told}{SKIP_HINT}"
-            ))
+            Err(anyhow!("{bad} lines are bad, so nothing was enqueued{told}{SKIP_HINT}"))
         }
     }
 }
@@ -125,21 +121,23 @@ struct Enqueueing<'a> {
     summary: Summary,
     /// The last line whose job is committed.
     last_line: u64,
+    /// One for the whole pass, so that no Ctrl-C between two batches is missed.
+    interrupt: Pin<Box<dyn Future<Output = io::Result<()>>>>,
 }
 
 impl Enqueueing<'_> {
     async fn all(&mut self, jobs: &mut Jobs<'_>, mut bad_lines: Option<BadLines>, bar: &Bar) -> Result<()> {
         let mut batch = Batch::default();
         loop {
-            match jobs.next().map_err(|error| self.stopped(error))? {
+            match jobs.next().map_err(|error| self.stopped(&error))? {
                 NextJob::End => break,
                 NextJob::Job(job, line) => batch.add(job, line),
                 NextJob::Bad(bad) => match &mut bad_lines {
                     Some(bad_lines) => bad_lines
                         .add(&bad, jobs.header.as_ref(), &mut jobs.reader)
-                        .map_err(|error| self.stopped(error))?,
+                        .map_err(|error| self.stopped(&error))?,
                     // The first pass found no bad line, so the file has changed since.
-                    None => return Err(self.stopped(anyhow!("{}, {bad}", self.source.name))),
+                    None => return Err(self.stopped(&anyhow!("{}, {bad}", self.source.name))),
                 },
             }
             if batch.is_full() {
@@ -160,8 +158,8 @@ impl Enqueueing<'_> {
             return Ok(());
         }
         let answers = tokio::select! {
-            answers = self.store.enqueue_many(&batch.jobs) => answers.map_err(|error| self.stopped(error.into()))?,
-            _ = tokio::signal::ctrl_c() => return Err(self.stopped(anyhow!("interrupted"))),
+            answers = self.store.enqueue_many(&batch.jobs) => answers.map_err(|error| self.stopped(&error.into()))?,
+            _ = &mut self.interrupt => return Err(self.stopped(&anyhow!("interrupted"))),
         };
         let duplicates = answers.iter().filter(|answer| answer.duplicate).count();
         self.summary.duplicates += duplicates as u64;
@@ -176,26 +174,21 @@ impl Enqueueing<'_> {
     }
 
     /// The error, with how far it came and how to go on.
-    fn stopped(&self, error: Error) -> Error {
+    fn stopped(&self, error: &Error) -> Error {
         let (name, line, jobs) = (&self.source.name, self.last_line, self.committed());
+        let causes = output::causes(error);
         let advice = match (jobs, self.keyed) {
-            (0, true) => {
-                "Running the same command again is safe: --key-column keeps jobs from being doubled."
-                    .to_owned()
+            (_, true) => "Run the same command again to go on: --key-column keeps jobs from being doubled.",
+            (0, false) => "The first batch may be committed or not; `milepost jobs list` tells.",
+            (_, false) => {
+                "These jobs have no keys, so running the same command again would double them: enqueue only the\n\
+                 lines after that one (the next batch may be committed or not; `milepost jobs list` tells). With\n\
+                 --key-column a command can be run again and doubles nothing."
             }
-            (0, false) => "The batch in hand may be committed or not; see `milepost jobs list`.".to_owned(),
-            (_, true) => {
-                "Run the same command again to go on: --key-column keeps jobs from being doubled.".to_owned()
-            }
-            (_, false) => format!(
-                "Without --key-column these jobs have no keys: enqueue only what follows line {line} (the batch after it\n\
-                 may be committed or not), and give --key-column next time, with which running a command again\n\
-                 doubles nothing."
-            ),
         };
-        error.context(format!(
-            "stopped in {name}: {jobs} jobs are committed, up to line {line}\n{advice}"
-        ))
+        anyhow!(
+            "stopped in {name}: {jobs} jobs are committed, up to line {line}\n  because: {causes}\n{advice}"
+        )
     }
 }
 
@@ -249,9 +242,7 @@ impl<'a> Jobs<'a> {
             source,
             template,
             key_column: args.key_column.as_deref(),
-            reader: source
-                .records()
-                .with_context(|| format!("cannot read {}", source.name))?,
+            reader: source.records().with_context(|| format!("cannot read {}", source.name))?,
             record: Record::default(),
             columns: None,
             header: None,
@@ -267,9 +258,7 @@ impl<'a> Jobs<'a> {
         let name = &self.source.name;
         let bad = match self.next_record()? {
             Next::End => {
-                return Err(anyhow!(
-                    "{name} is empty; the first row of a CSV file names its columns"
-                ));
+                return Err(anyhow!("{name} is empty; the first row of a CSV file names its columns"));
             }
             Next::Bad(bad) => bad,
             Next::Record => match Columns::new(&self.record.text, self.key_column, infer) {
@@ -296,9 +285,7 @@ impl<'a> Jobs<'a> {
     }
 
     fn next_record(&mut self) -> Result<Next> {
-        self.reader
-            .next(&mut self.record)
-            .with_context(|| format!("cannot read {}", self.source.name))
+        self.reader.next(&mut self.record).with_context(|| format!("cannot read {}", self.source.name))
     }
 
     fn job(&mut self) -> Result<NewJob, Flaw> {
@@ -317,11 +304,6 @@ impl<'a> Jobs<'a> {
     }
 
     fn bad(&self, flaw: Flaw) -> BadRecord {
-        BadRecord::new(
-            &self.record.text,
-            self.record.line,
-            self.record.bytes.clone(),
-            flaw,
-        )
+        BadRecord::new(&self.record.text, self.record.line, self.record.bytes.clone(), flaw)
     }
 }

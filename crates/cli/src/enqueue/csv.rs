@@ -27,11 +27,7 @@ enum QuoteState {
 
 impl Quotes {
     pub(crate) const fn new() -> Self {
-        Self {
-            state: QuoteState::FieldStart,
-            seen: 0,
-            opened_at: 0,
-        }
+        Self { state: QuoteState::FieldStart, seen: 0, opened_at: 0 }
     }
 
     /// Goes over the next line and says whether the record ends with it.
@@ -74,11 +70,7 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     pub(crate) fn new() -> Self {
-        Self {
-            reader: csv_core::Reader::new(),
-            text: Vec::new(),
-            ends: Vec::new(),
-        }
+        Self { reader: csv_core::Reader::new(), text: Vec::new(), ends: Vec::new() }
     }
 
     /// The fields of one whole record.
@@ -93,15 +85,11 @@ impl Decoder {
         let (result, taken, written, mut count) =
             self.reader.read_record(record, &mut self.text, &mut self.ends);
         if result == ReadRecordResult::Record {
-            return Err(Flaw::new(
-                taken.saturating_sub(1),
-                "a carriage return inside a row",
-            ));
+            return Err(Flaw::new(taken.saturating_sub(1), "a carriage return inside a row"));
         }
         // An empty input tells the decoder that the record is over.
         let (_, _, _, last) =
-            self.reader
-                .read_record(&[], &mut self.text[written..], &mut self.ends[count..]);
+            self.reader.read_record(&[], &mut self.text[written..], &mut self.ends[count..]);
         count += last;
         let mut start = 0;
         let mut fields = Vec::with_capacity(count);
@@ -245,19 +233,13 @@ mod tests {
     #[test]
     fn values_are_inferred_only_when_they_are_json_as_written() {
         let (json, _) = row("a,b,c,d,e,f", "1.10,007,true,-2e3, 4,TRUE", true).unwrap();
-        assert_eq!(
-            json,
-            r#"{"a":1.10,"b":"007","c":true,"d":-2e3,"e":" 4","f":"TRUE"}"#
-        );
+        assert_eq!(json, r#"{"a":1.10,"b":"007","c":true,"d":-2e3,"e":" 4","f":"TRUE"}"#);
     }
 
     #[test]
     fn a_wrong_number_of_fields_is_told_where_it_shows() {
         let flaw = row("a,b", "1,\"2,\",3\n", false).unwrap_err();
-        assert_eq!(
-            flaw,
-            Flaw::new(7, "this row has 3 fields, the header names 2 columns")
-        );
+        assert_eq!(flaw, Flaw::new(7, "this row has 3 fields, the header names 2 columns"));
         assert_eq!(row("a,b", "1\n", false).unwrap_err().offset, 1);
     }
 
@@ -273,15 +255,9 @@ mod tests {
     fn quotes_tell_where_a_record_ends_and_what_is_wrong_with_it() {
         let follow = |lines: &[&str]| {
             let mut quotes = Quotes::new();
-            lines
-                .iter()
-                .map(|line| quotes.follow(line.as_bytes()).map_err(|f| f.offset))
-                .collect::<Vec<_>>()
+            lines.iter().map(|line| quotes.follow(line.as_bytes()).map_err(|f| f.offset)).collect::<Vec<_>>()
         };
-        assert_eq!(
-            follow(&["a,\"b\n", "c\"\"\n", "\",d\n"]),
-            [Ok(false), Ok(false), Ok(true)]
-        );
+        assert_eq!(follow(&["a,\"b\n", "c\"\"\n", "\",d\n"]), [Ok(false), Ok(false), Ok(true)]);
         assert_eq!(follow(&["5\" pipe\n"]), [Err(1)]);
         assert_eq!(follow(&["\"a\n", "\"b\",c\n"]), [Ok(false), Err(4)]);
     }

@@ -25,28 +25,18 @@ fn not_json(error: &serde_json::Error) -> Flaw {
     // The parser counts from the start of the line; the place is told once, as that in the file.
     let place = format!(" at line {} column {}", error.line(), error.column());
     let why = words.strip_suffix(&place).unwrap_or(&words);
-    Flaw::new(
-        error.column().saturating_sub(1),
-        format!("this is not JSON: {why}"),
-    )
+    Flaw::new(error.column().saturating_sub(1), format!("this is not JSON: {why}"))
 }
 
 fn key(text: &str, member: &str) -> Result<String, Flaw> {
-    let members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).map_err(|_| {
-        Flaw::new(
-            0,
-            format!("this is not a JSON object, so it has no key {member:?}"),
-        )
-    })?;
+    let members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text)
+        .map_err(|_| Flaw::new(0, format!("this is not a JSON object, so it has no key {member:?}")))?;
     let Some(value) = members.get(member) else {
         return Err(Flaw::new(0, format!("the key {member:?} is missing")));
     };
     let json = value.get();
     let flaw = |why: &str| {
-        Flaw::new(
-            json.as_ptr().addr() - text.as_ptr().addr(),
-            format!("the key {member:?} {why}"),
-        )
+        Flaw::new(json.as_ptr().addr() - text.as_ptr().addr(), format!("the key {member:?} {why}"))
     };
     match json.as_bytes().first() {
         Some(b'"') => match serde_json::from_str::<String>(json) {

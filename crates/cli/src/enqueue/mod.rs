@@ -24,29 +24,32 @@ use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
 One job:
-  Prints the job's id and whether it was enqueued or a duplicate. With --key, a job of the same kind that
-  was enqueued with the same key before is answered instead, and nothing is changed.
+  Prints the job's id and whether it was enqueued or a duplicate. When a job of
+  the same kind was enqueued with the same --key before, it stands for this one
+  and nothing is changed.
 
-A file:
-  .csv           The header row names the members of a JSON object, each further row is a job. All values
-                 are strings; with --infer, numbers and true/false become JSON numbers and booleans
-                 (but 007 stays a string).
-  .jsonl, .ndjson  Each line is a JSON value and a job.
-  -              Standard input, JSON Lines unless --format csv is given. It is kept in a temporary file.
+A file (--from):
+  .csv     The header row names the members of a JSON object, and each further
+           row is a job. All values are strings; with --infer, numbers and
+           true/false become JSON numbers and booleans (007 stays a string).
+  .jsonl   Each line is a JSON value and a job. So is it in .ndjson.
+  -        Standard input, as JSON Lines unless --format csv is given. It is
+           kept in a temporary file meanwhile.
 
-  The file is checked as a whole first. When a line is bad (not JSON, a wrong number of fields, no key, a
-  payload over 1 MiB, …), file, line and column are told and nothing at all is enqueued. With --skip-bad,
-  bad lines are written to a file of their own and the others are enqueued.
+  The file is checked as a whole first. When a line is bad (not JSON, a wrong
+  number of fields, no key, a payload over 1 MiB, ...), the file, line and
+  column are told and nothing at all is enqueued. With --skip-bad, bad lines
+  are written to a file of their own and the others are enqueued.
 
-  With --key-column, running the same command again enqueues nothing twice: use it for any file that
-  matters, so that a run that was cut short can simply be repeated.
+  With --key-column, running the same command again enqueues nothing twice. Use
+  it for any file that matters: a run that was cut short is simply repeated.
 
 Examples:
   milepost enqueue mail --payload '{\"to\": \"ada@example.org\"}'
   milepost enqueue report --payload '{\"month\": 5}' --key report-2026-05
   milepost enqueue report --at 'in 10m' --queue slow --priority 4
   milepost enqueue invoice --from orders.csv --key-column order_id
-  milepost enqueue invoice --from orders.jsonl --key-column order_id --skip-bad bad.jsonl
+  milepost enqueue invoice --from orders.jsonl --skip-bad bad.jsonl
   zcat orders.csv.gz | milepost enqueue invoice --from - --format csv --infer";
 
 #[derive(Debug, Args)]

@@ -32,12 +32,7 @@ impl BadRecord {
         let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         let lines_before = before.iter().filter(|&&b| b == b'\n').count() as u64;
         let characters_before = String::from_utf8_lossy(&before[line_start..]).chars().count() as u64;
-        Self {
-            line: line + lines_before,
-            column: characters_before + 1,
-            why: flaw.why,
-            bytes,
-        }
+        Self { line: line + lines_before, column: characters_before + 1, why: flaw.why, bytes }
     }
 }
 

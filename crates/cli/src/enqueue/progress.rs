@@ -20,16 +20,12 @@ impl Bar {
         }
         bar.set_prefix(what);
         bar.set_message("0 jobs");
-        Self {
-            bar,
-            started: Instant::now(),
-        }
+        Self { bar, started: Instant::now() }
     }
 
     /// So far: this many bytes and jobs.
     pub(crate) fn reached(&self, bytes: u64, jobs: u64) {
-        self.bar
-            .set_message(format!("{jobs} jobs, {}/s", self.rate(jobs)));
+        self.bar.set_message(format!("{jobs} jobs, {}/s", self.rate(jobs)));
         self.bar.set_position(bytes);
     }
 

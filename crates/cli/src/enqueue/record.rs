@@ -47,12 +47,7 @@ impl<R: BufRead + Seek> RecordReader<R> {
     /// Reads `input` from its start.
     pub(crate) fn new(mut input: R, format: Format) -> io::Result<Self> {
         input.seek(SeekFrom::Start(0))?;
-        let mut reader = Self {
-            input,
-            format,
-            position: 0,
-            lines: 0,
-        };
+        let mut reader = Self { input, format, position: 0, lines: 0 };
         let mut mark = Vec::new();
         reader.input.by_ref().take(3).read_to_end(&mut mark)?;
         // Spreadsheets put a byte order mark before the text.
@@ -149,10 +144,7 @@ impl<R: BufRead + Seek> RecordReader<R> {
 }
 
 fn too_long() -> Flaw {
-    Flaw::new(
-        0,
-        format!("this line is longer than {} MiB", RECORD_BYTES_MAX >> 20),
-    )
+    Flaw::new(0, format!("this line is longer than {} MiB", RECORD_BYTES_MAX >> 20))
 }
 
 #[cfg(test)]
@@ -186,19 +178,13 @@ mod tests {
 
     #[test]
     fn lines_are_counted_over_blank_ones_and_any_ends() {
-        assert_eq!(
-            records("\u{feff}1\n\n2\r\n  \n3", Format::Jsonl),
-            ["1: 1", "3: 2", "5: 3"]
-        );
+        assert_eq!(records("\u{feff}1\n\n2\r\n  \n3", Format::Jsonl), ["1: 1", "3: 2", "5: 3"]);
         assert_eq!(records("", Format::Jsonl), [""; 0]);
     }
 
     #[test]
     fn a_row_may_go_over_lines_inside_quotes() {
-        assert_eq!(
-            records("a,\"b\nc\"\r\nd,e\n", Format::Csv),
-            ["1: a,\"b\nc\"", "3: d,e"]
-        );
+        assert_eq!(records("a,\"b\nc\"\r\nd,e\n", Format::Csv), ["1: a,\"b\nc\"", "3: d,e"]);
     }
 
     #[test]
@@ -212,13 +198,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_passed_over() {
         let long = "x".repeat(RECORD_BYTES_MAX + 10);
-        assert_eq!(
-            records(&format!("1\n{long}\n2\n"), Format::Jsonl),
-            ["1: 1", "2:1 xxxxxxxxx", "3: 2"]
-        );
-        assert_eq!(
-            records(&format!("1\n{long}\n2\n"), Format::Csv),
-            ["1: 1", "2:1 xxxxxxxxx", "3: 2"]
-        );
+        assert_eq!(records(&format!("1\n{long}\n2\n"), Format::Jsonl), ["1: 1", "2:1 xxxxxxxxx", "3: 2"]);
+        assert_eq!(records(&format!("1\n{long}\n2\n"), Format::Csv), ["1: 1", "2:1 xxxxxxxxx", "3: 2"]);
     }
 }

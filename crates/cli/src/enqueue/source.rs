@@ -44,24 +44,14 @@ impl Source {
         if !about.is_file() {
             return Self::kept(name, format, &mut file);
         }
-        Ok(Self {
-            bytes: about.len(),
-            name,
-            format,
-            file,
-        })
+        Ok(Self { bytes: about.len(), name, format, file })
     }
 
     fn kept(name: String, format: Format, input: &mut impl io::Read) -> Result<Self> {
         let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
         let bytes =
             io::copy(input, &mut file).with_context(|| format!("cannot keep {name} in a temporary file"))?;
-        Ok(Self {
-            name,
-            format,
-            bytes,
-            file,
-        })
+        Ok(Self { name, format, bytes, file })
     }
 
     /// A reader of its records from the start. Only one may be in use at a time.
@@ -71,10 +61,7 @@ impl Source {
 }
 
 fn format_by_name(path: &Path) -> Result<Format> {
-    let extension = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "csv" => Ok(Format::Csv),
         "jsonl" | "ndjson" => Ok(Format::Jsonl),

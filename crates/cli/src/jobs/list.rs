@@ -4,14 +4,15 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 use milepost_core::ident::JobId;
+use milepost_core::job::QUEUE_DEFAULT;
 use milepost_core::listing::{JobFilter, JobRow};
 use milepost_core::port::Store;
 use milepost_core::state::JobState;
 
 use crate::args;
 use crate::output::{self, Outcome};
-use crate::table::{Field, Listing};
-use crate::time::relative;
+use crate::table::{Column, Field, Listing};
+use crate::time::{length, relative};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,9 +21,13 @@ Examples:
   milepost jobs list --key order-4711
   milepost jobs list --limit 500 --json | jq -r '.[].id'
 
-States: blocked (waits for its group or for other jobs), pending (waits for its time or a worker),
-running, retry_wait (failed, will be tried again), failed (given up on), aborted (stopped, can be
-resumed), succeeded, canceled, skipped.";
+WHEN is when a waiting job is due, since when a job runs, when it ended, or how
+old it is.
+
+States: blocked (waits for its group or for other jobs), pending (waits for
+its time or a worker), running, retry_wait (failed, will be tried again),
+failed (given up on), aborted (stopped, can be resumed), succeeded, canceled,
+skipped.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -75,37 +80,47 @@ pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Columns that would say nothing are left out, so that a usual list fits 80 characters.
 fn print(rows: &[JobRow]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     let now = Timestamp::now();
-    let mut listing =
-        Listing::new(&["ID", "KIND", "QUEUE", "STATE", "TRY", "KEY", "CREATED", "NOW"]).unbroken(0);
+    let queues = rows.iter().any(|row| row.queue != QUEUE_DEFAULT);
+    let keys = rows.iter().any(|row| row.key.is_some());
+    let columns = [
+        Some(Column::unbroken("ID")),
+        Some(Column::new("KIND")),
+        queues.then_some(Column::new("QUEUE")),
+        Some(Column::unbroken("STATE")),
+        Some(Column::unbroken("TRY")),
+        keys.then_some(Column::new("KEY")),
+        Some(Column::unbroken("WHEN")),
+    ];
+    let mut listing = Listing::new(columns.into_iter().flatten());
     for row in rows {
-        listing.row([
-            Field::text(row.id.to_string()),
-            Field::text(&row.kind),
-            Field::text(&row.queue),
-            Field::state(row.state),
-            Field::text(format!("{}/{}", row.attempt, row.max_attempts)),
-            Field::maybe(row.key.as_deref()),
-            Field::text(relative(row.created_at, now)),
-            Field::text(standing(row, now)),
-        ]);
+        let fields = [
+            Some(Field::text(row.id.to_string())),
+            Some(Field::text(&row.kind)),
+            queues.then(|| Field::text(&row.queue)),
+            Some(Field::state(row.state)),
+            Some(Field::text(format!("{}/{}", row.attempt, row.max_attempts))),
+            keys.then(|| Field::maybe(row.key.as_deref())),
+            Some(Field::text(when(row, now))),
+        ];
+        listing.line(fields.into_iter().flatten());
     }
     Ok(listing.print()?)
 }
 
-/// The time that matters most in the job's state.
-fn standing(row: &JobRow, now: Timestamp) -> String {
+/// The time that matters most in the job's state: when it is due, since when it runs, when it ended; else how
+/// old it is.
+fn when(row: &JobRow, now: Timestamp) -> String {
+    let since = |time: Timestamp| length(now.duration_since(time).unsigned_abs());
     match (row.state, row.ready_at, row.started_at, row.ended_at) {
-        (JobState::Pending | JobState::RetryWait, Some(at), _, _) if at > now => {
-            format!("due {}", relative(at, now))
-        }
-        (JobState::Pending | JobState::RetryWait, Some(_), _, _) => "ready".to_owned(),
-        (JobState::Running, _, Some(at), _) => format!("since {}", relative(at, now)),
+        (JobState::Pending | JobState::RetryWait, Some(at), _, _) if at > now => relative(at, now),
+        (JobState::Running, _, Some(at), _) => format!("for {}", since(at)),
         (state, _, _, Some(at)) if state.is_ended() => relative(at, now),
-        _ => String::new(),
+        _ => format!("{} old", since(row.created_at)),
     }
 }

@@ -15,25 +15,29 @@ use crate::args;
 use crate::output::{self, Outcome};
 
 const CANCEL_HELP: &str = "\
-A waiting job is canceled at once. A running job is asked to stop; when it has not stopped after the
-grace time its worker loses it, and whatever it still reports is refused.
+A waiting job is canceled at once. A running job is asked to stop; when it has
+not stopped after the grace time its worker loses it, and whatever it still
+reports is refused.
 
 Examples:
-  milepost jobs cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'ordered twice'
-  milepost jobs list --kind mail --state pending --json | jq -r '.[].id' | xargs milepost jobs cancel";
+  milepost jobs cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason twice
+  milepost jobs list --kind mail --state pending --json | jq -r '.[].id' \\
+    | xargs milepost jobs cancel";
 
 const RETRY_HELP: &str = "\
-A failed job, and one that waits to be retried, runs as soon as a worker is free. An aborted job goes on
-from where it was. A job in any other state is left as it is and reported.
+A failed job, and one that waits to be retried, runs as soon as a worker is
+free. An aborted job goes on from where it was. A job in any other state is
+left as it is and reported.
 
 Examples:
   milepost jobs retry 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost jobs list --state failed --json | jq -r '.[].id' | xargs milepost jobs retry --reason 'API is back'";
+  milepost jobs list --state failed --json | jq -r '.[].id' \\
+    | xargs milepost jobs retry --reason 'the API is back'";
 
 const SNOOZE_HELP: &str = "\
 Examples:
   milepost jobs snooze 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --for 10m
-  milepost jobs snooze 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --for '1h 30m' --reason 'maintenance'";
+  milepost jobs snooze 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --for '1h 30m'";
 
 #[derive(Debug, Args)]
 #[command(after_help = CANCEL_HELP)]
@@ -74,10 +78,7 @@ struct Targets {
 
 impl Targets {
     fn operation(&self, verb: Verb) -> Operation {
-        Operation {
-            note: self.reason.clone(),
-            ..Operation::new(verb)
-        }
+        Operation { note: self.reason.clone(), ..Operation::new(verb) }
     }
 }
 
@@ -85,17 +86,12 @@ pub(crate) async fn cancel(args: CancelArgs, store: &dyn Store) -> Result<Outcom
     let operation = args.targets.operation(Verb::Cancel).grace(args.grace);
     let mut reports = Reports::default();
     for &id in &args.targets.ids {
-        let words = operate(store, id, &operation)
-            .await
-            .map(|operated| match operated {
-                Operated::Done(state) => state.to_string(),
-                Operated::StopRequested => {
-                    format!(
-                        "asked to stop; canceled after {} at the latest",
-                        format_duration(args.grace)
-                    )
-                }
-            });
+        let words = operate(store, id, &operation).await.map(|operated| match operated {
+            Operated::Done(state) => state.to_string(),
+            Operated::StopRequested => {
+                format!("asked to stop; canceled after {} at the latest", format_duration(args.grace))
+            }
+        });
         reports.add(id, words)?;
     }
     Ok(reports.outcome)
@@ -148,9 +144,7 @@ struct Reports {
 
 impl Default for Reports {
     fn default() -> Self {
-        Self {
-            outcome: Outcome::Done,
-        }
+        Self { outcome: Outcome::Done }
     }
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::pretty::pretty;
 use crate::args;
 use crate::output::{self, Outcome, printable};
-use crate::table::{Field, Listing};
+use crate::table::{Column, Field, Listing};
 use crate::time::{exact, length, relative};
 
 const EXAMPLES: &str = "\
@@ -47,10 +47,7 @@ pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
     };
     let history = store.history(args.id).await?;
     if args.json {
-        output::json(&JobDocument {
-            view: &view,
-            history: &history,
-        })?;
+        output::json(&JobDocument { view: &view, history: &history })?;
     } else {
         let now = Timestamp::now();
         print_facts(&view, &history, now)?;
@@ -64,11 +61,7 @@ pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
 
 fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Result<()> {
     let row = &view.row;
-    let stopping = if view.stop_requested {
-        ", asked to stop"
-    } else {
-        ""
-    };
+    let stopping = if view.stop_requested { ", asked to stop" } else { "" };
     let since = |time: Option<Timestamp>| time.map(|time| exact(time, now));
     let facts = [
         ("job", Some(row.id.to_string())),
@@ -77,14 +70,8 @@ fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Resu
         ("key", row.key.clone()),
         ("group", row.group.clone()),
         ("state", Some(format!("{}{stopping}", row.state))),
-        (
-            "waits",
-            view.waiting_for.as_ref().map(|waiting| why(waiting, now)),
-        ),
-        (
-            "attempt",
-            Some(format!("{} of {}", row.attempt, row.max_attempts)),
-        ),
+        ("waits", view.waiting_for.as_ref().map(|waiting| why(waiting, now))),
+        ("attempt", Some(format!("{} of {}", row.attempt, row.max_attempts))),
         ("worker", row.worker.map(|worker| worker.to_string())),
         ("progress", view.progress.as_ref().map(share)),
         ("failure", last_failure(history)),
@@ -106,10 +93,7 @@ fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Resu
 fn why(waiting: &Waiting, now: Timestamp) -> String {
     match waiting {
         Waiting::Time { until } => format!("its time comes {}", relative(*until, now)),
-        Waiting::Group {
-            group,
-            holder: Some(job),
-        } => format!("group {group} is taken by job {job}"),
+        Waiting::Group { group, holder: Some(job) } => format!("group {group} is taken by job {job}"),
         Waiting::Group { group, holder: None } => format!("group {group} is taken"),
         Waiting::PausedQueue { queue } => {
             format!("queue {queue} is paused; `milepost queues resume {queue}` lets it go on")
@@ -135,10 +119,8 @@ fn share(progress: &Progress) -> String {
 }
 
 fn last_failure(history: &[HistoryEntry]) -> Option<String> {
-    let entry = history
-        .iter()
-        .rev()
-        .find(|entry| entry.error_code.is_some() || entry.error_message.is_some())?;
+    let entry =
+        history.iter().rev().find(|entry| entry.error_code.is_some() || entry.error_message.is_some())?;
     Some(failure(entry))
 }
 
@@ -159,7 +141,15 @@ fn print_json(name: &str, json: Option<&str>) -> Result<()> {
 }
 
 fn print_timeline(history: &[HistoryEntry], now: Timestamp) -> Result<()> {
-    let mut listing = Listing::new(&["WHEN", "AFTER", "WHAT", "STATE", "TRY", "WORKER", "WHY"]);
+    let mut listing = Listing::new([
+        Column::unbroken("WHEN"),
+        Column::unbroken("AFTER"),
+        Column::unbroken("WHAT"),
+        Column::unbroken("STATE"),
+        Column::unbroken("TRY"),
+        Column::unbroken("WORKER"),
+        Column::new("WHY"),
+    ]);
     let mut before: Option<Timestamp> = None;
     for entry in history {
         let after =

@@ -30,12 +30,7 @@ impl Operation {
     /// The verb at once, without a note.
     #[must_use]
     pub const fn new(verb: Verb) -> Self {
-        Self {
-            verb,
-            grace: Duration::ZERO,
-            delay: Duration::ZERO,
-            note: None,
-        }
+        Self { verb, grace: Duration::ZERO, delay: Duration::ZERO, note: None }
     }
 
     /// With this time for a running job to stop by itself.

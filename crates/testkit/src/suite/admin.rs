@@ -53,7 +53,10 @@ pub async fn jobs_are_filtered_by_state_kind_queue_and_key(scene: Scene) {
     assert_eq!(list(JobFilter { key: Some("k".into()), ..filter() }).await, [other]);
     assert_eq!(list(JobFilter { kind: Some("none".into()), ..filter() }).await, []);
     let counts = scene.store.count_by_state().await.unwrap();
-    assert!(counts.contains(&(JobState::Pending, 2)) && counts.contains(&(JobState::Canceled, 1)), "{counts:?}");
+    assert!(
+        counts.contains(&(JobState::Pending, 2)) && counts.contains(&(JobState::Canceled, 1)),
+        "{counts:?}"
+    );
 }
 
 pub async fn a_job_says_why_it_waits(scene: Scene) {
@@ -143,7 +146,8 @@ pub async fn a_running_job_is_asked_to_stop_and_fenced_off_after_its_grace(scene
     assert_eq!(scene.state(job.run.job).await, JobState::Running);
     assert!(scene.view(job.run.job).await.stop_requested);
     assert_eq!(scene.store.heartbeat(scene.worker).await.unwrap().stops, [(job.run, Verb::Cancel)]);
-    wait::until("its grace is over", || async { !scene.store.stop_overdue(10).await.unwrap().is_empty() }).await;
+    wait::until("its grace is over", || async { !scene.store.stop_overdue(10).await.unwrap().is_empty() })
+        .await;
     assert_eq!(scene.state(job.run.job).await, JobState::Canceled);
     assert_eq!(scene.finish(&job, End::Succeed { result: None }).await, Finished::Fenced);
 

@@ -120,7 +120,8 @@ pub async fn a_yield_does_not_spend_the_attempt(scene: Scene) {
         assert_eq!(scene.finish(&job, end).await, Finished::Accepted);
         assert_eq!(scene.state(id).await, JobState::Pending);
     }
-    let yields: Vec<_> = scene.history(id).await.into_iter().filter(|entry| entry.verb == Verb::Yield).collect();
+    let yields: Vec<_> =
+        scene.history(id).await.into_iter().filter(|entry| entry.verb == Verb::Yield).collect();
     assert_eq!(yields.len(), 3);
     assert!(yields.iter().all(|entry| entry.attempt == 1 && entry.note.as_deref() == Some("not now")));
     scene.assert_history_folds(id).await;

@@ -51,7 +51,8 @@ pub async fn an_end_told_twice_is_known_to_be_the_same(scene: Scene) {
         let job = scene.running(Scene::job()).await;
         assert_eq!(scene.finish(&job, end.clone()).await, Finished::Accepted, "{end:?}");
         assert_eq!(scene.finish(&job, end.clone()).await, Finished::Repeated, "{end:?}");
-        let other = if matches!(end, End::Fail { .. }) { End::Cancel } else { End::Fail { failure: failure() } };
+        let other =
+            if matches!(end, End::Fail { .. }) { End::Cancel } else { End::Fail { failure: failure() } };
         assert_eq!(scene.finish(&job, other).await, Finished::Fenced, "another end after {end:?}");
         scene.assert_history_folds(job.run.job).await;
         // Out of the way of the next claim.

@@ -57,8 +57,7 @@ pub async fn a_slot_is_handed_on_by_priority_then_due_time(scene: Scene) {
 }
 
 pub async fn every_end_hands_the_slot_on(scene: Scene) {
-    let ends =
-        [End::Succeed { result: None }, End::Fail { failure: failure() }, End::Cancel, End::Abort];
+    let ends = [End::Succeed { result: None }, End::Fail { failure: failure() }, End::Cancel, End::Abort];
     for end in ends {
         let holder = scene.running(grouped()).await;
         let next = scene.enqueue(grouped()).await;

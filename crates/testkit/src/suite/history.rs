@@ -31,12 +31,18 @@ pub async fn every_change_has_one_entry_and_folds_to_the_state(scene: Scene) {
     assert!(history[1..5].iter().all(|entry| entry.worker == Some(scene.worker)));
     scene.assert_history_folds(id).await;
     let result = scene.view(id).await.result.expect("kept");
-    assert_eq!(serde_json::from_str::<serde_json::Value>(result.get()).unwrap(), serde_json::json!({ "n": 1 }));
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(result.get()).unwrap(),
+        serde_json::json!({ "n": 1 })
+    );
 }
 
 /// A hundred random lives of thirty steps; a failure prints the seed that repeats it.
 pub async fn random_lives_fold_to_the_state(scene: Scene) {
-    let seed = std::env::var("MILEPOST_TEST_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
+    let seed = std::env::var("MILEPOST_TEST_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or_else(|| fastrand::u64(..));
     let mut random = fastrand::Rng::with_seed(seed);
     println!("MILEPOST_TEST_SEED={seed}");
     let mut jobs: Vec<JobId> = Vec::new();
@@ -73,8 +79,16 @@ async fn step(scene: &Scene, random: &mut fastrand::Rng, jobs: &mut Vec<JobId>, 
             scene.finish(&job, ends[random.usize(0..ends.len())].clone()).await;
         }
         _ if !jobs.is_empty() => {
-            let verbs =
-                [Verb::Cancel, Verb::Skip, Verb::Mark, Verb::Abort, Verb::RetryNow, Verb::Resume, Verb::Rerun, Verb::Snooze];
+            let verbs = [
+                Verb::Cancel,
+                Verb::Skip,
+                Verb::Mark,
+                Verb::Abort,
+                Verb::RetryNow,
+                Verb::Resume,
+                Verb::Rerun,
+                Verb::Snooze,
+            ];
             let job = jobs[random.usize(0..jobs.len())];
             // Refusals are part of life; what was refused must have changed nothing.
             let _ = scene.operate(job, Operation::new(verbs[random.usize(0..verbs.len())])).await;

@@ -44,15 +44,15 @@ pub async fn fifty_callers_with_one_key_make_one_job(scene: Scene) {
 pub async fn calls_with_the_same_keys_in_opposite_order_both_return(scene: Scene) {
     for round in 0..10 {
         let jobs = |reversed: bool| {
-            let mut jobs: Vec<NewJob> =
-                (0..200).map(|n| Scene::job().key(format!("{round}-{n}"))).collect();
+            let mut jobs: Vec<NewJob> = (0..200).map(|n| Scene::job().key(format!("{round}-{n}"))).collect();
             if reversed {
                 jobs.reverse();
             }
             jobs
         };
         let (forwards, backwards) = (jobs(false), jobs(true));
-        let (one, other) = tokio::join!(scene.store.enqueue_many(&forwards), scene.store.enqueue_many(&backwards));
+        let (one, other) =
+            tokio::join!(scene.store.enqueue_many(&forwards), scene.store.enqueue_many(&backwards));
         let (one, mut other) = (one.unwrap(), other.unwrap());
         other.reverse();
         let made = one.iter().chain(&other).filter(|answer| !answer.duplicate).count();

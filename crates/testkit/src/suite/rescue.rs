@@ -52,7 +52,11 @@ pub async fn a_dead_workers_jobs_are_taken_back(scene: Scene) {
         let last = scene.history(job.run.job).await.pop().unwrap();
         assert_eq!(last.error_code.as_deref(), Some("lease_lost"));
         assert_eq!(last.worker, Some(worker));
-        assert_eq!(scene.finish(job, End::Succeed { result: None }).await, Finished::Fenced, "the dead cannot write");
+        assert_eq!(
+            scene.finish(job, End::Succeed { result: None }).await,
+            Finished::Fenced,
+            "the dead cannot write"
+        );
     }
     let again = scene.claim(10).await;
     assert_eq!(again.len(), 2);
@@ -106,7 +110,8 @@ pub async fn a_dead_workers_stop_requests_are_fulfilled(scene: Scene) {
 pub async fn many_rescuers_take_each_job_back_once(scene: Scene) {
     let mut workers = Vec::new();
     for _ in 0..4 {
-        workers.push(mortal(&scene, vec![Scene::job(); 10].into_iter().map(|_| Scene::job()).collect()).await);
+        workers
+            .push(mortal(&scene, vec![Scene::job(); 10].into_iter().map(|_| Scene::job()).collect()).await);
     }
     tokio::time::sleep(2 * SHORT).await;
     let rescuers = (0..6).map(|_| {

@@ -1,0 +1,213 @@
+//! A fresh store for each test, and the built binary run against it.
+//!
+//! [`on_each_store`] makes two tests of one: on a SQLite file, and, under `scripts/with-services`, on a
+//! database of its own in PostgreSQL.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::claim::Claim;
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::ident::WorkerId;
+use milepost_core::port::{Operation, Store};
+use milepost_core::transition::Verb;
+use milepost_core::worker::NewWorker;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a store.
+pub(crate) struct Place {
+    folder: TempDir,
+    pub(crate) store: String,
+}
+
+/// What a run of the command printed, and its exit status.
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs functions that take a [`Place`] as tests on each kind of store.
+macro_rules! on_each_store {
+    ($($test:ident,)+) => {
+        mod on_sqlite {
+            $(#[test] fn $test() { super::support::Place::sqlite().into_iter().for_each(super::$test); })+
+        }
+        mod on_postgres {
+            $(#[test] fn $test() { super::support::Place::postgres().into_iter().for_each(super::$test); })+
+        }
+    };
+}
+pub(crate) use on_each_store;
+
+impl Place {
+    /// A folder in which a SQLite store can be made. `None` while there is no SQLite store.
+    // INTEGRATION: `Some(Self::without_store())`, and the arm in `open`.
+    pub(crate) fn sqlite() -> Option<Self> {
+        None
+    }
+
+    /// A folder and an empty database; `None` when there is no server to test with.
+    pub(crate) fn postgres() -> Option<Self> {
+        let server = std::env::var("MILEPOST_TEST_POSTGRES").ok()?;
+        Some(Self { store: fresh_database(&server), ..Self::without_store() })
+    }
+
+    /// A folder, for tests that open no store.
+    pub(crate) fn without_store() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = format!("sqlite:{}", folder.path().join("jobs.db").display());
+        Self { folder, store }
+    }
+
+    /// Runs the command in the folder, against its store.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.run_with_input(args, "")
+    }
+
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        let mut child = self.command(args).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Ran::from(child.wait_with_output().unwrap())
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_milepost"));
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("MILEPOST_STORE", &self.store)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// The ids of all jobs, newest first.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let jobs = self.run(&["jobs", "list", "--limit", "10000", "--json"]).json();
+        let ids = jobs.as_array().unwrap().iter();
+        ids.map(|job| job["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Enqueues a job and answers its id.
+    pub(crate) fn enqueue(&self, args: &[&str]) -> String {
+        let answer = self.run(&[&["enqueue", "mail", "--json"], args].concat()).json();
+        answer["job"].as_str().unwrap().to_owned()
+    }
+
+    /// The job as `jobs show --json` prints it.
+    pub(crate) fn job(&self, id: &str) -> Value {
+        self.run(&["jobs", "show", id, "--json"]).json()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A worker claims a job of kind mail and ends its run so; `None` leaves it running.
+    pub(crate) fn work(&self, end: Option<End>) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let store = self.open().await;
+            let (worker, claim) = claim(store.as_ref()).await;
+            let jobs = store.claim(&claim).await.unwrap();
+            assert_eq!(jobs.len(), 1, "no job to claim");
+            if let Some(end) = end {
+                let run = jobs[0].run;
+                let finish = Finish { run, end, grouped: false };
+                store.finish_many(worker, &[finish]).await.unwrap();
+            }
+        });
+    }
+
+    /// An operator aborts the job, which the command line does not offer yet.
+    pub(crate) fn abort(&self, id: &str) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let store = self.open().await;
+            store.operate(id.parse().unwrap(), &Operation::new(Verb::Abort)).await.unwrap();
+        });
+    }
+
+    async fn open(&self) -> Arc<dyn Store> {
+        match self.store.strip_prefix("sqlite:") {
+            Some(path) => panic!("no SQLite store yet for {path}"),
+            None => {
+                let options = milepost_postgres::PostgresOptions::default();
+                Arc::new(milepost_postgres::PostgresStore::connect(&self.store, options).await.unwrap())
+            }
+        }
+    }
+}
+
+async fn claim(store: &dyn Store) -> (WorkerId, Claim) {
+    let worker = NewWorker {
+        name: "tester".to_owned(),
+        queues: vec!["default".to_owned()],
+        kinds: vec!["mail".to_owned()],
+        lease: Duration::from_secs(60),
+    };
+    let worker = store.register_worker(&worker).await.unwrap();
+    let claim = Claim {
+        worker,
+        claim_id: 1,
+        queues: vec!["default".to_owned()],
+        kinds: vec!["mail".to_owned()],
+        limit: 1,
+    };
+    (worker, claim)
+}
+
+/// A failure with this code.
+pub(crate) fn failure(code: &str) -> Failure {
+    Failure { code: code.to_owned(), message: "the server said no".to_owned() }
+}
+
+impl Ran {
+    /// The run, which must have succeeded.
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.status, 0, "stdout: {}\nstderr: {}", self.out, self.err);
+        self
+    }
+
+    /// Standard output as the one JSON document that it must be.
+    pub(crate) fn json(self) -> Value {
+        let ran = self.ok();
+        serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {}", ran.out))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn fresh_database(server: &str) -> String {
+    let psql = std::env::var("MILEPOST_TEST_POSTGRES_BIN").map_or("psql".into(), |bin| format!("{bin}/psql"));
+    let name = format!("cli_{}", milepost_core::ident::JobId::new().0.simple());
+    let create = format!("create database {name}");
+    assert!(Command::new(psql).args(["-qc", &create, server]).status().unwrap().success());
+    let (host, _) = server.rsplit_once('/').unwrap();
+    format!("{host}/{name}")
+}
