@@ -55,7 +55,7 @@ impl Reporter {
                 }
             }
             Err(error) => {
-                tracing::warn!(error = error.chain(), "progress could not be stored; it is for people only")
+                tracing::warn!(error = error.chain(), "progress could not be stored; it is for people only");
             }
         }
     }

@@ -7,7 +7,7 @@ use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{Executor, Row};
+use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::error::store_error;
 use crate::statement;
@@ -74,6 +74,12 @@ pub(crate) async fn pools(
     connect: &PgConnectOptions,
     options: &PostgresOptions,
 ) -> Result<(PgPool, PgPool), sqlx::Error> {
+    // A pool tries until its time is up and then says only that; one try of our own says why it cannot be.
+    tokio::time::timeout(options.acquire_timeout, PgConnection::connect_with(connect))
+        .await
+        .map_err(|_| sqlx::Error::PoolTimedOut)??
+        .close()
+        .await?;
     let base = || PgPoolOptions::new().acquire_timeout(options.acquire_timeout).test_before_acquire(false);
     let pin = options.wake == WakeMode::Listen;
     let hot = base()

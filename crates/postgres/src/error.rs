@@ -58,7 +58,8 @@ pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Err
 
 /// Whether a job with this id was there already.
 pub(crate) fn is_repeated_id(error: &sqlx::Error) -> bool {
-    database_error(error).is_some_and(|e| e.code() == "23505" && e.constraint() == Some("job_pkey"))
+    database_error(error)
+        .is_some_and(|e| e.code() == "23505" && matches!(e.constraint(), Some("job_pkey" | "live_pkey")))
 }
 
 fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {

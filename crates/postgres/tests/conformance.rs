@@ -1,5 +1,7 @@
 //! The conformance suite on PostgreSQL.
 
+#![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
+
 use std::sync::Arc;
 
 use milepost_core::port::Store;

@@ -116,10 +116,10 @@ impl Scene {
                 let job = self.enqueue(Self::job()).await;
                 match state {
                     JobState::Canceled => {
-                        drop(self.operate(job, Operation::new(Verb::Cancel)).await.expect("canceled"))
+                        self.operate(job, Operation::new(Verb::Cancel)).await.map(drop).expect("canceled");
                     }
                     JobState::Skipped => {
-                        drop(self.operate(job, Operation::new(Verb::Skip)).await.expect("skipped"))
+                        self.operate(job, Operation::new(Verb::Skip)).await.map(drop).expect("skipped");
                     }
                     _ => {}
                 }

@@ -109,9 +109,9 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         Mode::LyingStatistics => lying_statistics::run(&bench, address).await?,
     };
     if bench.json {
-        output::line(serde_json::to_string(&report)?)?
+        output::line(serde_json::to_string(&report)?)?;
     } else {
-        report.print()?
+        report.print()?;
     }
     Ok(Outcome::Done)
 }

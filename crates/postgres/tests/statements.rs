@@ -1,0 +1,143 @@
+//! Every statement prepares; hot ones have one plan, whatever the planner was told.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
+
+use std::time::Duration;
+
+use milepost_core::job::NewJob;
+use milepost_core::port::{IntakeStore, WorkerStore};
+use milepost_core::worker::NewWorker;
+use milepost_postgres::{PostgresOptions, PostgresStore, statement};
+use milepost_testkit::database::Database;
+use sqlx::{Connection, Executor, PgConnection, SqlSafeStr};
+
+async fn migrated() -> (Database, PostgresStore) {
+    let database = Database::create().await;
+    let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
+    store.migrate().await.unwrap();
+    (database, store)
+}
+
+#[tokio::test]
+async fn every_statement_prepares_against_a_migrated_database() {
+    let (database, _store) = migrated().await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    assert!(statement::ALL.len() > 30, "the list is the list of files");
+    for (name, sql) in statement::ALL {
+        let prepared = connection.prepare((*sql).into_sql_str()).await;
+        assert!(prepared.is_ok(), "{name}.sql: {:?}", prepared.err());
+    }
+}
+
+#[test]
+fn every_query_file_is_a_listed_statement() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/queries");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    files.sort_unstable();
+    let mut listed: Vec<&str> = statement::ALL.iter().map(|(name, _)| *name).collect();
+    listed.sort_unstable();
+    assert_eq!(files, listed);
+}
+
+/// The hot verbs with arguments of the right types; what the arguments are does not matter to a generic plan.
+const HOT: &[(&str, &str)] = &[
+    ("claim", "1, 1, 500, '{default}', '{test}', '{2}', '{null}'"),
+    ("finish_succeeded", "'{}', '{}', '{}'"),
+    ("finish_unfinished", "'{}', '{}', '{}', '{}', '{}', '{}', '{}', 1"),
+    ("finish_stopped", "'{}', '{}', '{}', '{}'"),
+    ("ended_runs", "'{}', '{}', '{}'"),
+    ("report", "'{}', '{}', '{}', '{}', '{}', '{}'"),
+    ("held", "1"),
+    ("stop_requests", "1"),
+    ("heartbeat", "1"),
+    ("peek", "'{default}', '{test}', '{2}', '{null}'"),
+    ("lost_runs", "1, 500"),
+    ("overdue_stops", "500"),
+    ("waiting_groups", ""),
+];
+
+/// When ANALYZE looked.
+const LIES: &[&str] = &["empty", "all pending", "all running"];
+
+#[tokio::test]
+async fn hot_statements_neither_scan_nor_sort_a_backlog_under_lying_statistics() {
+    for lie in LIES {
+        let (database, store) = migrated().await;
+        let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+        connection.execute("alter table milepost.live set (autovacuum_enabled = false)").await.unwrap();
+        connection.execute("alter table milepost.job set (autovacuum_enabled = false)").await.unwrap();
+        if *lie == "empty" {
+            analyze(&mut connection).await;
+        }
+        fill(&store).await;
+        if *lie == "all running" {
+            let worker = NewWorker {
+                name: "test".into(),
+                queues: vec!["default".into()],
+                kinds: vec!["test".into()],
+                lease: Duration::from_secs(600),
+            };
+            let worker = store.register_worker(&worker).await.unwrap();
+            let claimed = store.claim(&milepost_testkit::scene::claim(worker, 20_000)).await.unwrap();
+            assert_eq!(claimed.len(), 20_000);
+        }
+        if *lie != "empty" {
+            analyze(&mut connection).await;
+        }
+        connection.execute(sqlx::query(pin_plans()).bind(false)).await.unwrap();
+        for (name, arguments) in HOT {
+            let plan = explain(&mut connection, name, arguments).await;
+            check_plan(name, lie, &plan);
+        }
+    }
+}
+
+fn statement_named(wanted: &str) -> &'static str {
+    statement::ALL.iter().find(|(name, _)| *name == wanted).unwrap().1
+}
+
+fn pin_plans() -> &'static str {
+    statement_named("pin_plans")
+}
+
+async fn analyze(connection: &mut PgConnection) {
+    connection
+        .execute("analyze milepost.live, milepost.job, milepost.ended, milepost.history")
+        .await
+        .unwrap();
+}
+
+async fn fill(store: &PostgresStore) {
+    for _ in 0..20 {
+        let jobs: Vec<NewJob> = (0..1000).map(|n| NewJob::new("test", &n).unwrap()).collect();
+        store.enqueue_many(&jobs).await.unwrap();
+    }
+}
+
+async fn explain(connection: &mut PgConnection, name: &str, arguments: &str) -> Vec<String> {
+    let prepare = format!("deallocate all; prepare hot as {}", statement_named(name));
+    connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(prepare))).await.unwrap();
+    let arguments = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
+    let explain = format!("explain (costs off) execute hot{arguments}");
+    sqlx::query_scalar(sqlx::AssertSqlSafe(explain)).persistent(false).fetch_all(connection).await.unwrap()
+}
+
+/// Tables that grow are reached by an index, and no row of them is sorted but those an index gave in pages.
+fn check_plan(name: &str, lie: &str, plan: &[String]) {
+    let text = plan.join("\n");
+    for line in plan {
+        let scans = line.contains("Seq Scan on");
+        let grows = ["live", "job", "ended", "history", "progress"].iter().any(|table| {
+            line.contains(&format!("Seq Scan on {table} ")) || line.ends_with(&format!("Seq Scan on {table}"))
+        });
+        assert!(!(scans && grows), "{name} scans when analyzed {lie}:\n{text}");
+        assert!(!line.contains("Hash Join") && !line.contains("Merge Join"), "{name}, {lie}:\n{text}");
+    }
+    if matches!(name, "claim" | "peek") {
+        assert!(!text.contains("Sort"), "{name} sorts when analyzed {lie}:\n{text}");
+        assert!(text.contains("live_ready"), "{name} probes the index when analyzed {lie}:\n{text}");
+    }
+}
