@@ -38,6 +38,8 @@ pub(crate) struct Claimer {
     /// Whether the last claim was filled: then there is probably more.
     behind: bool,
     failures: u32,
+    /// Whether the answer to a claim was lost and the store has not been asked since.
+    in_doubt: bool,
     reconciled_at: Instant,
     /// Runs in hand that the store did not know at the last look; dropped when it does not know them at the next.
     unknown: HashSet<Run>,
@@ -52,6 +54,7 @@ impl Claimer {
             claim_id: 0,
             behind: false,
             failures: 0,
+            in_doubt: false,
             reconciled_at: Instant::now(),
             unknown: HashSet::new(),
         }
@@ -76,7 +79,13 @@ impl Claimer {
 
     async fn claim_for_ever(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
         loop {
-            let claims_max = if self.behind { CLAIMS_MAX } else { 1 };
+            let look = self.in_doubt || self.reconciled_at.elapsed() >= RECONCILE_EVERY;
+            if look && under_way.is_empty() {
+                self.reconcile().await;
+                continue;
+            }
+            // A look at what we hold is a look at all claims: none may be under way then.
+            let claims_max = if look { 0 } else { 1 + usize::from(self.behind) * (CLAIMS_MAX - 1) };
             if under_way.len() < claims_max {
                 let places = tokio::select! {
                     biased;
@@ -91,9 +100,6 @@ impl Claimer {
                 && !self.take(places, answer, under_way.is_empty()).await
             {
                 return;
-            }
-            if under_way.is_empty() && self.reconciled_at.elapsed() >= RECONCILE_EVERY {
-                self.reconcile().await;
             }
         }
     }
@@ -122,8 +128,10 @@ impl Claimer {
                 false
             }
             Err(error) => {
-                drop(places);
-                self.recover(&error).await;
+                // Nobody knows whether the claim was made: the store will be asked what we hold.
+                tracing::warn!(error = error.chain(), "jobs could not be claimed; trying again");
+                self.in_doubt = true;
+                self.failures += 1;
                 true
             }
         }
@@ -183,34 +191,45 @@ impl Claimer {
         let _ = tokio::time::timeout(interval, self.shared.ready.notified()).await;
     }
 
-    /// After an error nobody knows whether the claim was made: ask the store what we hold.
-    async fn recover(&mut self, error: &StoreError) {
-        tracing::warn!(error = error.chain(), "jobs could not be claimed; trying again");
-        let wait = (Duration::from_millis(50) * 2u32.pow(self.failures.min(8))).min(RETRY_WAIT_MAX);
-        self.failures += 1;
-        tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
-        self.reconcile().await;
-    }
-
-    /// Takes in hand what the store says we hold, and lets go of what it says we do not.
+    /// Takes in hand what the store says we hold, and lets go of what it says we do not. Called while no claim
+    /// is under way.
     async fn reconcile(&mut self) {
-        let in_hand = self.shared.flight.handlers();
-        let Ok(held) = self.shared.store.held(self.shared.worker).await else { return };
-        self.reconciled_at = Instant::now();
-        let known: HashSet<Run> = held.iter().map(|job| job.run).collect();
-
-        let unknown: HashSet<Run> = in_hand.into_iter().filter(|run| !known.contains(run)).collect();
-        for &run in unknown.intersection(&self.unknown) {
-            tracing::warn!(job = %run.job, token = %run.token, "the store has given this run up; stopping its handler");
-            self.shared.flight.stop(run, Verb::Cancel);
+        if self.failures > 0 {
+            let wait = Duration::from_millis(50) * 2u32.pow((self.failures - 1).min(8));
+            tokio::time::sleep(wait.min(RETRY_WAIT_MAX).mul_f64(0.5 + fastrand::f64())).await;
         }
-        self.unknown = unknown;
+        // Before the question: a run that ends while it is answered is not taken for a lost one.
+        let in_hand: HashSet<Run> = self.shared.flight.runs().into_iter().collect();
+        let handlers = self.shared.flight.handlers();
+        let held = match self.shared.store.held(self.shared.worker).await {
+            Ok(held) => held,
+            Err(error) => {
+                tracing::warn!(error = error.chain(), "the store does not say what we hold; trying again");
+                self.failures += 1;
+                self.in_doubt = true;
+                return;
+            }
+        };
+        self.failures = 0;
+        self.in_doubt = false;
+        self.reconciled_at = Instant::now();
+        self.let_go(handlers, &held.iter().map(|job| job.run).collect());
 
-        for job in held.into_iter().filter(|job| !self.shared.flight.has(job.run)) {
+        for job in held.into_iter().filter(|job| !in_hand.contains(&job.run)) {
             tracing::warn!(job = %job.run.job, claim_id = job.claim_id, "the answer to a claim was lost; running its job");
             self.shared.stats.adopted.add(1);
             let Ok(place) = self.places.clone().acquire_owned().await else { return };
             self.start(vec![job], place);
         }
+    }
+
+    /// Stops handlers whose runs the store did not know at this look nor at the one before.
+    fn let_go(&mut self, handlers: Vec<Run>, known: &HashSet<Run>) {
+        let unknown: HashSet<Run> = handlers.into_iter().filter(|run| !known.contains(run)).collect();
+        for &run in unknown.intersection(&self.unknown) {
+            tracing::warn!(job = %run.job, token = %run.token, "the store has given this run up; stopping its handler");
+            self.shared.flight.stop(run, Verb::Cancel);
+        }
+        self.unknown = unknown;
     }
 }

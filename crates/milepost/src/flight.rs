@@ -36,11 +36,6 @@ impl Flight {
         .collect()
     }
 
-    /// Whether this very run is in hand.
-    pub(crate) fn has(&self, run: Run) -> bool {
-        self.lock().get(&run.job).is_some_and(|entry| entry.token == run.token)
-    }
-
     /// Asks a run to stop.
     pub(crate) fn stop(&self, run: Run, verb: Verb) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
@@ -64,7 +59,7 @@ impl Flight {
         entry.stop_verb
     }
 
-    /// Lets go of runs whose end the store has acknowledged.
+    /// Lets go of runs: the store has acknowledged their end, or they will not be told any more.
     pub(crate) fn land(&self, runs: impl Iterator<Item = Run>) {
         let mut all = self.lock();
         for run in runs {
@@ -72,6 +67,11 @@ impl Flight {
                 all.remove(&run.job);
             }
         }
+    }
+
+    /// All runs.
+    pub(crate) fn runs(&self) -> Vec<Run> {
+        self.lock().iter().map(|(&job, entry)| Run { job, token: entry.token }).collect()
     }
 
     /// Runs whose handlers are not done.
