@@ -4,6 +4,7 @@
 
 pub mod database;
 pub mod effect;
+pub mod faulty;
 pub mod process;
 pub mod proxy;
 pub mod scene;
