@@ -29,7 +29,10 @@ const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 const CLAIMS_MAX: usize = 2;
 
 /// One claim under way, with the places kept for what it brings.
-type UnderWay = BoxFuture<'static, (OwnedSemaphorePermit, StoreResult<Vec<ClaimedJob>>)>;
+type UnderWay = BoxFuture<'static, Answered>;
+
+/// A claim's places and what it brought.
+type Answered = (OwnedSemaphorePermit, StoreResult<Vec<ClaimedJob>>);
 
 pub(crate) struct Claimer {
     shared: Arc<Shared>,
@@ -38,6 +41,8 @@ pub(crate) struct Claimer {
     /// Whether the last claim was filled: then there is probably more.
     behind: bool,
     failures: u32,
+    /// Whether a claim failed, so that the store may hold jobs for us that we do not know of.
+    in_doubt: bool,
     reconciled_at: Instant,
     /// Runs in hand that the store did not know at the last look; dropped when it does not know them at the next.
     unknown: HashSet<Run>,
@@ -52,6 +57,7 @@ impl Claimer {
             claim_id: 0,
             behind: false,
             failures: 0,
+            in_doubt: false,
             reconciled_at: Instant::now(),
             unknown: HashSet::new(),
         }
@@ -76,35 +82,41 @@ impl Claimer {
 
     async fn claim_for_ever(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
         loop {
+            if self.in_doubt || self.reconciled_at.elapsed() >= RECONCILE_EVERY {
+                // What the store says must not include what a claim under way is about to bring.
+                self.settle(under_way).await;
+                self.reconcile().await;
+            }
             let claims_max = if self.behind { CLAIMS_MAX } else { 1 };
             if under_way.len() < claims_max {
-                let places = tokio::select! {
+                let answered = tokio::select! {
                     biased;
-                    places = Self::free_places(&self.shared, &self.places, self.behind) => places,
-                    Some((places, answer)) = under_way.next() => {
-                        if self.take(places, answer, under_way.is_empty()).await { continue } else { return }
+                    places = Self::free_places(&self.shared, &self.places, self.behind) => {
+                        let Some(places) = places else { return };
+                        under_way.push(self.claim(places));
+                        continue;
                     }
+                    Some(answered) = under_way.next() => answered,
                 };
-                let Some(places) = places else { return };
-                under_way.push(self.claim(places));
-            } else if let Some((places, answer)) = under_way.next().await
-                && !self.take(places, answer, under_way.is_empty()).await
-            {
-                return;
+                self.take(answered, under_way.is_empty()).await;
+            } else if let Some(answered) = under_way.next().await {
+                self.take(answered, under_way.is_empty()).await;
             }
-            if under_way.is_empty() && self.reconciled_at.elapsed() >= RECONCILE_EVERY {
-                self.reconcile().await;
+            if self.shared.lost.is_cancelled() {
+                return;
             }
         }
     }
 
-    /// Takes what a claim brought; answers whether the worker may go on. `last`: no other claim is under way.
-    async fn take(
-        &mut self,
-        places: OwnedSemaphorePermit,
-        answer: StoreResult<Vec<ClaimedJob>>,
-        last: bool,
-    ) -> bool {
+    /// Waits for all claims that are under way.
+    async fn settle(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
+        while let Some(answered) = under_way.next().await {
+            self.take(answered, false).await;
+        }
+    }
+
+    /// Takes what a claim brought. `last`: no other claim is under way.
+    async fn take(&mut self, (places, answer): Answered, last: bool) {
         match answer {
             Ok(jobs) => {
                 self.failures = 0;
@@ -115,16 +127,11 @@ impl Claimer {
                     drop(places);
                     self.idle().await;
                 }
-                true
             }
-            Err(StoreError::WorkerLost(_)) => {
-                self.shared.lost.cancel();
-                false
-            }
+            Err(StoreError::WorkerLost(_)) => self.shared.lost.cancel(),
             Err(error) => {
                 drop(places);
-                self.recover(&error).await;
-                true
+                self.back_off(&error).await;
             }
         }
     }
@@ -183,30 +190,37 @@ impl Claimer {
         let _ = tokio::time::timeout(interval, self.shared.ready.notified()).await;
     }
 
-    /// After an error nobody knows whether the claim was made: ask the store what we hold.
-    async fn recover(&mut self, error: &StoreError) {
+    /// After an error nobody knows whether the claim was made: the store has to be asked what we hold.
+    async fn back_off(&mut self, error: &StoreError) {
         tracing::warn!(error = error.chain(), "jobs could not be claimed; trying again");
         let wait = (Duration::from_millis(50) * 2u32.pow(self.failures.min(8))).min(RETRY_WAIT_MAX);
         self.failures += 1;
+        self.in_doubt = true;
         tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
-        self.reconcile().await;
     }
 
-    /// Takes in hand what the store says we hold, and lets go of what it says we do not.
+    /// Takes in hand what the store says we hold, and lets go of what it says we do not. No claim may be under
+    /// way.
     async fn reconcile(&mut self) {
-        let in_hand = self.shared.flight.handlers();
-        let Ok(held) = self.shared.store.held(self.shared.worker).await else { return };
+        // Looked at before the store is asked: a run that ends in between is not one whose claim was lost.
+        let in_hand = self.shared.flight.all();
+        let handlers = self.shared.flight.handlers();
+        let Ok(held) = self.shared.store.held(self.shared.worker).await else {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            return;
+        };
+        self.in_doubt = false;
         self.reconciled_at = Instant::now();
         let known: HashSet<Run> = held.iter().map(|job| job.run).collect();
 
-        let unknown: HashSet<Run> = in_hand.into_iter().filter(|run| !known.contains(run)).collect();
+        let unknown: HashSet<Run> = handlers.into_iter().filter(|run| !known.contains(run)).collect();
         for &run in unknown.intersection(&self.unknown) {
             tracing::warn!(job = %run.job, token = %run.token, "the store has given this run up; stopping its handler");
             self.shared.flight.stop(run, Verb::Cancel);
         }
         self.unknown = unknown;
 
-        for job in held.into_iter().filter(|job| !self.shared.flight.has(job.run)) {
+        for job in held.into_iter().filter(|job| !in_hand.contains(&job.run)) {
             tracing::warn!(job = %job.run.job, claim_id = job.claim_id, "the answer to a claim was lost; running its job");
             self.shared.stats.adopted.add(1);
             let Ok(place) = self.places.clone().acquire_owned().await else { return };

@@ -1,6 +1,6 @@
 //! The runs that this worker has in hand: from their claim until the store has acknowledged their end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use milepost_core::ident::{JobId, Run, RunToken};
@@ -36,11 +36,6 @@ impl Flight {
         .collect()
     }
 
-    /// Whether this very run is in hand.
-    pub(crate) fn has(&self, run: Run) -> bool {
-        self.lock().get(&run.job).is_some_and(|entry| entry.token == run.token)
-    }
-
     /// Asks a run to stop.
     pub(crate) fn stop(&self, run: Run, verb: Verb) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
@@ -72,6 +67,11 @@ impl Flight {
                 all.remove(&run.job);
             }
         }
+    }
+
+    /// All runs in hand.
+    pub(crate) fn all(&self) -> HashSet<Run> {
+        self.lock().iter().map(|(&job, entry)| Run { job, token: entry.token }).collect()
     }
 
     /// Runs whose handlers are not done.
