@@ -14,6 +14,7 @@ pub mod job;
 pub mod listing;
 pub mod port;
 pub mod retry;
+pub mod schema;
 pub mod state;
 pub mod transition;
 pub mod worker;
