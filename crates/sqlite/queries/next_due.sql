@@ -1,0 +1,23 @@
+-- When the next job becomes ready after a time: one probe a (queue, kind, priority). ?1 after
+WITH RECURSIVE lane (queue, kind, priority) AS (
+    SELECT * FROM (
+        SELECT queue, kind, priority FROM live INDEXED BY live_claim
+        WHERE ready_at_ms IS NOT NULL ORDER BY queue, kind, priority LIMIT 1
+    )
+    UNION ALL
+    SELECT following.queue, following.kind, following.priority
+    FROM lane
+    JOIN live AS following INDEXED BY live_claim ON following.id = (
+        SELECT live.id FROM live INDEXED BY live_claim
+        WHERE live.ready_at_ms IS NOT NULL
+          AND (live.queue, live.kind, live.priority) > (lane.queue, lane.kind, lane.priority)
+        ORDER BY live.queue, live.kind, live.priority LIMIT 1
+    )
+)
+SELECT min((
+    SELECT live.ready_at_ms FROM live INDEXED BY live_claim
+    WHERE live.queue = lane.queue AND live.kind = lane.kind AND live.priority = lane.priority
+      AND live.ready_at_ms > ?1
+    ORDER BY live.ready_at_ms LIMIT 1
+))
+FROM lane
