@@ -1,4 +1,4 @@
--- When the next job becomes ready after a time: one probe a (queue, kind, priority). ?1 after
+-- When the next job becomes ready after a time: a few probes a (queue, kind, priority). ?1 after
 WITH RECURSIVE lane (queue, kind, priority) AS (
     SELECT * FROM (
         SELECT queue, kind, priority FROM live INDEXED BY live_claim
@@ -7,11 +7,23 @@ WITH RECURSIVE lane (queue, kind, priority) AS (
     UNION ALL
     SELECT following.queue, following.kind, following.priority
     FROM lane
-    JOIN live AS following INDEXED BY live_claim ON following.id = (
-        SELECT live.id FROM live INDEXED BY live_claim
-        WHERE live.ready_at_ms IS NOT NULL
-          AND (live.queue, live.kind, live.priority) > (lane.queue, lane.kind, lane.priority)
-        ORDER BY live.queue, live.kind, live.priority LIMIT 1
+    CROSS JOIN live AS following ON following.id = coalesce(
+        (
+            SELECT id FROM live INDEXED BY live_claim
+            WHERE live.queue = lane.queue AND live.kind = lane.kind AND live.priority > lane.priority
+              AND live.ready_at_ms IS NOT NULL
+            ORDER BY live.priority LIMIT 1
+        ),
+        (
+            SELECT id FROM live INDEXED BY live_claim
+            WHERE live.queue = lane.queue AND live.kind > lane.kind AND live.ready_at_ms IS NOT NULL
+            ORDER BY live.kind, live.priority LIMIT 1
+        ),
+        (
+            SELECT id FROM live INDEXED BY live_claim
+            WHERE live.queue > lane.queue AND live.ready_at_ms IS NOT NULL
+            ORDER BY live.queue, live.kind, live.priority LIMIT 1
+        )
     )
 )
 SELECT min((

@@ -34,11 +34,11 @@ impl Bell {
     }
 
     pub(crate) fn ring(&self, hint: Hint) {
-        if hint.ready {
-            self.ready.send_replace(());
-        }
         if hint.stop {
             self.stop.send_replace(());
+        }
+        if hint.ready {
+            self.ready.send_replace(());
         }
     }
 }
