@@ -29,8 +29,7 @@ CREATE TABLE live (
     kind          TEXT    NOT NULL,
     queue         TEXT    NOT NULL,
     priority      INTEGER NOT NULL,
-    state         TEXT    NOT NULL
-                  CHECK (state IN ('blocked', 'pending', 'running', 'retry_wait', 'failed', 'aborted')),
+    state         TEXT    NOT NULL,
     -- When it may be claimed; NULL while it may not.
     ready_at_ms   INTEGER,
     -- Its own time, kept while it is blocked.
@@ -59,7 +58,7 @@ CREATE TABLE ended (
     id            BLOB    NOT NULL PRIMARY KEY,
     kind          TEXT    NOT NULL,
     queue         TEXT    NOT NULL,
-    state         TEXT    NOT NULL CHECK (state IN ('succeeded', 'canceled', 'skipped')),
+    state         TEXT    NOT NULL,
     attempt       INTEGER NOT NULL,
     max_attempts  INTEGER NOT NULL,
     token         INTEGER NOT NULL,
