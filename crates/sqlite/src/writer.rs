@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::port::StoreResult;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior};
 
 use crate::bell::Bell;
 use crate::command::{Call, Command, Hint};
@@ -30,8 +31,12 @@ const GAP_SHARED: Duration = Duration::from_millis(2);
 const GAP_ALONE: Duration = Duration::from_millis(1);
 /// How long this process writes without a gap while no other process writes.
 const WRITING_ALONE: Duration = Duration::from_millis(20);
-/// Frames in the log from which it is emptied into the file.
+/// Frames that the log grows by before it is emptied into the file: 32 MiB.
 const LOG_FRAMES: u32 = 8000;
+/// Frames from which on everybody is made to wait until the log can begin anew: 256 MiB.
+const LOG_FRAMES_MAX: u32 = 8 * LOG_FRAMES;
+/// How long an emptying waits for others then.
+const LOG_PATIENCE: Duration = Duration::from_millis(200);
 /// How often the file is looked at for what other processes did, while somebody waits.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -138,6 +143,8 @@ struct Desk {
     lookout: Lookout,
     /// Frames in the log after the last commit.
     log_frames: Arc<AtomicU32>,
+    /// Frames in the log when it was last emptied; 0 since it began anew.
+    emptied_frames: u32,
     /// Time spent in write transactions since the last gap.
     written: Duration,
 }
@@ -170,6 +177,7 @@ impl Desk {
             },
             lookout: Lookout::new(),
             log_frames,
+            emptied_frames: 0,
             written: Duration::ZERO,
         })
     }
@@ -249,21 +257,28 @@ impl Desk {
         }
     }
 
-    /// Moves the log into the file once it is long. Other processes may write meanwhile.
+    /// Moves the log into the file once it has grown. Other processes may write meanwhile, and so keep it
+    /// from beginning anew, until it is very long.
     fn empty_log(&mut self) {
-        if self.log_frames.load(Ordering::Relaxed) < LOG_FRAMES {
+        let frames = self.log_frames.load(Ordering::Relaxed);
+        if frames < self.emptied_frames {
+            self.emptied_frames = 0;
+        }
+        if frames - self.emptied_frames < LOG_FRAMES {
             return;
         }
-        match self
-            .conn
-            .wal_checkpoint_v2(Some(rusqlite::MAIN_DB), rusqlite::wal::CheckpointMode::PASSIVE)
-        {
-            // The next writer starts the log anew, if no reader needs it.
+        let mode = if frames < LOG_FRAMES_MAX {
+            CheckpointMode::PASSIVE
+        } else {
+            self.patience.extend(Instant::now() + LOG_PATIENCE);
+            CheckpointMode::RESTART
+        };
+        match self.conn.wal_checkpoint_v2(Some(MAIN_DB), mode) {
             Ok(_) => self.written = Duration::ZERO,
             Err(error) if is_busy(&error) => {}
             Err(error) => tracing::error!(place = %self.place, %error, "the log cannot be emptied"),
         }
-        self.log_frames.store(0, Ordering::Relaxed);
+        self.emptied_frames = frames;
     }
 
     /// Lets other processes write.

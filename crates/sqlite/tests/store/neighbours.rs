@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
-use milepost_core::port::{AdminStore, IntakeStore, Store, WorkerStore};
+use milepost_core::port::{AdminStore, IntakeStore, Store};
 use milepost_core::state::JobState;
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 

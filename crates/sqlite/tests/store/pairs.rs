@@ -122,7 +122,7 @@ async fn operate(store: &dyn Store, placed: &Placed, verb: Verb) -> Option<JobSt
 }
 
 /// The check of all pairs.
-pub async fn all_pairs_agree_with_the_transition_function(store: &dyn Store) {
+pub(crate) async fn all_pairs_agree_with_the_transition_function(store: &dyn Store) {
     let worker = worker(store, &["any"], HOUR).await;
     for readiness in [Readiness::Ready, Readiness::Held] {
         for &from in JobState::ALL {
