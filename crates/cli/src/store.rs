@@ -133,9 +133,9 @@ impl Opened {
 
 async fn connect(address: &StoreAddress) -> StoreResult<Opened> {
     match address {
-        StoreAddress::Postgres(url) => PostgresStore::connect(url, PostgresOptions::default())
-            .await
-            .map(Opened::new),
+        StoreAddress::Postgres(url) => {
+            PostgresStore::connect(url, PostgresOptions::default()).await.map(Opened::new)
+        }
         StoreAddress::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default()).map(Opened::new),
     }
 }

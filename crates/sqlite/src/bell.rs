@@ -21,11 +21,7 @@ pub(crate) struct Bell {
 
 impl Bell {
     pub(crate) fn new() -> Self {
-        Self {
-            ready: watch::Sender::new(()),
-            stop: watch::Sender::new(()),
-            waiting: AtomicUsize::new(0),
-        }
+        Self { ready: watch::Sender::new(()), stop: watch::Sender::new(()), waiting: AtomicUsize::new(0) }
     }
 
     /// Whether somebody waits, so that looking at the file is worth it.
@@ -53,12 +49,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn new(bell: &Arc<Bell>, writer: Sender<Message>) -> Self {
-        Self {
-            bell: Arc::clone(bell),
-            writer,
-            ready: bell.ready.subscribe(),
-            stop: bell.stop.subscribe(),
-        }
+        Self { bell: Arc::clone(bell), writer, ready: bell.ready.subscribe(), stop: bell.stop.subscribe() }
     }
 }
 

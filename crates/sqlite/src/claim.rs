@@ -20,9 +20,7 @@ use crate::row::{self, Id};
 /// Takes up to `limit` ready jobs.
 pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>, Failure> {
     let now_ms = now_ms();
-    let alive = conn
-        .prepare_cached(query::WORKER_ALIVE)?
-        .exists((claim.worker.0, now_ms))?;
+    let alive = conn.prepare_cached(query::WORKER_ALIVE)?.exists((claim.worker.0, now_ms))?;
     if !alive {
         return Err(StoreError::WorkerLost(claim.worker).into());
     }
@@ -43,12 +41,7 @@ fn lanes<'a>(conn: &Connection, claim: &'a Claim) -> Result<Vec<(&'a str, &'a st
     let mut lanes: Vec<_> = claim
         .kinds
         .iter()
-        .flat_map(|kind| {
-            claim
-                .queues
-                .iter()
-                .map(move |queue| (queue.as_str(), kind.as_str()))
-        })
+        .flat_map(|kind| claim.queues.iter().map(move |queue| (queue.as_str(), kind.as_str())))
         .filter(|(queue, _)| !paused.contains(*queue))
         .collect();
     if !lanes.is_empty() {
@@ -163,10 +156,7 @@ fn read_ready(
     let RunToken(token) = row::token(row, 4)?;
     let attempt: u32 = row.get(2)?;
     let job = ClaimedJob {
-        run: Run {
-            job: row::job_id(row, 0)?,
-            token: RunToken(token + 1),
-        },
+        run: Run { job: row::job_id(row, 0)?, token: RunToken(token + 1) },
         claim_id: claim.claim_id,
         kind: lane.1.to_owned(),
         queue: lane.0.to_owned(),
@@ -178,10 +168,7 @@ fn read_ready(
         timeout: row::duration_opt(row, 7)?,
         created_at: row::time(row, 8)?,
     };
-    Ok(Ready {
-        job,
-        state: row::word(row, 1)?,
-    })
+    Ok(Ready { job, state: row::word(row, 1)? })
 }
 
 /// What the store says a worker holds.
@@ -194,10 +181,7 @@ pub(crate) fn held(conn: &Connection, worker: WorkerId) -> Result<Vec<ClaimedJob
 fn read_held(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
     let priority: u8 = row.get(8)?;
     Ok(ClaimedJob {
-        run: Run {
-            job: row::job_id(row, 0)?,
-            token: row::token(row, 1)?,
-        },
+        run: Run { job: row::job_id(row, 0)?, token: row::token(row, 1)? },
         claim_id: row.get(2)?,
         kind: row.get(3)?,
         queue: row.get(4)?,

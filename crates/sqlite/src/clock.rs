@@ -19,9 +19,7 @@ pub(crate) fn duration_ms(duration: Duration) -> i64 {
 
 /// This long after `from_ms`, at the latest the last time that can be written.
 pub(crate) fn later_ms(from_ms: i64, delay: Duration) -> i64 {
-    from_ms
-        .saturating_add(duration_ms(delay))
-        .min(Timestamp::MAX.as_millisecond())
+    from_ms.saturating_add(duration_ms(delay)).min(Timestamp::MAX.as_millisecond())
 }
 
 /// When a job may start that was accepted at `now_ms`.

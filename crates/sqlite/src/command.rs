@@ -19,14 +19,8 @@ pub(crate) struct Hint {
 }
 
 impl Hint {
-    pub(crate) const NONE: Self = Self {
-        ready: false,
-        stop: false,
-    };
-    pub(crate) const READY: Self = Self {
-        ready: true,
-        stop: false,
-    };
+    pub(crate) const NONE: Self = Self { ready: false, stop: false };
+    pub(crate) const READY: Self = Self { ready: true, stop: false };
 }
 
 /// A closure that waits for the writer, whatever its types.
@@ -54,14 +48,7 @@ pub(crate) struct Call<T, E, F> {
 impl<T, E, F> Call<T, E, F> {
     pub(crate) fn new(verb: &'static str, hint: Hint, work: F) -> (Self, oneshot::Receiver<Result<T, E>>) {
         let (reply, answer) = oneshot::channel();
-        let call = Self {
-            verb,
-            hint,
-            queued_at: Instant::now(),
-            work: Some(work),
-            outcome: None,
-            reply,
-        };
+        let call = Self { verb, hint, queued_at: Instant::now(), work: Some(work), outcome: None, reply };
         (call, answer)
     }
 }

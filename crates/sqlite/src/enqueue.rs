@@ -29,8 +29,7 @@ pub fn enqueue(tx: &Transaction<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueue
 /// Checks what can be checked without the database.
 pub(crate) fn check(jobs: &[NewJob], payload_bytes_max: usize) -> StoreResult<()> {
     jobs.iter().enumerate().try_for_each(|(index, job)| {
-        job.check(payload_bytes_max)
-            .map_err(|invalid| StoreError::Invalid { index, invalid })
+        job.check(payload_bytes_max).map_err(|invalid| StoreError::Invalid { index, invalid })
     })
 }
 
@@ -67,25 +66,17 @@ impl<'conn> Intake<'conn> {
         }
         if !self.insert_job(job)? {
             if let Some(key) = &job.key {
-                self.conn
-                    .prepare_cached(query::GIVE_KEY_BACK)?
-                    .execute((&job.kind, key))?;
+                self.conn.prepare_cached(query::GIVE_KEY_BACK)?.execute((&job.kind, key))?;
             }
             return Ok(duplicate(job.id));
         }
         self.let_wait(job)?;
-        Ok(Enqueued {
-            job: job.id,
-            duplicate: false,
-        })
+        Ok(Enqueued { job: job.id, duplicate: false })
     }
 
     /// Takes the key, or answers who has it.
     fn take_key(&self, job: &NewJob, key: &str) -> rusqlite::Result<Option<JobId>> {
-        let taken = self
-            .conn
-            .prepare_cached(query::TAKE_KEY)?
-            .execute((&job.kind, key, Id(&job.id)))?;
+        let taken = self.conn.prepare_cached(query::TAKE_KEY)?.execute((&job.kind, key, Id(&job.id)))?;
         if taken == 1 {
             return Ok(None);
         }
@@ -117,11 +108,7 @@ impl<'conn> Intake<'conn> {
             Some(group) => take_slot(self.conn, group, &job.id)?,
             None => true,
         };
-        let state = if free {
-            JobState::Pending
-        } else {
-            JobState::Blocked
-        };
+        let state = if free { JobState::Pending } else { JobState::Blocked };
         self.live.execute((
             Id(&job.id),
             &job.kind,

@@ -33,24 +33,17 @@ impl Failure {
     pub(crate) fn at(self, verb: &'static str, place: &str) -> StoreError {
         match self {
             Self::Told(error) => error,
-            Self::Sql(error) if is_unavailable(&error) => StoreError::Unavailable {
-                place: place.to_owned(),
-                cause: Box::new(error),
-            },
-            Self::Sql(error) => StoreError::Database {
-                verb,
-                cause: Box::new(error),
-            },
+            Self::Sql(error) if is_unavailable(&error) => {
+                StoreError::Unavailable { place: place.to_owned(), cause: Box::new(error) }
+            }
+            Self::Sql(error) => StoreError::Database { verb, cause: Box::new(error) },
         }
     }
 }
 
 /// Whether another process keeps the file locked.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-    )
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 /// Whether it is the file that cannot be used now, rather than a defect or a damaged store.
@@ -73,10 +66,7 @@ pub(crate) struct Locked {
 impl fmt::Display for Locked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waited_s = self.waited.as_secs_f64();
-        write!(
-            f,
-            "another process keeps the file locked (gave up after {waited_s:.1} s)"
-        )
+        write!(f, "another process keeps the file locked (gave up after {waited_s:.1} s)")
     }
 }
 
@@ -97,29 +87,16 @@ pub(crate) struct Outage {
 impl Outage {
     pub(crate) fn new(place: &Arc<str>, error: rusqlite::Error, waited: Duration) -> Self {
         let unavailable = is_unavailable(&error);
-        let cause: Arc<dyn std::error::Error + Send + Sync> = if is_busy(&error) {
-            Arc::new(Locked {
-                waited,
-                source: error,
-            })
-        } else {
-            Arc::new(error)
-        };
-        Self {
-            place: Arc::clone(place),
-            cause,
-            unavailable,
-        }
+        let cause: Arc<dyn std::error::Error + Send + Sync> =
+            if is_busy(&error) { Arc::new(Locked { waited, source: error }) } else { Arc::new(error) };
+        Self { place: Arc::clone(place), cause, unavailable }
     }
 
     /// What each of the callers is told.
     pub(crate) fn told(&self, verb: &'static str) -> StoreError {
         let cause: Cause = Box::new(Shared(Arc::clone(&self.cause)));
         if self.unavailable {
-            StoreError::Unavailable {
-                place: self.place.to_string(),
-                cause,
-            }
+            StoreError::Unavailable { place: self.place.to_string(), cause }
         } else {
             StoreError::Database { verb, cause }
         }
@@ -143,8 +120,5 @@ impl std::error::Error for Shared {
 
 /// A defect in words.
 pub(crate) fn defect(verb: &'static str, words: impl Into<String>) -> StoreError {
-    StoreError::Database {
-        verb,
-        cause: words.into().into(),
-    }
+    StoreError::Database { verb, cause: words.into().into() }
 }

@@ -99,19 +99,10 @@ pub(crate) fn open_reader(path: &Path, busy_timeout: Duration) -> rusqlite::Resu
 fn cannot_open(path: &Path, error: rusqlite::Error, waited: Duration) -> StoreError {
     let place = path.display().to_string();
     if is_busy(&error) {
-        return StoreError::Unavailable {
-            place,
-            cause: Box::new(Locked {
-                waited,
-                source: error,
-            }),
-        };
+        return StoreError::Unavailable { place, cause: Box::new(Locked { waited, source: error }) };
     }
     match why_unusable(path, &error) {
-        Some(why) => StoreError::Unavailable {
-            place,
-            cause: Box::new(why),
-        },
+        Some(why) => StoreError::Unavailable { place, cause: Box::new(why) },
         None => Failure::Sql(error).at("open", &place),
     }
 }
@@ -122,14 +113,6 @@ fn why_unusable(path: &Path, error: &rusqlite::Error) -> Option<io::Error> {
         error.sqlite_error_code(),
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
     );
-    mute.then(|| {
-        OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .err()
-    })
-    .flatten()
+    mute.then(|| OpenOptions::new().read(true).append(true).create(true).truncate(false).open(path).err())
+        .flatten()
 }

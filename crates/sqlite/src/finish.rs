@@ -28,10 +28,7 @@ fn succeed(conn: &Connection, run: Run, result: Option<&str>) -> Result<(), Fail
     let Some((standing, _)) = finisher.running(run)? else {
         return Err(StoreError::Fenced(run).into());
     };
-    let step = Step {
-        result,
-        ..Step::new(Verb::Succeed, JobState::Succeeded)
-    };
+    let step = Step { result, ..Step::new(Verb::Succeed, JobState::Succeeded) };
     finisher.mover.go(&standing, &step)
 }
 
@@ -49,20 +46,12 @@ struct Finisher<'conn> {
 
 impl<'conn> Finisher<'conn> {
     fn new(conn: &'conn Connection) -> rusqlite::Result<Self> {
-        Ok(Self {
-            conn,
-            running: conn.prepare_cached(query::RUNNING)?,
-            mover: Mover::new(conn, now_ms())?,
-        })
+        Ok(Self { conn, running: conn.prepare_cached(query::RUNNING)?, mover: Mover::new(conn, now_ms())? })
     }
 
     fn finish(&mut self, finish: &Finish) -> Result<Finished, Failure> {
         let Some((standing, stop_note)) = self.running(finish.run)? else {
-            return Ok(if self.ended_so(finish)? {
-                Finished::Repeated
-            } else {
-                Finished::Fenced
-            });
+            return Ok(if self.ended_so(finish)? { Finished::Repeated } else { Finished::Fenced });
         };
         let step = step(&finish.end, self.mover.now_ms(), stop_note.as_deref());
         self.mover.go(&standing, &step)?;
@@ -89,40 +78,26 @@ impl<'conn> Finisher<'conn> {
     /// Whether the answer to an earlier, equal finish was lost.
     fn ended_so(&self, finish: &Finish) -> rusqlite::Result<bool> {
         let Run { job, token } = finish.run;
-        self.conn
-            .prepare_cached(query::ENDED_SO)?
-            .exists((Id(&job), token.0, finish.end.verb().as_str()))
+        self.conn.prepare_cached(query::ENDED_SO)?.exists((Id(&job), token.0, finish.end.verb().as_str()))
     }
 }
 
 fn step<'a>(end: &'a End, now_ms: i64, stop_note: Option<&'a str>) -> Step<'a> {
     let verb = end.verb();
     match end {
-        End::Succeed { result } => Step {
-            result: result.as_deref(),
-            ..Step::new(verb, JobState::Succeeded)
-        },
+        End::Succeed { result } => Step { result: result.as_deref(), ..Step::new(verb, JobState::Succeeded) },
         End::Retry { delay, failure } => Step {
             ready_at_ms: Some(later_ms(now_ms, *delay)),
             failure: Some(failure),
             ..Step::new(verb, JobState::RetryWait)
         },
-        End::Fail { failure } => Step {
-            failure: Some(failure),
-            ..Step::new(verb, JobState::Failed)
-        },
+        End::Fail { failure } => Step { failure: Some(failure), ..Step::new(verb, JobState::Failed) },
         End::Yield { delay, note } => Step {
             ready_at_ms: Some(later_ms(now_ms, *delay)),
             note: Some(note),
             ..Step::new(verb, JobState::Pending)
         },
-        End::Cancel => Step {
-            note: stop_note,
-            ..Step::new(verb, JobState::Canceled)
-        },
-        End::Abort => Step {
-            note: stop_note,
-            ..Step::new(verb, JobState::Aborted)
-        },
+        End::Cancel => Step { note: stop_note, ..Step::new(verb, JobState::Canceled) },
+        End::Abort => Step { note: stop_note, ..Step::new(verb, JobState::Aborted) },
     }
 }

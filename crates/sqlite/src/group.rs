@@ -18,9 +18,7 @@ pub(crate) fn take_slot(conn: &Connection, group: &str, job: &JobId) -> rusqlite
 
 /// Gives the slot that a job held to the next that waits for it.
 pub(crate) fn hand_over(conn: &Connection, group: &str, holder: &JobId, now_ms: i64) -> Result<(), Failure> {
-    let freed = conn
-        .prepare_cached(query::FREE_SLOT)?
-        .execute((group, Id(holder)))?;
+    let freed = conn.prepare_cached(query::FREE_SLOT)?.execute((group, Id(holder)))?;
     if freed == 1 {
         fill(conn, group, now_ms)?;
     }

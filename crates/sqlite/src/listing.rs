@@ -29,9 +29,7 @@ pub(crate) fn jobs(conn: &Connection, filter: &JobFilter) -> Result<Vec<JobRow>,
             .query_map((page.0, page.1, page.2, page.3, page.4, key), read_row)?
             .collect::<rusqlite::Result<_>>()?
     } else {
-        conn.prepare_cached(query::JOBS)?
-            .query_map(page, read_row)?
-            .collect::<rusqlite::Result<_>>()?
+        conn.prepare_cached(query::JOBS)?.query_map(page, read_row)?.collect::<rusqlite::Result<_>>()?
     };
     Ok(rows)
 }
@@ -58,10 +56,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
 
 /// One job, with why it does not run now.
 pub(crate) fn job(conn: &Connection, job: JobId) -> Result<Option<JobView>, Failure> {
-    let view = conn
-        .prepare_cached(query::JOB)?
-        .query_row([Id(&job)], read_view)
-        .optional()?;
+    let view = conn.prepare_cached(query::JOB)?.query_row([Id(&job)], read_view).optional()?;
     let Some(mut view) = view else {
         return Ok(None);
     };
@@ -85,11 +80,7 @@ fn read_progress(row: &Row<'_>) -> rusqlite::Result<Option<Progress>> {
     let Some(done) = row.get(17)? else {
         return Ok(None);
     };
-    Ok(Some(Progress {
-        done,
-        total: row.get(18)?,
-        message: row.get(19)?,
-    }))
+    Ok(Some(Progress { done, total: row.get(18)?, message: row.get(19)? }))
 }
 
 /// Every state change of a job, oldest first.
@@ -137,18 +128,13 @@ pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
 }
 
 fn entry(queues: &mut BTreeMap<String, QueueView>, name: String) -> &mut QueueView {
-    queues.entry(name.clone()).or_insert(QueueView {
-        name,
-        paused_at: None,
-        counts: Vec::new(),
-    })
+    queues.entry(name.clone()).or_insert(QueueView { name, paused_at: None, counts: Vec::new() })
 }
 
 /// Stops claims from a queue, or lets them go on.
 pub(crate) fn pause_queue(conn: &Connection, queue: &str, paused: bool) -> Result<bool, Failure> {
     let changed = if paused {
-        conn.prepare_cached(query::PAUSE_QUEUE)?
-            .execute((queue, now_ms()))?
+        conn.prepare_cached(query::PAUSE_QUEUE)?.execute((queue, now_ms()))?
     } else {
         conn.prepare_cached(query::UNPAUSE_QUEUE)?.execute([queue])?
     };

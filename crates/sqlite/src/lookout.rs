@@ -63,9 +63,7 @@ impl Lookout {
     }
 
     fn try_watch(&mut self, conn: &Connection, bell: &Bell) -> rusqlite::Result<()> {
-        let version: i64 = conn
-            .prepare_cached("PRAGMA data_version")?
-            .query_row((), |row| row.get(0))?;
+        let version: i64 = conn.prepare_cached("PRAGMA data_version")?.query_row((), |row| row.get(0))?;
         let first = self.version.is_none();
         if self.version.replace(version) != Some(version) {
             self.neighbour_at = (!first).then(Instant::now);
@@ -81,9 +79,8 @@ impl Lookout {
     }
 
     fn announce_theirs(&mut self, conn: &Connection, bell: &Bell) -> rusqlite::Result<()> {
-        let stops = conn
-            .prepare_cached(query::STOP_REQUESTS)?
-            .query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let stops =
+            conn.prepare_cached(query::STOP_REQUESTS)?.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
         let stop = self.stops != stops && stops.0 > 0;
         self.stops = stops;
         self.announce(bell, Hint { ready: true, stop });
@@ -111,6 +108,5 @@ impl Lookout {
 }
 
 fn next_due(conn: &Connection, after_ms: i64) -> rusqlite::Result<Option<i64>> {
-    conn.prepare_cached(query::NEXT_DUE)?
-        .query_row([after_ms], |row| row.get(0))
+    conn.prepare_cached(query::NEXT_DUE)?.query_row([after_ms], |row| row.get(0))
 }

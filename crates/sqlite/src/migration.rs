@@ -14,11 +14,8 @@ struct Migration {
 }
 
 /// All of them, oldest first. One that was released is never changed.
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "jobs",
-    sql: include_str!("../migrations/0001_jobs.sql"),
-}];
+const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, name: "jobs", sql: include_str!("../migrations/0001_jobs.sql") }];
 
 /// The version that this binary needs.
 const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
@@ -41,10 +38,7 @@ pub(crate) fn migrate(tx: &Transaction<'_>) -> Result<Migrated, Failure> {
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > from) {
         tx.execute_batch(migration.sql)?;
         let checksum = checksum(migration.sql);
-        tx.execute(
-            NOTE_APPLIED,
-            (migration.version, migration.name, checksum, now_ms()),
-        )?;
+        tx.execute(NOTE_APPLIED, (migration.version, migration.name, checksum, now_ms()))?;
         tracing::info!(version = migration.version, name = migration.name, "migrated");
     }
     Ok(Migrated { from, to: KNOWN })

@@ -17,9 +17,7 @@ use crate::stand::{Mover, Standing, Step};
 /// Does something to one job.
 pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
     let now_ms = now_ms();
-    let Found {
-        standing, due_at_ms, ..
-    } = find(conn, &job)?;
+    let Found { standing, due_at_ms, .. } = find(conn, &job)?;
     let verb = operation.verb;
     check(&standing, verb)?;
     if standing.state == JobState::Running && !operation.grace.is_zero() {
@@ -59,14 +57,9 @@ pub(crate) fn fence_off(
     job: &JobId,
     verb: Verb,
 ) -> Result<(), Failure> {
-    let Found {
-        standing, stop_note, ..
-    } = find(conn, job)?;
+    let Found { standing, stop_note, .. } = find(conn, job)?;
     let to = next_state(conn, &standing, verb)?;
-    let step = Step {
-        note: stop_note.as_deref(),
-        ..Step::new(verb, to)
-    };
+    let step = Step { note: stop_note.as_deref(), ..Step::new(verb, to) };
     mover.go(&standing, &step)
 }
 
@@ -82,10 +75,8 @@ struct Found {
 }
 
 fn find(conn: &Connection, job: &JobId) -> Result<Found, Failure> {
-    let live = conn
-        .prepare_cached(query::STANDING)?
-        .query_row([Id(job)], |row| read_live(row, *job))
-        .optional()?;
+    let live =
+        conn.prepare_cached(query::STANDING)?.query_row([Id(job)], |row| read_live(row, *job)).optional()?;
     let found = match live {
         Some(found) => Some(found),
         None => conn
@@ -105,11 +96,7 @@ fn read_live(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
         worker: row::worker_opt(row, 3)?,
         group: row.get(4)?,
     };
-    Ok(Found {
-        standing,
-        stop_note: row.get(5)?,
-        due_at_ms: row.get(6)?,
-    })
+    Ok(Found { standing, stop_note: row.get(5)?, due_at_ms: row.get(6)? })
 }
 
 fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
@@ -121,20 +108,13 @@ fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
         worker: None,
         group: row.get(3)?,
     };
-    Ok(Found {
-        standing,
-        stop_note: None,
-        due_at_ms: None,
-    })
+    Ok(Found { standing, stop_note: None, due_at_ms: None })
 }
 
 fn illegal(standing: &Standing, verb: Verb) -> Failure {
     Failure::Told(StoreError::Illegal {
         job: standing.job,
-        illegal: IllegalTransition {
-            from: Some(standing.state),
-            verb,
-        },
+        illegal: IllegalTransition { from: Some(standing.state), verb },
     })
 }
 
@@ -166,8 +146,7 @@ fn next_state(conn: &Connection, standing: &Standing, verb: Verb) -> Result<JobS
 /// A job that had given up or had ended gets its full number of attempts again; one that goes on, at least one.
 fn attempts_anew(conn: &Connection, standing: &Standing, verb: Verb) -> rusqlite::Result<Option<u32>> {
     let asked = || -> rusqlite::Result<u32> {
-        conn.prepare_cached(query::ATTEMPTS_ASKED)?
-            .query_row([Id(&standing.job)], |row| row.get(0))
+        conn.prepare_cached(query::ATTEMPTS_ASKED)?.query_row([Id(&standing.job)], |row| row.get(0))
     };
     match (standing.state, verb) {
         (JobState::Failed, Verb::RetryNow) | (_, Verb::Rerun) => {
@@ -192,8 +171,7 @@ fn rerun(
         step.ready_at_ms.filter(|_| blocked),
         step.max_attempts,
     ))?;
-    conn.prepare_cached(query::LEAVE_ENDED)?
-        .execute([Id(&standing.job)])?;
+    conn.prepare_cached(query::LEAVE_ENDED)?.execute([Id(&standing.job)])?;
     Ok(mover.record(standing, step)?)
 }
 
@@ -203,7 +181,6 @@ fn snooze(
     standing: &Standing,
     step: &Step<'_>,
 ) -> Result<(), Failure> {
-    conn.prepare_cached(query::SNOOZE)?
-        .execute((Id(&standing.job), step.ready_at_ms))?;
+    conn.prepare_cached(query::SNOOZE)?.execute((Id(&standing.job), step.ready_at_ms))?;
     Ok(mover.record(standing, step)?)
 }

@@ -19,9 +19,6 @@ pub struct SqliteOptions {
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self {
-            payload_bytes_max: PAYLOAD_BYTES_MAX,
-            busy_timeout: BUSY_TIMEOUT_DEFAULT,
-        }
+        Self { payload_bytes_max: PAYLOAD_BYTES_MAX, busy_timeout: BUSY_TIMEOUT_DEFAULT }
     }
 }

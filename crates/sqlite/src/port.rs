@@ -24,8 +24,7 @@ impl IntakeStore for SqliteStore {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
         enqueue::check(jobs, self.options().payload_bytes_max)?;
         let jobs = jobs.to_vec();
-        self.write("enqueue", Hint::READY, move |tx| enqueue::insert(tx, &jobs))
-            .await
+        self.write("enqueue", Hint::READY, move |tx| enqueue::insert(tx, &jobs)).await
     }
 }
 
@@ -33,21 +32,16 @@ impl IntakeStore for SqliteStore {
 impl WorkerStore for SqliteStore {
     async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId> {
         let worker = worker.clone();
-        self.write("register_worker", Hint::NONE, move |tx| {
-            worker::register(tx, &worker)
-        })
-        .await
+        self.write("register_worker", Hint::NONE, move |tx| worker::register(tx, &worker)).await
     }
 
     async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
-        self.write("heartbeat", Hint::NONE, move |tx| worker::heartbeat(tx, worker))
-            .await
+        self.write("heartbeat", Hint::NONE, move |tx| worker::heartbeat(tx, worker)).await
     }
 
     async fn claim(&self, claim: &Claim) -> StoreResult<Vec<ClaimedJob>> {
         let claim = claim.clone();
-        self.write("claim", Hint::NONE, move |tx| claim::claim(tx, &claim))
-            .await
+        self.write("claim", Hint::NONE, move |tx| claim::claim(tx, &claim)).await
     }
 
     async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
@@ -59,24 +53,20 @@ impl WorkerStore for SqliteStore {
         let returns = |finish: &Finish| matches!(finish.end, End::Retry { .. } | End::Yield { .. });
         let ready = finishes.iter().any(|finish| finish.grouped || returns(finish));
         let hint = Hint { ready, ..Hint::NONE };
-        self.write("finish", hint, move |tx| finish::finish_many(tx, &finishes))
-            .await
+        self.write("finish", hint, move |tx| finish::finish_many(tx, &finishes)).await
     }
 
     async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>> {
         let reports = reports.to_vec();
-        self.write("report", Hint::NONE, move |tx| report::report_many(tx, &reports))
-            .await
+        self.write("report", Hint::NONE, move |tx| report::report_many(tx, &reports)).await
     }
 
     async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
-        self.read("checkpoint", move |conn| report::checkpoint(conn, job))
-            .await
+        self.read("checkpoint", move |conn| report::checkpoint(conn, job)).await
     }
 
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {
-        self.write("retire_worker", Hint::NONE, move |tx| worker::retire(tx, worker))
-            .await
+        self.write("retire_worker", Hint::NONE, move |tx| worker::retire(tx, worker)).await
     }
 
     async fn wakes(&self) -> StoreResult<Box<dyn WakeStream>> {
@@ -95,14 +85,10 @@ impl MaintenanceStore for SqliteStore {
                 break;
             }
             // The caller's closure stays on the caller's thread: its answers go to the writer.
-            let lost = self
-                .read("rescue", move |conn| rescue::lost_runs(conn, worker, left))
-                .await?;
+            let lost = self.read("rescue", move |conn| rescue::lost_runs(conn, worker, left)).await?;
             let delays = rescue::delays(&lost, delay);
             let taken = self
-                .write("rescue", Hint::READY, move |tx| {
-                    rescue::rescue(tx, worker, &delays, left)
-                })
+                .write("rescue", Hint::READY, move |tx| rescue::rescue(tx, worker, &delays, left))
                 .await?;
             rescued.extend(taken);
         }
@@ -113,12 +99,8 @@ impl MaintenanceStore for SqliteStore {
         if !self.read("stop_overdue", rescue::has_overdue).await? {
             return Ok(Vec::new());
         }
-        let hint = Hint {
-            ready: true,
-            stop: true,
-        };
-        self.write("stop_overdue", hint, move |tx| rescue::stop_overdue(tx, limit))
-            .await
+        let hint = Hint { ready: true, stop: true };
+        self.write("stop_overdue", hint, move |tx| rescue::stop_overdue(tx, limit)).await
     }
 
     async fn fill_groups(&self) -> StoreResult<u64> {
@@ -126,10 +108,7 @@ impl MaintenanceStore for SqliteStore {
         if groups.is_empty() {
             return Ok(0);
         }
-        self.write("fill_groups", Hint::READY, move |tx| {
-            group::fill_all(tx, &groups, now_ms())
-        })
-        .await
+        self.write("fill_groups", Hint::READY, move |tx| group::fill_all(tx, &groups, now_ms())).await
     }
 }
 
@@ -137,12 +116,8 @@ impl MaintenanceStore for SqliteStore {
 impl AdminStore for SqliteStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
         let operation = operation.clone();
-        let hint = Hint {
-            ready: true,
-            stop: true,
-        };
-        self.write("operate", hint, move |tx| operate::operate(tx, job, &operation))
-            .await
+        let hint = Hint { ready: true, stop: true };
+        self.write("operate", hint, move |tx| operate::operate(tx, job, &operation)).await
     }
 
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
@@ -155,8 +130,7 @@ impl AdminStore for SqliteStore {
     }
 
     async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
-        self.read("history", move |conn| listing::history(conn, job))
-            .await
+        self.read("history", move |conn| listing::history(conn, job)).await
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
@@ -165,10 +139,7 @@ impl AdminStore for SqliteStore {
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
         let queue = queue.to_owned();
-        self.write("pause_queue", Hint::READY, move |tx| {
-            listing::pause_queue(tx, &queue, paused)
-        })
-        .await
+        self.write("pause_queue", Hint::READY, move |tx| listing::pause_queue(tx, &queue, paused)).await
     }
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {

@@ -32,16 +32,8 @@ struct Pool {
 
 impl Readers {
     pub(crate) fn new(path: &Path, busy_timeout: Duration, place: Arc<str>) -> Self {
-        let pool = Pool {
-            path: path.to_owned(),
-            place,
-            busy_timeout,
-            idle: Mutex::new(Vec::new()),
-        };
-        Self {
-            pool: Arc::new(pool),
-            turns: Semaphore::new(READERS),
-        }
+        let pool = Pool { path: path.to_owned(), place, busy_timeout, idle: Mutex::new(Vec::new()) };
+        Self { pool: Arc::new(pool), turns: Semaphore::new(READERS) }
     }
 
     /// Runs the closure on one snapshot of the file.
@@ -67,10 +59,7 @@ impl Pool {
         self.try_read(begun, work).map_err(|failure| match failure {
             Failure::Sql(source) if is_busy(&source) => StoreError::Unavailable {
                 place: self.place.to_string(),
-                cause: Box::new(Locked {
-                    waited: begun.elapsed(),
-                    source,
-                }),
+                cause: Box::new(Locked { waited: begun.elapsed(), source }),
             },
             other => other.at(verb, &self.place),
         })
@@ -89,10 +78,7 @@ impl Pool {
         let snapshot = conn.unchecked_transaction()?;
         let outcome = work(&snapshot);
         snapshot.finish()?;
-        self.idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((conn, patience));
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((conn, patience));
         outcome
     }
 }

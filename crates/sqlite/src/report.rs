@@ -34,9 +34,6 @@ pub(crate) fn report_many(conn: &Connection, reports: &[Report]) -> Result<Vec<b
 
 /// The last checkpoint of a job.
 pub(crate) fn checkpoint(conn: &Connection, job: JobId) -> Result<Option<String>, Failure> {
-    let found = conn
-        .prepare_cached(query::CHECKPOINT)?
-        .query_row([Id(&job)], |row| row.get(0))
-        .optional()?;
+    let found = conn.prepare_cached(query::CHECKPOINT)?.query_row([Id(&job)], |row| row.get(0)).optional()?;
     Ok(found.flatten())
 }

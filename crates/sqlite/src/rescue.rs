@@ -71,11 +71,8 @@ pub(crate) fn rescue(
     limit: usize,
 ) -> Result<Vec<Rescued>, Failure> {
     let now_ms = now_ms();
-    conn.prepare_cached(query::BURY_WORKER)?
-        .execute((worker.0, now_ms))?;
-    let gone: bool = conn
-        .prepare_cached(query::WORKER_GONE)?
-        .query_row([worker.0], |row| row.get(0))?;
+    conn.prepare_cached(query::BURY_WORKER)?.execute((worker.0, now_ms))?;
+    let gone: bool = conn.prepare_cached(query::WORKER_GONE)?.query_row([worker.0], |row| row.get(0))?;
     if !gone {
         return Ok(Vec::new());
     }
@@ -95,10 +92,7 @@ fn take_back(
     worker: WorkerId,
     delay: Duration,
 ) -> Result<Rescued, Failure> {
-    let why = Why {
-        code: "lease_lost".to_owned(),
-        message: format!("worker {worker} lost its lease"),
-    };
+    let why = Why { code: "lease_lost".to_owned(), message: format!("worker {worker} lost its lease") };
     let left = lost.standing.attempt < lost.max_attempts;
     let step = match lost.stop_verb {
         Some(Verb::Abort) => Step::new(Verb::Abort, JobState::Aborted),
@@ -109,20 +103,9 @@ fn take_back(
         },
         None => Step::new(Verb::Fail, JobState::Failed),
     };
-    let step = Step {
-        failure: Some(&why),
-        note: lost.stop_note.as_deref(),
-        ..step
-    };
+    let step = Step { failure: Some(&why), note: lost.stop_note.as_deref(), ..step };
     mover.go(&lost.standing, &step)?;
-    Ok(Rescued {
-        run: Run {
-            job: lost.standing.job,
-            token: lost.standing.token,
-        },
-        worker,
-        verb: step.verb,
-    })
+    Ok(Rescued { run: Run { job: lost.standing.job, token: lost.standing.token }, worker, verb: step.verb })
 }
 
 /// Ends runs that were asked to stop and whose grace time is over.
@@ -130,9 +113,7 @@ pub(crate) fn stop_overdue(conn: &Connection, limit: u32) -> Result<Vec<JobId>, 
     let now_ms = now_ms();
     let overdue = conn
         .prepare_cached(query::OVERDUE_STOPS)?
-        .query_map((now_ms, limit), |row| {
-            Ok((row::job_id(row, 0)?, row::word::<Verb>(row, 2)?))
-        })?
+        .query_map((now_ms, limit), |row| Ok((row::job_id(row, 0)?, row::word::<Verb>(row, 2)?)))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut mover = Mover::new(conn, now_ms)?;
     for (job, verb) in &overdue {

@@ -32,9 +32,7 @@ fn odd(
 
 pub(crate) fn job_id(row: &Row<'_>, column: usize) -> Sql<JobId> {
     let bytes = row.get_ref(column)?.as_blob()?;
-    Uuid::from_slice(bytes)
-        .map(JobId)
-        .map_err(|e| odd(column, Type::Blob, e))
+    Uuid::from_slice(bytes).map(JobId).map_err(|e| odd(column, Type::Blob, e))
 }
 
 /// A word of the domain: a state or a verb.
@@ -75,8 +73,7 @@ pub(crate) fn token(row: &Row<'_>, column: usize) -> Sql<RunToken> {
 }
 
 pub(crate) fn worker_opt(row: &Row<'_>, column: usize) -> Sql<Option<WorkerId>> {
-    row.get::<_, Option<i32>>(column)
-        .map(|worker| worker.map(WorkerId))
+    row.get::<_, Option<i32>>(column).map(|worker| worker.map(WorkerId))
 }
 
 pub(crate) fn duration_opt(row: &Row<'_>, column: usize) -> Sql<Option<Duration>> {

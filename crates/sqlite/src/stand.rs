@@ -37,15 +37,7 @@ pub(crate) struct Step<'a> {
 
 impl Step<'_> {
     pub(crate) const fn new(verb: Verb, to: JobState) -> Self {
-        Self {
-            verb,
-            to,
-            ready_at_ms: None,
-            max_attempts: None,
-            failure: None,
-            note: None,
-            result: None,
-        }
+        Self { verb, to, ready_at_ms: None, max_attempts: None, failure: None, note: None, result: None }
     }
 }
 
@@ -78,8 +70,7 @@ impl<'conn> Mover<'conn> {
     /// Moves a live job.
     pub(crate) fn go(&mut self, from: &Standing, step: &Step<'_>) -> Result<(), Failure> {
         if step.to.is_ended() {
-            self.end
-                .execute((Id(&from.job), step.to.as_str(), self.now_ms, step.result))?;
+            self.end.execute((Id(&from.job), step.to.as_str(), self.now_ms, step.result))?;
             self.leave.execute([Id(&from.job)])?;
         } else {
             self.let_rest(from, step)?;

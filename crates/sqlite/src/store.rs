@@ -41,24 +41,11 @@ impl SqliteStore {
         let place: Arc<str> = path.display().to_string().into();
         let (conn, patience) = file::open_writer(path, options.busy_timeout)?;
         let bell = Arc::new(Bell::new());
-        let writer = Writer::start(
-            conn,
-            patience,
-            options.busy_timeout,
-            Arc::clone(&place),
-            Arc::clone(&bell),
-        )?;
+        let writer =
+            Writer::start(conn, patience, options.busy_timeout, Arc::clone(&place), Arc::clone(&bell))?;
         let readers = Readers::new(path, options.busy_timeout, Arc::clone(&place));
-        let inner = Inner {
-            place,
-            options,
-            writer,
-            readers,
-            bell,
-        };
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
+        let inner = Inner { place, options, writer, readers, bell };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Brings the schema up to this binary's, in one transaction. Any number of processes may do so at once.
@@ -123,8 +110,6 @@ impl SqliteStore {
 
 impl std::fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SqliteStore")
-            .field("place", &self.inner.place)
-            .finish_non_exhaustive()
+        f.debug_struct("SqliteStore").field("place", &self.inner.place).finish_non_exhaustive()
     }
 }

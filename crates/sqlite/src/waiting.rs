@@ -21,14 +21,9 @@ fn group(conn: &Connection, job: &JobRow) -> Result<Option<Waiting>, Failure> {
     let Some(group) = &job.group else {
         return Ok(None);
     };
-    let holder = conn
-        .prepare_cached(query::SLOT_HOLDER)?
-        .query_row([group], |row| row::job_id(row, 0))
-        .optional()?;
-    Ok(Some(Waiting::Group {
-        group: group.clone(),
-        holder,
-    }))
+    let holder =
+        conn.prepare_cached(query::SLOT_HOLDER)?.query_row([group], |row| row::job_id(row, 0)).optional()?;
+    Ok(Some(Waiting::Group { group: group.clone(), holder }))
 }
 
 fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure> {
@@ -36,13 +31,9 @@ fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure
     if let Some(until) = job.ready_at.filter(is_later) {
         return Ok(Waiting::Time { until });
     }
-    let paused: bool = conn
-        .prepare_cached(query::QUEUE_PAUSED)?
-        .query_row([&job.queue], |row| row.get(0))?;
+    let paused: bool = conn.prepare_cached(query::QUEUE_PAUSED)?.query_row([&job.queue], |row| row.get(0))?;
     if paused {
-        return Ok(Waiting::PausedQueue {
-            queue: job.queue.clone(),
-        });
+        return Ok(Waiting::PausedQueue { queue: job.queue.clone() });
     }
     let served: bool = conn
         .prepare_cached(query::IS_SERVED)?
@@ -50,8 +41,5 @@ fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure
     if served {
         return Ok(Waiting::Turn);
     }
-    Ok(Waiting::NoWorker {
-        kind: job.kind.clone(),
-        queue: job.queue.clone(),
-    })
+    Ok(Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() })
 }

@@ -33,28 +33,20 @@ fn json(names: &[String]) -> Result<String, Failure> {
 }
 
 pub(crate) fn heartbeat(conn: &Connection, worker: WorkerId) -> Result<Heartbeat, Failure> {
-    let renewed = conn
-        .prepare_cached(query::HEARTBEAT)?
-        .execute((worker.0, now_ms()))?;
+    let renewed = conn.prepare_cached(query::HEARTBEAT)?.execute((worker.0, now_ms()))?;
     if renewed == 0 {
         return Err(StoreError::WorkerLost(worker).into());
     }
     let mut statement = conn.prepare_cached(query::ASKED_TO_STOP)?;
     let stops = statement.query_map([worker.0], |row| {
-        let run = Run {
-            job: row::job_id(row, 0)?,
-            token: row::token(row, 1)?,
-        };
+        let run = Run { job: row::job_id(row, 0)?, token: row::token(row, 1)? };
         Ok((run, row::word(row, 2)?))
     })?;
-    Ok(Heartbeat {
-        stops: stops.collect::<rusqlite::Result<_>>()?,
-    })
+    Ok(Heartbeat { stops: stops.collect::<rusqlite::Result<_>>()? })
 }
 
 pub(crate) fn retire(conn: &Connection, worker: WorkerId) -> Result<(), Failure> {
-    conn.prepare_cached(query::RETIRE_WORKER)?
-        .execute((worker.0, now_ms()))?;
+    conn.prepare_cached(query::RETIRE_WORKER)?.execute((worker.0, now_ms()))?;
     Ok(())
 }
 

@@ -83,15 +83,8 @@ impl Writer {
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
     {
         let (call, answer) = Call::new(verb, hint, work);
-        let gone = || {
-            E::from(defect(
-                verb,
-                format!("the writer thread of {} is gone", self.place),
-            ))
-        };
-        self.sender
-            .send(Message::Run(Box::new(call)))
-            .map_err(|_| gone())?;
+        let gone = || E::from(defect(verb, format!("the writer thread of {} is gone", self.place)));
+        self.sender.send(Message::Run(Box::new(call))).map_err(|_| gone())?;
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -171,10 +164,7 @@ impl Desk {
             busy_timeout,
             place,
             bell,
-            queue: Queue {
-                receiver,
-                backlog: VecDeque::new(),
-            },
+            queue: Queue { receiver, backlog: VecDeque::new() },
             lookout: Lookout::new(),
             log_frames,
             emptied_frames: 0,

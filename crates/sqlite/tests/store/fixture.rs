@@ -29,11 +29,7 @@ impl Home {
         let path = dir.path().join("milepost.db");
         let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
         store.migrate().await.unwrap();
-        Self {
-            store,
-            path,
-            _dir: dir,
-        }
+        Self { store, path, _dir: dir }
     }
 
     /// The file as another process would open it.
@@ -92,32 +88,20 @@ pub(crate) async fn claim_as(
 }
 
 pub(crate) async fn finish(store: &dyn Store, worker: WorkerId, run: Run, end: End) -> Finished {
-    let finish = Finish {
-        run,
-        end,
-        grouped: true,
-    };
+    let finish = Finish { run, end, grouped: true };
     store.finish_many(worker, &[finish]).await.unwrap()[0]
 }
 
 pub(crate) fn failure() -> Failure {
-    Failure {
-        code: "broken".to_owned(),
-        message: "it broke".to_owned(),
-    }
+    Failure { code: "broken".to_owned(), message: "it broke".to_owned() }
 }
 
 pub(crate) fn success() -> End {
-    End::Succeed {
-        result: Some("1".to_owned()),
-    }
+    End::Succeed { result: Some("1".to_owned()) }
 }
 
 pub(crate) fn retry(delay: Duration) -> End {
-    End::Retry {
-        delay,
-        failure: failure(),
-    }
+    End::Retry { delay, failure: failure() }
 }
 
 pub(crate) async fn state(store: &dyn Store, job: JobId) -> JobState {

@@ -18,14 +18,8 @@ async fn drain(store: &dyn Store) -> usize {
         if claimed.is_empty() {
             return done;
         }
-        let finishes: Vec<_> = claimed
-            .iter()
-            .map(|job| Finish {
-                run: job.run,
-                end: success(),
-                grouped: false,
-            })
-            .collect();
+        let finishes: Vec<_> =
+            claimed.iter().map(|job| Finish { run: job.run, end: success(), grouped: false }).collect();
         let ended = store.finish_many(worker, &finishes).await.unwrap();
         assert!(ended.iter().all(|&end| end == Finished::Accepted));
         done += ended.len();
@@ -59,19 +53,13 @@ async fn two_stores_under_load_both_go_on_and_no_job_runs_twice() {
     }
     assert_eq!(done.iter().sum::<usize>(), 8000);
     assert!(done.iter().all(|&part| part > 0), "{done:?}");
-    assert_eq!(
-        home.store.count_by_state().await.unwrap(),
-        [(JobState::Succeeded, 8000)]
-    );
+    assert_eq!(home.store.count_by_state().await.unwrap(), [(JobState::Succeeded, 8000)]);
 }
 
 #[tokio::test]
 async fn a_lock_that_another_process_keeps_is_told_with_the_file_and_the_cause() {
     let home = Home::new().await;
-    let options = SqliteOptions {
-        busy_timeout: Duration::from_millis(80),
-        ..SqliteOptions::default()
-    };
+    let options = SqliteOptions { busy_timeout: Duration::from_millis(80), ..SqliteOptions::default() };
     let store = SqliteStore::open(&home.path, options).unwrap();
     let keeper = home.connection();
     keeper.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -94,8 +82,5 @@ async fn reads_go_on_while_another_process_writes() {
     home.store.enqueue_many(&[job("a")]).await.unwrap();
     let keeper = home.connection();
     keeper.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_eq!(
-        home.store.count_by_state().await.unwrap(),
-        [(JobState::Pending, 1)]
-    );
+    assert_eq!(home.store.count_by_state().await.unwrap(), [(JobState::Pending, 1)]);
 }

@@ -25,8 +25,7 @@ async fn every_query_file_prepares_and_says_what_it_does() {
     let home = Home::new().await;
     let conn = home.connection();
     for (name, sql) in files() {
-        conn.prepare(&sql)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        conn.prepare(&sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(sql.starts_with("-- "), "{name} has no comment");
         assert!(sql.ends_with('\n'), "{name}");
     }
@@ -75,9 +74,7 @@ async fn hot_statements_search_an_index_whatever_the_statistics_say() {
     assert_searches(&conn, "without statistics");
     conn.execute_batch("ANALYZE").unwrap();
     assert_searches(&conn, "analyzed when empty");
-    let jobs: Vec<_> = (0..2000)
-        .map(|n| crate::fixture::job(if n % 2 == 0 { "a" } else { "b" }))
-        .collect();
+    let jobs: Vec<_> = (0..2000).map(|n| crate::fixture::job(if n % 2 == 0 { "a" } else { "b" })).collect();
     let store: &dyn milepost_core::port::Store = &home.store;
     store.enqueue_many(&jobs).await.unwrap();
     conn.execute_batch("ANALYZE").unwrap();
@@ -94,17 +91,13 @@ async fn attempts_can_be_read_as_such() {
     let store = &home.store;
     crate::fixture::enqueue(store, crate::fixture::job("a")).await;
     let worker = crate::fixture::worker(store, &["a"], crate::fixture::HOUR).await;
-    for end in [
-        crate::fixture::retry(std::time::Duration::ZERO),
-        crate::fixture::success(),
-    ] {
+    for end in [crate::fixture::retry(std::time::Duration::ZERO), crate::fixture::success()] {
         let run = crate::fixture::claim(store, worker, &["a"], 1).await[0].run;
         crate::fixture::finish(store, worker, run, end).await;
     }
     let conn = home.connection();
-    let mut statement = conn
-        .prepare("SELECT attempt, outcome, error_code FROM attempt ORDER BY token")
-        .unwrap();
+    let mut statement =
+        conn.prepare("SELECT attempt, outcome, error_code FROM attempt ORDER BY token").unwrap();
     let attempts: Vec<(u32, String, Option<String>)> = statement
         .query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .unwrap()
@@ -112,9 +105,6 @@ async fn attempts_can_be_read_as_such() {
         .collect();
     assert_eq!(
         attempts,
-        [
-            (1, "retry".to_owned(), Some("broken".to_owned())),
-            (2, "succeed".to_owned(), None)
-        ]
+        [(1, "retry".to_owned(), Some("broken".to_owned())), (2, "succeed".to_owned(), None)]
     );
 }

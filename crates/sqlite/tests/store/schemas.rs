@@ -17,10 +17,7 @@ fn refused(outcome: Result<(), StoreError>) -> SchemaError {
 async fn an_empty_file_is_too_old_until_it_is_migrated() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&dir.path().join("m.db"), SqliteOptions::default()).unwrap();
-    assert_eq!(
-        refused(store.check_schema().await),
-        SchemaError::TooOld { found: 0, known: 1 }
-    );
+    assert_eq!(refused(store.check_schema().await), SchemaError::TooOld { found: 0, known: 1 });
     assert_eq!(store.migrate().await.unwrap(), Migrated { from: 0, to: 1 });
     assert_eq!(store.migrate().await.unwrap(), Migrated { from: 1, to: 1 });
     store.check_schema().await.unwrap();
@@ -39,13 +36,8 @@ async fn a_newer_schema_is_refused() {
 #[tokio::test]
 async fn an_altered_migration_is_refused() {
     let home = Home::new().await;
-    home.connection()
-        .execute("UPDATE schema_migration SET checksum = 'other'", ())
-        .unwrap();
-    assert_eq!(
-        refused(home.store.check_schema().await),
-        SchemaError::Altered { version: 1 }
-    );
+    home.connection().execute("UPDATE schema_migration SET checksum = 'other'", ()).unwrap();
+    assert_eq!(refused(home.store.check_schema().await), SchemaError::Altered { version: 1 });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -57,9 +49,7 @@ async fn several_processes_may_open_and_migrate_a_new_file_at_once() {
             let path = path.clone();
             tokio::task::spawn_blocking(move || {
                 let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
-                tokio::runtime::Handle::current()
-                    .block_on(store.migrate())
-                    .unwrap()
+                tokio::runtime::Handle::current().block_on(store.migrate()).unwrap()
             })
         })
         .collect();

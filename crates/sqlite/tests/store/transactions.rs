@@ -24,9 +24,8 @@ async fn a_transaction_that_rolls_back_leaves_nothing() {
         .await;
     assert!(matches!(outcome, Err(StoreError::NoSuchJob(_))));
     for table in ["job", "live", "history", "job_key", "group_slot"] {
-        let rows: i64 = conn
-            .query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get(0))
-            .unwrap();
+        let rows: i64 =
+            conn.query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get(0)).unwrap();
         assert_eq!(rows, 0, "{table}");
     }
     assert!(!home.store.enqueue_many(&[first]).await.unwrap()[0].duplicate);
@@ -38,17 +37,12 @@ async fn a_handler_completes_in_the_transaction_of_its_effects() {
     let id = enqueue(&home.store, job("a")).await;
     let worker = worker(&home.store, &["a"], HOUR).await;
     let run = claim(&home.store, worker, &["a"], 1).await[0].run;
-    home.connection()
-        .execute("CREATE TABLE effect (n INTEGER)", ())
-        .unwrap();
+    home.connection().execute("CREATE TABLE effect (n INTEGER)", ()).unwrap();
     let done: Result<(), StoreError> = home
         .store
         .transaction(move |tx| {
             tx.execute("INSERT INTO effect VALUES (1)", ())
-                .map_err(|e| StoreError::Database {
-                    verb: "effect",
-                    cause: e.into(),
-                })?;
+                .map_err(|e| StoreError::Database { verb: "effect", cause: e.into() })?;
             milepost_sqlite::complete(tx, run, Some("{\"sent\":true}"))
         })
         .await;
@@ -85,10 +79,7 @@ async fn a_panic_in_a_closure_is_told_to_its_caller_only() {
             Ok(()) => assert_ne!(n % 3, 0),
         }
     }
-    assert_eq!(
-        home.store.count_by_state().await.unwrap(),
-        [(JobState::Pending, 40)]
-    );
+    assert_eq!(home.store.count_by_state().await.unwrap(), [(JobState::Pending, 40)]);
 }
 
 #[tokio::test]
@@ -97,10 +88,7 @@ async fn a_closure_that_ends_the_transaction_is_told_and_the_writer_goes_on() {
     let outcome: Result<(), StoreError> = home
         .store
         .transaction(|tx| {
-            tx.execute_batch("ROLLBACK").map_err(|e| StoreError::Database {
-                verb: "test",
-                cause: e.into(),
-            })
+            tx.execute_batch("ROLLBACK").map_err(|e| StoreError::Database { verb: "test", cause: e.into() })
         })
         .await;
     assert!(outcome.unwrap_err().chain().contains("ended from within"));

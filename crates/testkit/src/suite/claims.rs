@@ -35,7 +35,7 @@ pub async fn kinds_of_one_priority_take_turns(scene: Scene) {
     scene.enqueue(NewJob::new("other", &()).unwrap()).await;
     let mut kinds = HashSet::new();
     for _ in 0..8 {
-        kinds.insert(scene.claim(2).await[0].kind.clone());
+        kinds.extend(scene.claim(2).await.into_iter().map(|job| job.kind));
     }
     assert!(kinds.contains("other"), "a backlog of one kind does not starve the other");
 }
