@@ -29,7 +29,10 @@ const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 const CLAIMS_MAX: usize = 2;
 
 /// One claim under way, with the places kept for what it brings.
-type UnderWay = BoxFuture<'static, (OwnedSemaphorePermit, StoreResult<Vec<ClaimedJob>>)>;
+type UnderWay = BoxFuture<'static, Answered>;
+
+/// A claim's places and what it brought.
+type Answered = (OwnedSemaphorePermit, StoreResult<Vec<ClaimedJob>>);
 
 pub(crate) struct Claimer {
     shared: Arc<Shared>,
@@ -38,7 +41,7 @@ pub(crate) struct Claimer {
     /// Whether the last claim was filled: then there is probably more.
     behind: bool,
     failures: u32,
-    /// Whether the answer to a claim was lost and the store has not been asked since.
+    /// Whether a claim failed, so that the store may hold jobs for us that we do not know of.
     in_doubt: bool,
     reconciled_at: Instant,
     /// Runs in hand that the store did not know at the last look; dropped when it does not know them at the next.
@@ -79,38 +82,41 @@ impl Claimer {
 
     async fn claim_for_ever(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
         loop {
-            let look = self.in_doubt || self.reconciled_at.elapsed() >= RECONCILE_EVERY;
-            if look && under_way.is_empty() {
+            if self.in_doubt || self.reconciled_at.elapsed() >= RECONCILE_EVERY {
+                // What the store says must not include what a claim under way is about to bring.
+                self.settle(under_way).await;
                 self.reconcile().await;
-                continue;
             }
-            // A look at what we hold is a look at all claims: none may be under way then.
-            let claims_max = if look { 0 } else { 1 + usize::from(self.behind) * (CLAIMS_MAX - 1) };
+            let claims_max = if self.behind { CLAIMS_MAX } else { 1 };
             if under_way.len() < claims_max {
-                let places = tokio::select! {
+                let answered = tokio::select! {
                     biased;
-                    places = Self::free_places(&self.shared, &self.places, self.behind) => places,
-                    Some((places, answer)) = under_way.next() => {
-                        if self.take(places, answer, under_way.is_empty()).await { continue } else { return }
+                    places = Self::free_places(&self.shared, &self.places, self.behind) => {
+                        let Some(places) = places else { return };
+                        under_way.push(self.claim(places));
+                        continue;
                     }
+                    Some(answered) = under_way.next() => answered,
                 };
-                let Some(places) = places else { return };
-                under_way.push(self.claim(places));
-            } else if let Some((places, answer)) = under_way.next().await
-                && !self.take(places, answer, under_way.is_empty()).await
-            {
+                self.take(answered, under_way.is_empty()).await;
+            } else if let Some(answered) = under_way.next().await {
+                self.take(answered, under_way.is_empty()).await;
+            }
+            if self.shared.lost.is_cancelled() {
                 return;
             }
         }
     }
 
-    /// Takes what a claim brought; answers whether the worker may go on. `last`: no other claim is under way.
-    async fn take(
-        &mut self,
-        places: OwnedSemaphorePermit,
-        answer: StoreResult<Vec<ClaimedJob>>,
-        last: bool,
-    ) -> bool {
+    /// Waits for all claims that are under way.
+    async fn settle(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
+        while let Some(answered) = under_way.next().await {
+            self.take(answered, false).await;
+        }
+    }
+
+    /// Takes what a claim brought. `last`: no other claim is under way.
+    async fn take(&mut self, (places, answer): Answered, last: bool) {
         match answer {
             Ok(jobs) => {
                 self.failures = 0;
@@ -121,18 +127,11 @@ impl Claimer {
                     drop(places);
                     self.idle().await;
                 }
-                true
             }
-            Err(StoreError::WorkerLost(_)) => {
-                self.shared.lost.cancel();
-                false
-            }
+            Err(StoreError::WorkerLost(_)) => self.shared.lost.cancel(),
             Err(error) => {
-                // Nobody knows whether the claim was made: the store will be asked what we hold.
-                tracing::warn!(error = error.chain(), "jobs could not be claimed; trying again");
-                self.in_doubt = true;
-                self.failures += 1;
-                true
+                drop(places);
+                self.back_off(&error).await;
             }
         }
     }
@@ -191,29 +190,35 @@ impl Claimer {
         let _ = tokio::time::timeout(interval, self.shared.ready.notified()).await;
     }
 
-    /// Takes in hand what the store says we hold, and lets go of what it says we do not. Called while no claim
-    /// is under way.
+    /// After an error nobody knows whether the claim was made: the store has to be asked what we hold.
+    async fn back_off(&mut self, error: &StoreError) {
+        tracing::warn!(error = error.chain(), "jobs could not be claimed; trying again");
+        let wait = (Duration::from_millis(50) * 2u32.pow(self.failures.min(8))).min(RETRY_WAIT_MAX);
+        self.failures += 1;
+        self.in_doubt = true;
+        tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
+    }
+
+    /// Takes in hand what the store says we hold, and lets go of what it says we do not. No claim may be under
+    /// way.
     async fn reconcile(&mut self) {
-        if self.failures > 0 {
-            let wait = Duration::from_millis(50) * 2u32.pow((self.failures - 1).min(8));
-            tokio::time::sleep(wait.min(RETRY_WAIT_MAX).mul_f64(0.5 + fastrand::f64())).await;
-        }
-        // Before the question: a run that ends while it is answered is not taken for a lost one.
-        let in_hand: HashSet<Run> = self.shared.flight.runs().into_iter().collect();
+        // Looked at before the store is asked: a run that ends in between is not one whose claim was lost.
+        let in_hand = self.shared.flight.all();
         let handlers = self.shared.flight.handlers();
-        let held = match self.shared.store.held(self.shared.worker).await {
-            Ok(held) => held,
-            Err(error) => {
-                tracing::warn!(error = error.chain(), "the store does not say what we hold; trying again");
-                self.failures += 1;
-                self.in_doubt = true;
-                return;
-            }
+        let Ok(held) = self.shared.store.held(self.shared.worker).await else {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            return;
         };
-        self.failures = 0;
         self.in_doubt = false;
         self.reconciled_at = Instant::now();
-        self.let_go(handlers, &held.iter().map(|job| job.run).collect());
+        let known: HashSet<Run> = held.iter().map(|job| job.run).collect();
+
+        let unknown: HashSet<Run> = handlers.into_iter().filter(|run| !known.contains(run)).collect();
+        for &run in unknown.intersection(&self.unknown) {
+            tracing::warn!(job = %run.job, token = %run.token, "the store has given this run up; stopping its handler");
+            self.shared.flight.stop(run, Verb::Cancel);
+        }
+        self.unknown = unknown;
 
         for job in held.into_iter().filter(|job| !in_hand.contains(&job.run)) {
             tracing::warn!(job = %job.run.job, claim_id = job.claim_id, "the answer to a claim was lost; running its job");
@@ -221,15 +226,5 @@ impl Claimer {
             let Ok(place) = self.places.clone().acquire_owned().await else { return };
             self.start(vec![job], place);
         }
-    }
-
-    /// Stops handlers whose runs the store did not know at this look nor at the one before.
-    fn let_go(&mut self, handlers: Vec<Run>, known: &HashSet<Run>) {
-        let unknown: HashSet<Run> = handlers.into_iter().filter(|run| !known.contains(run)).collect();
-        for &run in unknown.intersection(&self.unknown) {
-            tracing::warn!(job = %run.job, token = %run.token, "the store has given this run up; stopping its handler");
-            self.shared.flight.stop(run, Verb::Cancel);
-        }
-        self.unknown = unknown;
     }
 }

@@ -1,6 +1,6 @@
 //! The runs that this worker has in hand: from their claim until the store has acknowledged their end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use milepost_core::ident::{JobId, Run, RunToken};
@@ -59,7 +59,7 @@ impl Flight {
         entry.stop_verb
     }
 
-    /// Lets go of runs: the store has acknowledged their end, or they will not be told any more.
+    /// Lets go of runs whose end the store has acknowledged.
     pub(crate) fn land(&self, runs: impl Iterator<Item = Run>) {
         let mut all = self.lock();
         for run in runs {
@@ -69,8 +69,8 @@ impl Flight {
         }
     }
 
-    /// All runs.
-    pub(crate) fn runs(&self) -> Vec<Run> {
+    /// All runs in hand.
+    pub(crate) fn all(&self) -> HashSet<Run> {
         self.lock().iter().map(|(&job, entry)| Run { job, token: entry.token }).collect()
     }
 

@@ -1,7 +1,7 @@
 //! A fresh store for each test, and the built binary run against it.
 //!
-//! [`on_each_store`] makes two tests of one: on a SQLite file, and, under `scripts/with-services`, on a
-//! database of its own in PostgreSQL.
+//! [`on_each_store`] makes two tests of one: on a SQLite file, and on a database of its own in
+//! PostgreSQL.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -38,26 +38,27 @@ pub(crate) struct Ran {
 macro_rules! on_each_store {
     ($($test:ident,)+) => {
         mod on_sqlite {
-            $(#[test] fn $test() { super::support::Place::sqlite().into_iter().for_each(super::$test); })+
+            $(#[test] fn $test() { super::$test(super::support::Place::sqlite()); })+
         }
         mod on_postgres {
-            $(#[test] fn $test() { super::support::Place::postgres().into_iter().for_each(super::$test); })+
+            $(#[test] fn $test() { super::$test(super::support::Place::postgres()); })+
         }
     };
 }
 pub(crate) use on_each_store;
 
 impl Place {
-    /// A folder in which a SQLite store can be made. `None` while there is no SQLite store.
-    // INTEGRATION: `Some(Self::without_store())`, and the arm in `open`.
-    pub(crate) fn sqlite() -> Option<Self> {
-        None
+    /// A folder in which a SQLite store can be made.
+    pub(crate) fn sqlite() -> Self {
+        Self::without_store()
     }
 
-    /// A folder and an empty database; `None` when there is no server to test with.
-    pub(crate) fn postgres() -> Option<Self> {
-        let server = std::env::var("MILEPOST_TEST_POSTGRES").ok()?;
-        Some(Self { store: fresh_database(&server), ..Self::without_store() })
+    /// A folder and an empty database.
+    pub(crate) fn postgres() -> Self {
+        let server = std::env::var("MILEPOST_TEST_POSTGRES").expect(
+            "MILEPOST_TEST_POSTGRES names no server; run `scripts/test`, or `scripts/with-services cargo test`",
+        );
+        Self { store: fresh_database(&server), ..Self::without_store() }
     }
 
     /// A folder, for tests that open no store.
@@ -147,7 +148,10 @@ impl Place {
 
     async fn open(&self) -> Arc<dyn Store> {
         match self.store.strip_prefix("sqlite:") {
-            Some(path) => panic!("no SQLite store yet for {path}"),
+            Some(path) => {
+                let options = milepost_sqlite::SqliteOptions::default();
+                Arc::new(milepost_sqlite::SqliteStore::open(path.as_ref(), options).unwrap())
+            }
             None => {
                 let options = milepost_postgres::PostgresOptions::default();
                 Arc::new(milepost_postgres::PostgresStore::connect(&self.store, options).await.unwrap())

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgPool;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 
 /// How often the counters are looked at.
 const SAY_EVERY: Duration = Duration::from_millis(10);
@@ -38,7 +39,7 @@ struct Task {
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("off")))
         .with_writer(std::io::stderr)
         .init();
     std::thread::spawn(leave_with_supervisor);

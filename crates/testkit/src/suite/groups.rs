@@ -94,6 +94,17 @@ pub async fn a_retried_job_waits_for_its_group(scene: Scene) {
     scene.assert_history_folds(failed.run.job).await;
 }
 
+pub async fn a_waiter_that_is_canceled_leaves_the_slot_to_its_holder(scene: Scene) {
+    let holder = scene.running(grouped()).await;
+    let waiter = scene.enqueue(grouped()).await;
+    let next = scene.enqueue(grouped()).await;
+    scene.operate(waiter, Operation::new(Verb::Cancel)).await.unwrap();
+    scene.store.fill_groups().await.unwrap();
+    assert_eq!(scene.state(next).await, JobState::Blocked);
+    scene.finish(&holder, End::Succeed { result: None }).await;
+    assert_eq!(scene.state(next).await, JobState::Pending);
+}
+
 pub async fn eight_workers_never_exceed_the_limit(scene: Scene) {
     const JOBS: usize = 60;
     let enqueuers = (0..4).map(|_| {

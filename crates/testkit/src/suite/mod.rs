@@ -54,6 +54,7 @@ macro_rules! conformance {
                 every_end_hands_the_slot_on
                 a_full_group_does_not_spoil_a_batch_of_claims
                 a_retried_job_waits_for_its_group
+                a_waiter_that_is_canceled_leaves_the_slot_to_its_holder
                 eight_workers_never_exceed_the_limit
             }
             history {
@@ -82,6 +83,7 @@ macro_rules! conformance {
                 a_lost_worker_is_told_so
                 a_living_worker_is_left_alone
                 a_dead_workers_stop_requests_are_fulfilled
+                what_a_worker_left_behind_when_it_retired_is_taken_back
                 many_rescuers_take_each_job_back_once
                 what_a_worker_left_behind_that_signed_off_is_taken_back
             }

@@ -106,6 +106,14 @@ pub async fn a_dead_workers_stop_requests_are_fulfilled(scene: Scene) {
     assert_eq!(scene.state(claimed[1].run.job).await, JobState::Aborted);
 }
 
+pub async fn what_a_worker_left_behind_when_it_retired_is_taken_back(scene: Scene) {
+    let job = scene.running(Scene::job()).await;
+    scene.store.retire_worker(scene.worker).await.unwrap();
+    let rescued = rescue(&scene, 1).await;
+    assert_eq!(rescued[0].run, job.run);
+    assert_eq!(scene.state(job.run.job).await, JobState::RetryWait);
+}
+
 pub async fn many_rescuers_take_each_job_back_once(scene: Scene) {
     let mut workers = Vec::new();
     for _ in 0..4 {

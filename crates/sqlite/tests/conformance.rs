@@ -1,0 +1,18 @@
+//! The conformance suite on SQLite.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
+
+use std::sync::Arc;
+
+use milepost_core::port::Store;
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+
+async fn fresh() -> (TempDir, Arc<dyn Store>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    (folder, Arc::new(store))
+}
+
+milepost_testkit::conformance!(crate::fresh);

@@ -1,0 +1,12 @@
+//! What is particular to the SQLite store.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod files;
+mod fixture;
+mod keys;
+mod neighbours;
+mod queries;
+mod schemas;
+mod transactions;
+mod wakes;
