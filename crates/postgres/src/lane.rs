@@ -39,7 +39,8 @@ pub(crate) struct Probe {
     pub(crate) priorities: Vec<i16>,
     /// How many ms before now nothing is left; `None`: unknown.
     pub(crate) ages_ms: Vec<Option<i64>>,
-    from_bottom: bool,
+    /// Whether it looks at all there is, not only above the floors.
+    pub(crate) from_bottom: bool,
     asked_at: Instant,
 }
 
@@ -121,6 +122,12 @@ impl Floors {
             let wait = if took < CHEAP { Duration::ZERO } else { took * RESCAN_SHARE };
             self.lock().rescan_after = Some(Instant::now() + wait);
         }
+    }
+
+    /// How long until a probe may start from the bottom again.
+    pub(crate) fn bottom_in(&self) -> Duration {
+        let after = self.lock().rescan_after;
+        after.map_or(Duration::ZERO, |after| after.saturating_duration_since(Instant::now()))
     }
 
     fn ms(&self, at: Instant) -> i64 {

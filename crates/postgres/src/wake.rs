@@ -118,6 +118,8 @@ struct Listener<'a> {
     hints: &'a watch::Sender<Hints>,
     session: PgListener,
     lanes: Lanes,
+    /// Whether the last look was at all there is, not only above the floors.
+    looked_at_all: bool,
 }
 
 /// Which (queue, kind) pairs living workers serve.
@@ -142,7 +144,7 @@ impl<'a> Listener<'a> {
         let mut session = PgListener::connect_with(&pool).await?;
         session.eager_reconnect(false);
         session.listen(CHANNEL).await?;
-        let mut listener = Self { store, hints, session, lanes: Lanes::default() };
+        let mut listener = Self { store, hints, session, lanes: Lanes::default(), looked_at_all: false };
         hint(hints, Wake::Ready);
         loop {
             if listener.ask(statement::ELECT_WAKER).await? {
@@ -210,7 +212,11 @@ impl<'a> Listener<'a> {
     /// Sleeps until somebody notifies or the next job is due, unless there is work now. Answers whether
     /// somebody notified.
     async fn sleep(&mut self) -> Result<bool, sqlx::Error> {
-        let due_in = self.due_in().await?.unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
+        let mut due_in = self.due_in().await?.unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
+        if !self.looked_at_all {
+            // What was committed late lies below the floors, and nobody will notify: look again soon.
+            due_in = due_in.min(self.store.inner.floors.bottom_in());
+        }
         let notified = !due_in.is_zero() && self.doze(due_in).await?;
         hint(self.hints, Wake::Ready);
         Ok(notified)
@@ -254,6 +260,7 @@ impl<'a> Listener<'a> {
             .fetch_all(&self.store.inner.hot)
             .await?;
         floors.spent(&probe, 0);
+        self.looked_at_all = probe.from_bottom;
         let mut soonest: Option<i64> = None;
         let mut open = vec![false; probe.queues.len()];
         for row in &rows {
