@@ -144,8 +144,8 @@ begin
     if jobs = 0 then
         return;
     end if;
-    if jobs <> all (array[
-        cardinality(kinds), coalesce(cardinality(keys), jobs), coalesce(cardinality(queues), jobs),
+    if jobs <> any (array[
+        coalesce(cardinality(kinds), 0), coalesce(cardinality(keys), jobs), coalesce(cardinality(queues), jobs),
         coalesce(cardinality(priorities), jobs), coalesce(cardinality(groups), jobs),
         coalesce(cardinality(run_ats), jobs), coalesce(cardinality(delays_ms), jobs),
         coalesce(cardinality(max_attempts), jobs), coalesce(cardinality(timeouts_ms), jobs),
