@@ -1,0 +1,124 @@
+//! The public SQL functions, as other programs and other languages call them.
+
+use std::process::Output;
+use std::sync::Arc;
+
+use milepost::Outcome;
+use milepost_core::ident::JobId;
+use milepost_core::state::JobState;
+use milepost_postgres::PostgresStore;
+use milepost_testkit::database::Database;
+use milepost_testkit::suite::runtime;
+use milepost_testkit::{Scene, server};
+use tokio::process::Command;
+
+const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sql/client.py");
+
+async fn set() -> (Database, PostgresStore, Scene) {
+    let (database, store) = Database::with_store().await;
+    let scene = Scene::on(Arc::new(store.clone())).await;
+    (database, store, scene)
+}
+
+/// Runs one statement in psql.
+async fn psql(database: &Database, statement: &str) -> Output {
+    Command::new(server::programs().join("psql"))
+        .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--field-separator= "])
+        .args(["--set=ON_ERROR_STOP=1", "--set=VERBOSITY=verbose", "--command", statement, &database.url()])
+        .output()
+        .await
+        .expect("psql runs")
+}
+
+async fn answer(database: &Database, statement: &str) -> String {
+    let output = psql(database, statement).await;
+    assert!(output.status.success(), "{statement}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+async fn assert_refused(database: &Database, state: &str, statement: &str) {
+    let output = psql(database, statement).await;
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{statement} was not refused");
+    assert!(error.contains(&format!("ERROR:  {state}: ")), "{statement}: not {state}: {error}");
+}
+
+fn id(text: &str) -> JobId {
+    text.parse().unwrap_or_else(|_| panic!("not an id: {text}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn psql_enqueues_and_cancels() {
+    let (database, store, scene) = set().await;
+    let worker = runtime::start(Arc::new(store), |_| async { Ok(Outcome::Done) }).await;
+    let made = answer(&database, "select * from milepost.enqueue('runtime', '{\"n\": 1}', key => 'k')").await;
+    let (job, duplicate) = made.split_once(' ').unwrap();
+    assert_eq!(duplicate, "f");
+    let again = answer(&database, "select * from milepost.enqueue('runtime', key => 'k')").await;
+    assert_eq!(again, format!("{job} t"));
+    let many =
+        "select job_id from milepost.enqueue_many(array['runtime', 'runtime'], array['1', '2']::jsonb[])";
+    let many = answer(&database, many).await;
+    let jobs: Vec<JobId> = many.lines().chain([job]).map(id).collect();
+    assert_eq!(jobs.len(), 3);
+    scene.assert_all_succeed(&jobs).await;
+
+    let unserved = answer(&database, "select job_id from milepost.enqueue('nobody''s')").await;
+    assert_eq!(answer(&database, &format!("select milepost.cancel('{unserved}')")).await, "canceled");
+    assert_eq!(scene.state(id(&unserved)).await, JobState::Canceled);
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn psql_asks_a_running_job_to_stop() {
+    let (database, store, scene) = set().await;
+    let worker = runtime::start(Arc::new(store), |context| async move {
+        context.cancellation().cancelled().await;
+        Ok(Outcome::Stopped)
+    })
+    .await;
+    let job = answer(&database, "select job_id from milepost.enqueue('runtime')").await;
+    scene.until(id(&job), JobState::Running).await;
+    let asked = answer(&database, &format!("select milepost.cancel('{job}', 'enough')")).await;
+    assert_eq!(asked, "stop_requested");
+    scene.until(id(&job), JobState::Canceled).await;
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_have_their_own_sqlstates() {
+    let (database, _, _) = set().await;
+    let done = answer(&database, "select job_id from milepost.enqueue('runtime')").await;
+    answer(&database, &format!("select milepost.change('{done}', 'mark')")).await;
+    let cases = [
+        ("MP001", "select milepost.enqueue(null)".to_owned()),
+        ("MP001", "select milepost.enqueue(repeat('k', 201))".to_owned()),
+        ("MP001", "select milepost.enqueue('runtime', max_attempts => 0)".to_owned()),
+        ("MP001", "select milepost.enqueue('runtime', to_jsonb(repeat('x', 1100000)))".to_owned()),
+        ("MP001", "select milepost.enqueue_many(array['a'], array['1', '2']::jsonb[])".to_owned()),
+        ("MP002", "select milepost.cancel(gen_random_uuid())".to_owned()),
+        ("MP003", format!("select milepost.cancel('{done}')")),
+        ("MP003", format!("select milepost.change('{done}', 'claim')")),
+        ("22P02", "select milepost.enqueue('runtime', '{')".to_owned()),
+        ("22P05", r#"select milepost.enqueue('runtime', '"\u0000"')"#.to_owned()),
+    ];
+    for (state, statement) in cases {
+        assert_refused(&database, state, &statement).await;
+    }
+    assert_eq!(answer(&database, "select count(*) from milepost.job").await, "1", "nothing of it was stored");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_in_another_language_enqueues_and_cancels() {
+    let python = std::env::var("MILEPOST_TEST_PYTHON").expect(
+        "MILEPOST_TEST_PYTHON names no Python with psycopg; run `scripts/test`, or `scripts/with-services cargo test`",
+    );
+    let (database, store, scene) = set().await;
+    let worker = runtime::start(Arc::new(store), |_| async { Ok(Outcome::Done) }).await;
+    let output = Command::new(python).arg(CLIENT).arg(database.url()).output().await.expect("Python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let jobs: Vec<JobId> = String::from_utf8(output.stdout).unwrap().lines().map(id).collect();
+    assert_eq!(jobs.len(), 3);
+    scene.assert_all_succeed(&jobs).await;
+    worker.shutdown().await;
+}
