@@ -33,6 +33,8 @@ pub(crate) fn start(
             let end = end_of(&shared, &job, answer, stop_verb);
             let finish = Finish { run: job.run, end, grouped: job.group.is_some() };
             shared.ends.send(finish).await;
+        } else {
+            shared.flight.land(std::iter::once(job.run));
         }
         drop(permit);
     });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::finish::{End, Finish};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::{Store, StoreResult, Wake};
 use milepost_core::worker::NewWorker;
@@ -120,7 +121,7 @@ impl Incarnation {
         shared.tasks.close();
         let drained = tokio::select! {
             drained = tokio::time::timeout(shared.options.drain, shared.tasks.wait()) => drained.is_ok(),
-            () = shared.lost.cancelled() => false,
+            () = shared.lost.cancelled() => return self.lose().await,
         };
         if !drained {
             for run in shared.flight.handlers() {
@@ -138,18 +139,13 @@ impl Incarnation {
     /// Waits until every end was told, then retires. A store that stays away does not hold the process for ever.
     async fn settle(self) {
         let Self { shared, completer, helpers } = self;
-        let told = async {
-            while shared.flight.len() > 0 {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        };
-        if tokio::time::timeout(shared.options.lease, told).await.is_err() {
+        if tokio::time::timeout(shared.options.lease, shared.all_told()).await.is_err() {
             tracing::error!(
                 jobs = shared.flight.len(),
                 "the store did not take the ends of some runs; they will be rescued"
             );
             shared.give_up.cancel();
-        } else if let Err(error) = shared.store.retire_worker(shared.worker).await {
+        } else if let Err(error) = shared.sign_off().await {
             tracing::warn!(error = error.chain(), "the worker could not sign off; its lease will run out");
         }
         shared.ended.cancel();
@@ -158,11 +154,45 @@ impl Incarnation {
 
     /// Drops everything at once: somebody else may have it.
     async fn lose(self) -> Ended {
-        self.shared.stats.leases_lost.add(1);
-        self.shared.tasks.close();
-        self.shared.tasks.wait().await;
-        self.shared.ended.cancel();
+        let Self { shared, completer, helpers } = self;
+        shared.stats.leases_lost.add(1);
+        shared.tasks.close();
+        shared.tasks.wait().await;
+        shared.ended.cancel();
+        drop(helpers);
+        // Ends from before are still told: they count where nobody has taken the job meanwhile.
+        tokio::spawn(async move {
+            shared.all_told().await;
+            drop(completer);
+        });
         Ended::LeaseLost
+    }
+}
+
+impl Shared {
+    /// Waits until the store has acknowledged every end.
+    async fn all_told(&self) {
+        while self.flight.len() > 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Gives back what a claim took whose answer was lost, and retires.
+    async fn sign_off(&self) -> StoreResult<()> {
+        let held = self.store.held(self.worker).await?;
+        let note = "handed back at shutdown".to_owned();
+        let ends: Vec<Finish> = held
+            .into_iter()
+            .map(|job| {
+                let end = End::Yield { delay: Duration::ZERO, note: note.clone() };
+                Finish { run: job.run, end, grouped: job.group.is_some() }
+            })
+            .collect();
+        if !ends.is_empty() {
+            tracing::warn!(jobs = ends.len(), "the answer to a claim was lost; handing its jobs back");
+            self.store.finish_many(self.worker, &ends).await?;
+        }
+        self.store.retire_worker(self.worker).await
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! stats {
     ($($(#[$meta:meta])* $name:ident,)+) => {
         /// Counters of one worker, over all its incarnations.
@@ -11,7 +13,7 @@ macro_rules! stats {
         }
 
         /// The counters at one moment.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct StatsView {
             $($(#[$meta])* pub $name: u64,)+
         }

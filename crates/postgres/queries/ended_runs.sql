@@ -2,3 +2,5 @@
 select h.job_id
 from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, verb)
 join milepost.history h on h.job_id = i.id and h.token = i.token and h.verb = i.verb::milepost.verb and h.from_state = 'running'
+  -- A rescue ends a run, too, but not by its worker's word.
+  and h.error_code is distinct from 'lease_lost'

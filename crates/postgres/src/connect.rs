@@ -94,7 +94,8 @@ pub(crate) async fn pools(
         })
         .connect_with(connect.clone())
         .await?;
-    let calm = base().max_connections(4).connect_lazy_with(connect.clone());
+    // People ask seldom: a connection that broke since the last question is found out before the next one.
+    let calm = base().test_before_acquire(true).max_connections(4).connect_lazy_with(connect.clone());
     Ok((hot, calm))
 }
 

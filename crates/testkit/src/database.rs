@@ -1,5 +1,6 @@
 //! A PostgreSQL database for one test alone.
 
+use milepost_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection, Executor, PgConnection};
 
 /// A database that is dropped with this value.
@@ -17,6 +18,13 @@ impl Database {
         let create = sqlx::AssertSqlSafe(format!("create database {name}"));
         connection.execute(sqlx::raw_sql(create)).await.expect("a database can be created");
         Self { server, name }
+    }
+
+    /// Creates one with a migrated store in it.
+    pub async fn with_store() -> (Self, PostgresStore) {
+        let database = Self::create().await;
+        let store = open(&database.url()).await;
+        (database, store)
     }
 
     /// Its URL.
@@ -42,6 +50,13 @@ impl Drop for Database {
             eprintln!("a test database was left behind: {error}");
         }
     }
+}
+
+/// A migrated store at this URL.
+pub async fn open(url: &str) -> PostgresStore {
+    let store = PostgresStore::connect(url, PostgresOptions::default()).await.expect("the store answers");
+    store.migrate().await.expect("migrated");
+    store
 }
 
 /// The URL of the server that tests use.

@@ -3,8 +3,12 @@
 //! A store is correct when it passes [`conformance!`]. Everything here panics when an expectation fails.
 
 pub mod database;
+pub mod effect;
+pub mod faulty;
+pub mod process;
 pub mod proxy;
 pub mod scene;
+pub mod server;
 pub mod suite;
 pub mod wait;
 

@@ -1,8 +1,8 @@
 //! A TCP proxy that loses replies: what a broken network does to a commit.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,7 +11,27 @@ use tokio::net::{TcpListener, TcpStream};
 /// Stands between a client and a server.
 pub struct Proxy {
     address: SocketAddr,
-    lossy: Arc<AtomicBool>,
+    faults: Arc<Faults>,
+}
+
+#[derive(Default)]
+struct Faults {
+    /// Every reply is lost.
+    lossy: AtomicBool,
+    /// The first reply that holds these bytes is lost.
+    marker: Mutex<Option<Vec<u8>>>,
+}
+
+impl Faults {
+    fn hit(&self, reply: &[u8]) -> bool {
+        let mut marker = self.marker.lock().expect("never poisoned");
+        let marked =
+            marker.as_ref().is_some_and(|bytes| reply.windows(bytes.len()).any(|part| part == bytes));
+        if marked {
+            *marker = None;
+        }
+        marked || self.lossy.load(Ordering::SeqCst)
+    }
 }
 
 impl Proxy {
@@ -19,17 +39,17 @@ impl Proxy {
     pub async fn before(server: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let lossy = Arc::new(AtomicBool::new(false));
-        let flag = lossy.clone();
+        let faults = Arc::new(Faults::default());
+        let of_connections = faults.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (server, lossy) = (server.clone(), flag.clone());
+                let (server, faults) = (server.clone(), of_connections.clone());
                 tokio::spawn(async move {
-                    let _ = pass(client, &server, &lossy).await;
+                    let _ = pass(client, &server, &faults).await;
                 });
             }
         });
-        Self { address, lossy }
+        Self { address, faults }
     }
 
     /// The URL of `database_url`'s database through this proxy.
@@ -43,11 +63,21 @@ impl Proxy {
 
     /// From now on requests still reach the server, but no reply comes back: the connection breaks instead.
     pub fn lose_replies(&self, lose: bool) {
-        self.lossy.store(lose, Ordering::SeqCst);
+        self.faults.lossy.store(lose, Ordering::SeqCst);
+    }
+
+    /// The next reply with these bytes in it does not come back: its connection breaks instead.
+    pub fn lose_reply_with(&self, bytes: &[u8]) {
+        *self.faults.marker.lock().expect("never poisoned") = Some(bytes.to_vec());
+    }
+
+    /// Whether the reply that was to be lost is lost.
+    pub fn has_lost_it(&self) -> bool {
+        self.faults.marker.lock().expect("never poisoned").is_none()
     }
 }
 
-async fn pass(mut client: TcpStream, server: &str, lossy: &AtomicBool) -> std::io::Result<()> {
+async fn pass(mut client: TcpStream, server: &str, faults: &Faults) -> std::io::Result<()> {
     let mut server = TcpStream::connect(server).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -64,7 +94,7 @@ async fn pass(mut client: TcpStream, server: &str, lossy: &AtomicBool) -> std::i
             if bytes == 0 {
                 return Ok(());
             }
-            if lossy.load(Ordering::SeqCst) {
+            if faults.hit(&buffer[..bytes]) {
                 // The server has answered, so it has committed, or will with what it has already been sent.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 return Err(std::io::ErrorKind::ConnectionReset.into());

@@ -14,6 +14,8 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
 
+use crate::wait;
+
 /// The kind that scenes use when it does not matter.
 pub const KIND: &str = "test";
 
@@ -105,6 +107,30 @@ impl Scene {
         let history = self.history(job).await;
         let folded = fold(&history).unwrap_or_else(|broken| panic!("{broken}: {history:#?}"));
         assert_eq!(folded, Some(self.state(job).await), "history and state disagree: {history:#?}");
+    }
+
+    /// Waits until a job is in this state.
+    pub async fn until(&self, job: JobId, state: JobState) {
+        wait::until(&format!("job {job} is {state}"), || async { self.state(job).await == state }).await;
+    }
+
+    /// Waits until all these jobs have ended; asserts that each succeeded and that its history folds.
+    pub async fn assert_all_succeed(&self, jobs: &[JobId]) {
+        for &job in jobs {
+            wait::until(&format!("job {job} has ended"), || async { self.state(job).await.is_ended() }).await;
+        }
+        for &job in jobs {
+            let history = self.history(job).await;
+            assert_eq!(self.state(job).await, JobState::Succeeded, "{history:#?}");
+            self.assert_history_folds(job).await;
+            let ends = history.iter().filter(|entry| entry.to.is_ended()).count();
+            assert_eq!(ends, 1, "exactly one end: {history:#?}");
+        }
+    }
+
+    /// How many times history says that this happened to a job.
+    pub async fn count(&self, job: JobId, verb: Verb) -> usize {
+        self.history(job).await.iter().filter(|entry| entry.verb == verb).count()
     }
 
     /// Brings a new job into a state, by the verbs that lead there.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures::future::join_all;
+use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Finished};
 use milepost_core::ident::JobId;
 use milepost_core::job::{NewJob, Priority, StartAt};
@@ -11,7 +12,7 @@ use milepost_core::port::{Operation, Wake};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
-use crate::scene::{KIND, LONG, Scene, register, retry};
+use crate::scene::{KIND, LONG, Scene, claim, register, retry};
 use crate::wait;
 
 fn priority(number: u8) -> Priority {
@@ -34,8 +35,9 @@ pub async fn kinds_of_one_priority_take_turns(scene: Scene) {
     scene.store.enqueue_many(&jobs).await.unwrap();
     scene.enqueue(NewJob::new("other", &()).unwrap()).await;
     let mut kinds = HashSet::new();
-    for _ in 0..8 {
-        kinds.extend(scene.claim(2).await.into_iter().map(|job| job.kind));
+    for claim_id in 1..=8 {
+        let claim = Claim { claim_id, ..claim(scene.worker, 2) };
+        kinds.extend(scene.store.claim(&claim).await.unwrap().into_iter().map(|job| job.kind));
     }
     assert!(kinds.contains("other"), "a backlog of one kind does not starve the other");
 }

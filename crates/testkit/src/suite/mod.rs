@@ -6,7 +6,9 @@ pub mod fences;
 pub mod groups;
 pub mod history;
 pub mod intake;
+pub mod lost_answers;
 pub mod rescue;
+pub mod runtime;
 pub mod transitions;
 
 /// Makes a test of every function of the suite. `$fresh` is an async function without parameters that
@@ -68,6 +70,13 @@ macro_rules! conformance {
                 one_bad_job_refuses_the_whole_call
                 payloads_come_back_as_they_were
             }
+            lost_answers {
+                jobs_of_a_claim_whose_answer_was_lost_are_adopted
+                an_end_whose_answer_was_lost_is_told_again
+                a_run_that_ends_while_the_store_is_asked_is_not_run_again
+                a_claim_answered_late_beside_a_lost_one_is_run_once
+                a_worker_that_leaves_hands_back_what_a_lost_answer_brought
+            }
             rescue {
                 a_dead_workers_jobs_are_taken_back
                 a_crash_spends_an_attempt_until_none_is_left
@@ -76,6 +85,19 @@ macro_rules! conformance {
                 a_dead_workers_stop_requests_are_fulfilled
                 what_a_worker_left_behind_when_it_retired_is_taken_back
                 many_rescuers_take_each_job_back_once
+                what_a_worker_left_behind_that_signed_off_is_taken_back
+            }
+            runtime {
+                a_panic_is_recorded_and_tried_again
+                an_attempt_over_its_time_is_tried_again
+                a_payload_that_does_not_fit_fails_for_good
+                a_final_failure_and_spent_attempts_end_in_the_dead_letter
+                a_snoozed_job_comes_back_with_its_attempt
+                progress_and_checkpoint_are_seen_while_the_job_runs
+                a_cancel_reaches_the_handler_at_once
+                a_handler_that_ignores_a_cancel_is_fenced_off_after_its_grace
+                a_completion_that_was_not_committed_is_tried_again
+                a_worker_that_leaves_hands_long_jobs_back
             }
             transitions {
                 every_pair_agrees_with_the_transition_function

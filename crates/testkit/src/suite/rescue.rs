@@ -12,7 +12,7 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::Rescued;
 
-use crate::scene::{LONG, Scene, register};
+use crate::scene::{LONG, Scene, register, retry};
 use crate::wait;
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -52,11 +52,10 @@ pub async fn a_dead_workers_jobs_are_taken_back(scene: Scene) {
         let last = scene.history(job.run.job).await.pop().unwrap();
         assert_eq!(last.error_code.as_deref(), Some("lease_lost"));
         assert_eq!(last.worker, Some(worker));
-        assert_eq!(
-            scene.finish(job, End::Succeed { result: None }).await,
-            Finished::Fenced,
-            "the dead cannot write"
-        );
+        // A failure, too, although the rescue recorded one of the same run.
+        for end in [End::Succeed { result: None }, retry(Duration::ZERO)] {
+            assert_eq!(scene.finish(job, end).await, Finished::Fenced, "the dead cannot write");
+        }
     }
     let again = scene.claim(10).await;
     assert_eq!(again.len(), 2);
@@ -134,4 +133,11 @@ pub async fn many_rescuers_take_each_job_back_once(scene: Scene) {
             assert_eq!(scene.history(job.run.job).await.len(), 3, "created, claimed, taken back");
         }
     }
+}
+
+pub async fn what_a_worker_left_behind_that_signed_off_is_taken_back(scene: Scene) {
+    let (worker, claimed) = mortal(&scene, vec![Scene::job()]).await;
+    scene.store.retire_worker(worker).await.unwrap();
+    assert_eq!(rescue(&scene, 1).await[0].run, claimed[0].run);
+    assert_eq!(scene.claim(1).await.len(), 1);
 }

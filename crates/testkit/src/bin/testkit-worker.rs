@@ -1,0 +1,151 @@
+//! A worker process for tests, to be killed, paused and stopped.
+//!
+//! Says its counters on standard output, a line of JSON at each change. Leaves well at SIGTERM, and at once
+//! when its standard input closes: then its supervisor is gone.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use milepost::{Context, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder, WorkerOptions};
+use milepost_core::error::StoreError;
+use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_testkit::effect;
+use milepost_testkit::process::{STORE, Words};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use sqlx::PgPool;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// How often the counters are looked at.
+const SAY_EVERY: Duration = Duration::from_millis(10);
+
+/// What jobs of kind `test.sleep`, `test.effect` and `test.plain` are told.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Task {
+    /// How long the job takes.
+    ms: u64,
+    /// The first attempt never ends.
+    hang_first: bool,
+    /// Stops when asked to.
+    heed: bool,
+    /// Stands beside the effect.
+    place: String,
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("off")))
+        .with_writer(std::io::stderr)
+        .init();
+    std::thread::spawn(leave_with_supervisor);
+    let url = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} names no store"));
+    let store = PostgresStore::connect(&url, PostgresOptions::default()).await.expect("the store answers");
+    let fenced = Arc::new(AtomicU64::new(0));
+    let builder = Worker::builder(Arc::new(store.clone())).options(|options| configure(options));
+    let worker = kinds(builder, store.pool(), &fenced).start().await.expect("the worker registers");
+
+    let mut terminate = signal(SignalKind::terminate()).expect("signals can be caught");
+    tokio::select! {
+        () = speak(&worker, &fenced) => {}
+        _ = terminate.recv() => worker.shutdown().await,
+    }
+}
+
+fn configure(options: &mut WorkerOptions) {
+    options.hand_back_grace = Duration::from_millis(300);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().unwrap_or_else(|| panic!("{name} needs a value"));
+        let value: u64 = value.parse().unwrap_or_else(|_| panic!("{name} {value}: not a number"));
+        match name.as_str() {
+            "--concurrency" => options.concurrency = usize::try_from(value).expect("a small number"),
+            "--lease-ms" => options.lease = Duration::from_millis(value),
+            "--drain-ms" => options.drain = Duration::from_millis(value),
+            "--poll-ms" => options.poll_interval = Duration::from_millis(value),
+            _ => panic!("unknown option {name}"),
+        }
+    }
+}
+
+fn kinds(builder: WorkerBuilder, pool: &PgPool, fenced: &Arc<AtomicU64>) -> WorkerBuilder {
+    let soon = RetryPolicy::fixed(Duration::from_millis(20));
+    let (pool, fenced) = (pool.clone(), fenced.clone());
+    let of_plain = pool.clone();
+    builder
+        .handle_kind("test.sleep", soon, |context| async move { take_time(&context, &task(&context)?).await })
+        .handle_kind("test.effect", soon, move |context| {
+            let (pool, fenced) = (pool.clone(), fenced.clone());
+            async move { have_effect_with_success(&context, &pool, &fenced).await }
+        })
+        .handle_kind("test.plain", soon, move |context| {
+            let pool = of_plain.clone();
+            async move {
+                let task = task::<Task>(&context)?;
+                effect::record(&mut *pool.acquire().await?, context.run(), &task.place).await?;
+                take_time(&context, &task).await
+            }
+        })
+        .handle_kind("test.panic", soon, |_| async { panic!("the handler panics on purpose") })
+}
+
+fn task<T: DeserializeOwned>(context: &Context) -> Result<T, JobError> {
+    serde_json::from_str(&context.job().payload).map_err(|e| JobError::fatal("payload", e.to_string()))
+}
+
+async fn take_time(context: &Context, task: &Task) -> Result<Outcome, JobError> {
+    let time = async {
+        if task.hang_first && context.attempt() == 1 {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(Duration::from_millis(task.ms)).await;
+    };
+    tokio::select! {
+        () = time => Ok(Outcome::Done),
+        () = context.cancellation().cancelled(), if task.heed => Ok(Outcome::Stopped),
+    }
+}
+
+/// The effect and the success are one commit.
+async fn have_effect_with_success(
+    context: &Context,
+    pool: &PgPool,
+    fenced: &AtomicU64,
+) -> Result<Outcome, JobError> {
+    let task = task::<Task>(context)?;
+    take_time(context, &task).await?;
+    let mut tx = pool.begin().await?;
+    effect::record(&mut tx, context.run(), &task.place).await?;
+    let completed = milepost_postgres::complete(&mut tx, context.run(), None).await;
+    if matches!(completed, Err(StoreError::Fenced(_))) {
+        fenced.fetch_add(1, Ordering::Relaxed);
+    }
+    completed?;
+    tx.commit().await?;
+    Ok(Outcome::Completed)
+}
+
+/// Says the counters whenever they have changed.
+async fn speak(worker: &Worker, fenced: &AtomicU64) {
+    let mut said = None;
+    loop {
+        let words = Words { stats: worker.stats(), handlers_fenced: fenced.load(Ordering::Relaxed) };
+        if said != Some(words) {
+            let line = serde_json::to_string(&words).expect("JSON");
+            writeln!(std::io::stdout(), "{line}").expect("somebody reads");
+            said = Some(words);
+        }
+        tokio::time::sleep(SAY_EVERY).await;
+    }
+}
+
+/// A thread of its own: a read that waits for ever would hold up the end of the runtime.
+fn leave_with_supervisor() {
+    let mut byte = [0];
+    while std::io::stdin().read(&mut byte).is_ok_and(|bytes| bytes > 0) {}
+    std::process::exit(1);
+}

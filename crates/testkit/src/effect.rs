@@ -1,0 +1,50 @@
+//! Effects that jobs have on the outside: rows of a table, to be counted.
+
+use milepost::{JobId, Run};
+use sqlx::{Executor, PgConnection, PgPool};
+use uuid::Uuid;
+
+/// Makes the table. It forbids nothing: doubled effects must be seen, not prevented.
+pub async fn prepare(pool: &PgPool) {
+    let table = "create table test_effect (job_id uuid not null, token int not null, place text not null)";
+    pool.execute(table).await.expect("a table of effects");
+}
+
+/// What a handler does.
+pub async fn record(connection: &mut PgConnection, run: Run, place: &str) -> Result<(), sqlx::Error> {
+    sqlx::query("insert into test_effect (job_id, token, place) values ($1, $2, $3)")
+        .bind(run.job.0)
+        .bind(run.token.0)
+        .bind(place)
+        .execute(connection)
+        .await
+        .map(drop)
+}
+
+/// The tokens under which a job had its effect, in their order.
+pub async fn tokens(pool: &PgPool, job: JobId) -> Vec<i32> {
+    sqlx::query_scalar("select token from test_effect where job_id = $1 order by token")
+        .bind(job.0)
+        .fetch_all(pool)
+        .await
+        .expect("answered")
+}
+
+/// How many effects there are in all.
+pub async fn count(pool: &PgPool) -> i64 {
+    sqlx::query_scalar("select count(*) from test_effect").fetch_one(pool).await.expect("answered")
+}
+
+/// Asserts that every one of these jobs had its effect exactly once.
+pub async fn assert_once_each(pool: &PgPool, jobs: &[JobId]) {
+    let ids: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();
+    let wrong: Vec<(Uuid, i64)> = sqlx::query_as(
+        "select j.id, count(e.job_id) from unnest($1::uuid[]) j(id) \
+         left join test_effect e on e.job_id = j.id group by j.id having count(e.job_id) <> 1",
+    )
+    .bind(ids)
+    .fetch_all(pool)
+    .await
+    .expect("answered");
+    assert!(wrong.is_empty(), "jobs whose effect is not there exactly once: {wrong:?}");
+}

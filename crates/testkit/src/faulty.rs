@@ -1,0 +1,188 @@
+//! A store whose answers get lost or come late, on purpose: what a broken connection does, for any store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::error::StoreError;
+use milepost_core::finish::{Finish, Finished};
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::{JobId, WorkerId};
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::port::{
+    AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, Store, StoreResult,
+    WakeStream, WorkerStore,
+};
+use milepost_core::state::JobState;
+use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
+use tokio::sync::watch;
+
+/// The store behind it always does what it is asked; only its answers suffer.
+pub struct Faulty {
+    inner: Arc<dyn Store>,
+    /// So many claims that brought something are answered with an error.
+    pub claims_lost: AtomicUsize,
+    /// So many claims that brought something are answered late, by [`Faulty::LATE`].
+    pub claims_late: AtomicUsize,
+    /// So many batches of ends are answered with an error.
+    pub ends_lost: AtomicUsize,
+    /// So many questions for what a worker holds are answered with an error.
+    pub looks_lost: AtomicUsize,
+    /// Answers to what a worker holds wait while this is true.
+    looks_held: watch::Sender<bool>,
+    /// How many of them wait.
+    looks_waiting: AtomicUsize,
+}
+
+impl Faulty {
+    /// How late a late answer is.
+    pub const LATE: Duration = Duration::from_millis(300);
+
+    /// In front of this store; nothing suffers yet.
+    pub fn before(inner: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            claims_lost: AtomicUsize::new(0),
+            claims_late: AtomicUsize::new(0),
+            ends_lost: AtomicUsize::new(0),
+            looks_lost: AtomicUsize::new(0),
+            looks_held: watch::Sender::new(false),
+            looks_waiting: AtomicUsize::new(0),
+        })
+    }
+
+    /// Keeps back answers to what a worker holds, as they are when it asks, or lets them go.
+    pub fn hold_looks(&self, hold: bool) {
+        self.looks_held.send_replace(hold);
+    }
+
+    /// Whether such an answer is being kept back.
+    pub fn holds_a_look(&self) -> bool {
+        self.looks_waiting.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// Whether this answer is one of those that suffer.
+fn suffers(left: &AtomicUsize) -> bool {
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+}
+
+fn lost<T>() -> StoreResult<T> {
+    Err(StoreError::Unavailable {
+        place: "a faulty store".to_owned(),
+        cause: "the answer was lost on purpose".into(),
+    })
+}
+
+#[async_trait]
+impl WorkerStore for Faulty {
+    async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId> {
+        self.inner.register_worker(worker).await
+    }
+
+    async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
+        self.inner.heartbeat(worker).await
+    }
+
+    async fn claim(&self, claim: &Claim) -> StoreResult<Vec<ClaimedJob>> {
+        let jobs = self.inner.claim(claim).await?;
+        if jobs.is_empty() {
+            return Ok(jobs);
+        }
+        if suffers(&self.claims_late) {
+            tokio::time::sleep(Self::LATE).await;
+        } else if suffers(&self.claims_lost) {
+            return lost();
+        }
+        Ok(jobs)
+    }
+
+    async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
+        let held = self.inner.held(worker).await?;
+        self.looks_waiting.fetch_add(1, Ordering::SeqCst);
+        self.looks_held.subscribe().wait_for(|held| !held).await.expect("the sender is here");
+        self.looks_waiting.fetch_sub(1, Ordering::SeqCst);
+        if suffers(&self.looks_lost) { lost() } else { Ok(held) }
+    }
+
+    async fn finish_many(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
+        let answers = self.inner.finish_many(worker, finishes).await?;
+        if suffers(&self.ends_lost) { lost() } else { Ok(answers) }
+    }
+
+    async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>> {
+        self.inner.report_many(reports).await
+    }
+
+    async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
+        self.inner.checkpoint(job).await
+    }
+
+    async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {
+        self.inner.retire_worker(worker).await
+    }
+
+    async fn wakes(&self) -> StoreResult<Box<dyn WakeStream>> {
+        self.inner.wakes().await
+    }
+}
+
+#[async_trait]
+impl IntakeStore for Faulty {
+    async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+        self.inner.enqueue_many(jobs).await
+    }
+}
+
+#[async_trait]
+impl MaintenanceStore for Faulty {
+    async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>> {
+        self.inner.rescue_expired(limit, delay).await
+    }
+
+    async fn stop_overdue(&self, limit: u32) -> StoreResult<Vec<JobId>> {
+        self.inner.stop_overdue(limit).await
+    }
+
+    async fn fill_groups(&self) -> StoreResult<u64> {
+        self.inner.fill_groups().await
+    }
+}
+
+#[async_trait]
+impl AdminStore for Faulty {
+    async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
+        self.inner.operate(job, operation).await
+    }
+
+    async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
+        self.inner.jobs(filter).await
+    }
+
+    async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
+        self.inner.job(job).await
+    }
+
+    async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
+        self.inner.history(job).await
+    }
+
+    async fn queues(&self) -> StoreResult<Vec<QueueView>> {
+        self.inner.queues().await
+    }
+
+    async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
+        self.inner.pause_queue(queue, paused).await
+    }
+
+    async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
+        self.inner.workers().await
+    }
+
+    async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
+        self.inner.count_by_state().await
+    }
+}

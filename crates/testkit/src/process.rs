@@ -1,0 +1,168 @@
+//! A worker as a real process: started, stopped, paused, revived and killed.
+
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use milepost::StatsView;
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
+
+/// The environment variable by which a worker process is told its store.
+pub const STORE: &str = "MILEPOST_TESTKIT_STORE";
+
+/// What a worker process says about itself: one such line of JSON at each change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Words {
+    /// What the runtime counted.
+    #[serde(flatten)]
+    pub stats: StatsView,
+    /// Handlers whose own transaction was told that the job had moved on.
+    pub handlers_fenced: u64,
+}
+
+/// How a worker process works.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub lease: Duration,
+    pub concurrency: usize,
+    pub drain: Duration,
+    pub poll: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(60),
+            concurrency: 8,
+            drain: Duration::from_secs(20),
+            poll: Duration::from_millis(500),
+        }
+    }
+}
+
+impl Settings {
+    /// The settings with this lease.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// The settings with so many jobs at once.
+    pub fn concurrency(mut self, concurrency: usize) -> Self {
+        self.concurrency = concurrency;
+        self
+    }
+
+    /// The settings with this time to drain.
+    pub fn drain(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+
+    /// As arguments of the program.
+    fn arguments(&self) -> Vec<String> {
+        let ms = |name: &str, value: Duration| [format!("--{name}-ms"), value.as_millis().to_string()];
+        let mut all = vec!["--concurrency".to_owned(), self.concurrency.to_string()];
+        all.extend(ms("lease", self.lease));
+        all.extend(ms("drain", self.drain));
+        all.extend(ms("poll", self.poll));
+        all
+    }
+}
+
+/// A running worker process. Killed when dropped; it also exits by itself when its supervisor is gone,
+/// because its standard input closes then.
+pub struct Process {
+    child: Child,
+    _stdin: ChildStdin,
+    words: watch::Receiver<Words>,
+}
+
+impl Process {
+    /// Starts `program` (`env!("CARGO_BIN_EXE_testkit-worker")` in an integration test) on the store at `url`.
+    pub fn start(program: impl AsRef<Path>, url: &str, settings: Settings) -> Self {
+        let mut child = Command::new(program.as_ref())
+            .args(settings.arguments())
+            .env(STORE, url)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the worker program starts");
+        let stdin = child.stdin.take().expect("piped");
+        let stdout = child.stdout.take().expect("piped");
+        let (sender, words) = watch::channel(Words::default());
+        tokio::spawn(read(stdout, sender));
+        Self { child, _stdin: stdin, words }
+    }
+
+    /// Its last words.
+    pub fn words(&self) -> Words {
+        *self.words.borrow()
+    }
+
+    /// Waits until its words say so; panics with `what` when they do not within half a minute, or when the
+    /// process is gone before.
+    pub async fn until(&mut self, what: &str, say_so: impl Fn(&Words) -> bool) -> Words {
+        let said = self.words.wait_for(|words| say_so(words));
+        let why = match tokio::time::timeout(Duration::from_secs(30), said).await {
+            Ok(Ok(words)) => return *words,
+            Ok(Err(_)) => "the process ended",
+            Err(_) => "half a minute passed",
+        };
+        panic!("{why} before {what}; its last words: {:?}", self.words())
+    }
+
+    /// Ends it without any warning (SIGKILL) and waits until it is gone.
+    pub async fn kill(mut self) {
+        self.child.kill().await.expect("killed");
+    }
+
+    /// Freezes it (SIGSTOP); returns when the kernel says that it is frozen.
+    pub async fn pause(&self) {
+        self.signal(Signal::SIGSTOP);
+        let stat = format!("/proc/{}/stat", self.pid());
+        crate::wait::until("the process is frozen", || async {
+            let stat = std::fs::read_to_string(&stat).expect("the process is there");
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+        })
+        .await;
+    }
+
+    /// Lets it go on (SIGCONT).
+    pub fn revive(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    /// Asks it to leave (SIGTERM).
+    pub fn terminate(&self) {
+        self.signal(Signal::SIGTERM);
+    }
+
+    /// Waits until it has left by itself.
+    pub async fn exit(&mut self) -> ExitStatus {
+        let limit = Duration::from_secs(30);
+        tokio::time::timeout(limit, self.child.wait()).await.expect("the process leaves").expect("waited for")
+    }
+
+    fn signal(&self, signal: Signal) {
+        signal::kill(self.pid(), signal).expect("the process is there");
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().expect("the process runs").cast_signed())
+    }
+}
+
+async fn read(stdout: ChildStdout, words: watch::Sender<Words>) {
+    let mut lines = BufReader::new(stdout).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let said = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e} in a worker's line: {line}"));
+        words.send_replace(said);
+    }
+}

@@ -1,0 +1,113 @@
+//! A PostgreSQL server for one test alone, which may crash it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// A running server on a free port, durable as in production. Stopped and removed when dropped.
+pub struct Server {
+    home: TempDir,
+    port: u16,
+}
+
+/// The folder of the server's programs, psql among them.
+pub fn programs() -> PathBuf {
+    let programs = std::env::var("MILEPOST_TEST_POSTGRES_BIN").expect(
+        "MILEPOST_TEST_POSTGRES_BIN names no folder of PostgreSQL's programs; \
+         run `scripts/test`, or `scripts/with-services cargo test`",
+    );
+    PathBuf::from(programs)
+}
+
+impl Server {
+    /// Makes a cluster and starts it.
+    pub async fn create() -> Self {
+        let home = tempfile::Builder::new().prefix("milepost-server.").tempdir().expect("a temporary folder");
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a free port")
+            .port();
+        let server = Self { home, port };
+        tokio::task::block_in_place(|| {
+            if is_root() {
+                let chown = Command::new("chown").arg("postgres").arg(server.home.path()).status();
+                assert!(chown.is_ok_and(|status| status.success()), "the server's user gets its folder");
+            }
+            let data = server.data();
+            let data = data.to_str().expect("a path in UTF-8");
+            run("initdb", &["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]);
+            server.pg_ctl_start();
+        });
+        server
+    }
+
+    /// The URL of its only database.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Stops it as a power cut would: no checkpoint, connections torn, recovery at the next start.
+    pub async fn crash(&self) {
+        tokio::task::block_in_place(|| self.pg_ctl(&["-m", "immediate", "stop"]));
+    }
+
+    /// Starts it again; returns when it accepts connections.
+    pub async fn start(&self) {
+        tokio::task::block_in_place(|| self.pg_ctl_start());
+    }
+
+    fn pg_ctl_start(&self) {
+        let options = format!(
+            "-c port={} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=on \
+             -c shared_buffers=64MB -c max_connections=100",
+            self.port
+        );
+        let log = self.home.path().join("log");
+        self.pg_ctl(&["-l", log.to_str().expect("a path in UTF-8"), "-o", &options, "start"]);
+    }
+
+    fn pg_ctl(&self, arguments: &[&str]) {
+        let data = self.data();
+        let data = data.to_str().expect("a path in UTF-8");
+        run("pg_ctl", &[&["-D", data, "-w"], arguments].concat());
+    }
+
+    fn data(&self) -> PathBuf {
+        self.home.path().join("data")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let stop =
+            command("pg_ctl").arg("-D").arg(self.data()).args(["-w", "-m", "immediate", "stop"]).status();
+        if !stop.is_ok_and(|status| status.success()) {
+            eprintln!("a test server was not running any more: {}", self.data().display());
+        }
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let status = command(program).args(arguments).status();
+    assert!(status.as_ref().is_ok_and(|status| status.success()), "{program} {arguments:?}: {status:?}");
+}
+
+/// A program of the server, as the user that it accepts.
+fn command(program: &str) -> Command {
+    let path = programs().join(program);
+    let mut command = if is_root() {
+        let mut command = Command::new("runuser");
+        command.args(["-u", "postgres", "--"]).arg(path);
+        command
+    } else {
+        Command::new(path)
+    };
+    // The server inherits its starter's output and would keep it open.
+    command.current_dir(Path::new("/")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}

@@ -1,0 +1,197 @@
+//! Workers that are killed, paused and asked to leave, as real processes.
+
+use std::time::Duration;
+
+use milepost_core::ident::JobId;
+use milepost_core::job::NewJob;
+use milepost_core::port::AdminStore;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_postgres::PostgresStore;
+use milepost_testkit::database::Database;
+use milepost_testkit::process::{Process, Settings};
+use milepost_testkit::{Scene, effect, wait};
+use serde_json::{Value, json};
+
+const SHORT: Duration = Duration::from_millis(500);
+
+struct Stage {
+    database: Database,
+    store: PostgresStore,
+    scene: Scene,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let (database, store) = Database::with_store().await;
+        effect::prepare(store.pool()).await;
+        let scene = Scene::on(std::sync::Arc::new(store.clone())).await;
+        Self { database, store, scene }
+    }
+
+    fn worker(&self, settings: Settings) -> Process {
+        Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &self.database.url(), settings)
+    }
+
+    async fn enqueue(&self, jobs: usize, kind: &str, payload: Value) -> Vec<JobId> {
+        let jobs: Vec<NewJob> = (0..jobs).map(|_| NewJob::new(kind, &payload).unwrap()).collect();
+        self.scene.store.enqueue_many(&jobs).await.unwrap().iter().map(|made| made.job).collect()
+    }
+
+    /// Makes the database think that the leases of all workers but the scene's have run out. The workers
+    /// do not know: as after a pause during which their own clocks stood still.
+    async fn expire_leases(&self) {
+        sqlx::query(
+            "update milepost.worker set lease_expires_at = now() - interval '1 second' where id <> $1",
+        )
+        .bind(self.scene.worker.0)
+        .execute(self.store.pool())
+        .await
+        .unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_worker_held_is_run_by_another_exactly_once() {
+    let stage = Stage::set().await;
+    let hanging = stage.enqueue(4, "test.effect", json!({ "hang_first": true })).await;
+    let mut first = stage.worker(Settings::default().lease(SHORT).concurrency(8));
+    first.until("it holds the jobs that hang", |words| words.stats.claimed == 4).await;
+    let flowing = stage.enqueue(60, "test.effect", json!({ "ms": 15 })).await;
+    first.until("some jobs have ended", |words| words.stats.succeeded >= 10).await;
+    first.kill().await;
+
+    let mut second = stage.worker(Settings::default().lease(SHORT));
+    let jobs = [hanging.clone(), flowing].concat();
+    stage.scene.assert_all_succeed(&jobs).await;
+    effect::assert_once_each(stage.store.pool(), &jobs).await;
+    second.until("it has rescued what was held", |words| words.stats.rescued >= 4).await;
+    for job in hanging {
+        let lost =
+            stage.scene.history(job).await.into_iter().find(|entry| entry.verb == Verb::Retry).unwrap();
+        assert_eq!(lost.error_code.as_deref(), Some("lease_lost"));
+        assert_eq!(stage.scene.view(job).await.row.attempt, 2, "the crash spent an attempt");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_survive_a_worker_killed_again_and_again() {
+    let stage = Stage::set().await;
+    let exactly = stage.enqueue(100, "test.effect", json!({ "ms": 10 })).await;
+    let at_least = stage.enqueue(100, "test.plain", json!({ "ms": 10 })).await;
+    let settings = Settings::default().lease(SHORT);
+    let _steady = stage.worker(settings.concurrency(2));
+    for _ in 0..4 {
+        let mut victim = stage.worker(settings.concurrency(4));
+        victim.until("it has jobs in hand", |words| words.stats.claimed >= 8).await;
+        victim.kill().await;
+    }
+    stage.scene.assert_all_succeed(&exactly).await;
+    stage.scene.assert_all_succeed(&at_least).await;
+    effect::assert_once_each(stage.store.pool(), &exactly).await;
+    for job in at_least {
+        let tokens = effect::tokens(stage.store.pool(), job).await;
+        let distinct: std::collections::HashSet<_> = tokens.iter().collect();
+        assert!(!tokens.is_empty() && distinct.len() == tokens.len(), "once for each claim: {tokens:?}");
+        assert!(tokens.len() <= stage.scene.count(job, Verb::Claim).await, "never without a claim");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_of_a_worker_revived_after_its_lease_are_fenced() {
+    let stage = Stage::set().await;
+    let mut paused = run_elsewhere_while_paused(&stage, "test.sleep").await;
+    let words = paused.until("an end was fenced", |words| words.stats.fenced >= 1).await;
+    assert_eq!((words.stats.succeeded, words.stats.repeated), (0, 0), "none of its ends counted");
+    assert_works_anew(&stage, paused).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_of_a_worker_revived_after_its_lease_are_fenced() {
+    let stage = Stage::set().await;
+    let mut paused = run_elsewhere_while_paused(&stage, "test.effect").await;
+    let words = paused.until("a handler was fenced", |words| words.handlers_fenced >= 1).await;
+    assert_eq!((words.stats.succeeded, words.stats.repeated), (0, 0), "none of its ends counted");
+    assert_works_anew(&stage, paused).await;
+}
+
+/// Pauses a worker in the middle of its jobs, lets another one run them to their ends, and revives the first.
+async fn run_elsewhere_while_paused(stage: &Stage, kind: &str) -> Process {
+    let jobs = stage.enqueue(4, kind, json!({ "ms": 400 })).await;
+    let mut paused = stage.worker(Settings::default().concurrency(4));
+    paused.until("it holds all jobs", |words| words.stats.claimed == 4).await;
+    paused.pause().await;
+    stage.expire_leases().await;
+
+    let other = stage.worker(Settings::default());
+    stage.scene.assert_all_succeed(&jobs).await;
+    other.kill().await;
+    paused.revive();
+    paused.until("it knows that its lease is lost", |words| words.stats.leases_lost == 1).await;
+    stage.scene.assert_all_succeed(&jobs).await;
+    for job in jobs {
+        assert_eq!(stage.scene.count(job, Verb::Claim).await, 2, "here and there, and no more");
+        let effects = usize::from(kind == "test.effect");
+        assert_eq!(effect::tokens(stage.store.pool(), job).await.len(), effects, "nothing is doubled");
+    }
+    paused
+}
+
+async fn assert_works_anew(stage: &Stage, mut revived: Process) {
+    let jobs = stage.enqueue(3, "test.effect", json!({})).await;
+    stage.scene.assert_all_succeed(&jobs).await;
+    effect::assert_once_each(stage.store.pool(), &jobs).await;
+    revived.until("it has registered anew and works", |words| words.stats.succeeded == 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_paused_past_its_lease_lets_go_and_registers_anew() {
+    let stage = Stage::set().await;
+    let jobs = stage.enqueue(3, "test.effect", json!({ "hang_first": true })).await;
+    let mut paused = stage.worker(Settings::default().lease(SHORT));
+    paused.until("it holds all jobs", |words| words.stats.claimed == 3).await;
+    paused.pause().await;
+    let other = stage.worker(Settings::default().lease(SHORT));
+    stage.scene.assert_all_succeed(&jobs).await;
+    other.kill().await;
+
+    paused.revive();
+    paused.until("it knows that its lease is lost", |words| words.stats.leases_lost >= 1).await;
+    let after = stage.enqueue(3, "test.effect", json!({})).await;
+    stage.scene.assert_all_succeed(&after).await;
+    effect::assert_once_each(stage.store.pool(), &[jobs, after].concat()).await;
+    paused.until("it works again", |words| words.stats.succeeded == 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back() {
+    let stage = Stage::set().await;
+    let short = stage.enqueue(3, "test.effect", json!({ "ms": 300 })).await;
+    let deaf = stage.enqueue(2, "test.sleep", json!({ "ms": 600_000 })).await;
+    let heeding = stage.enqueue(2, "test.sleep", json!({ "ms": 600_000, "heed": true })).await;
+    let mut worker = stage.worker(Settings::default().drain(Duration::from_millis(1200)));
+    worker.until("it holds all jobs", |words| words.stats.claimed == 7).await;
+    worker.terminate();
+    let status = worker.exit().await;
+
+    assert!(status.success(), "{status}");
+    stage.scene.assert_all_succeed(&short).await;
+    effect::assert_once_each(stage.store.pool(), &short).await;
+    for &job in deaf.iter().chain(&heeding) {
+        let row = stage.scene.view(job).await.row;
+        assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "handed back, the attempt not spent");
+        stage.scene.assert_history_folds(job).await;
+        assert_eq!(stage.scene.count(job, Verb::Yield).await, 1);
+    }
+    let workers = stage.store.workers().await.unwrap();
+    let left = workers.iter().find(|view| view.id != stage.scene.worker).unwrap();
+    assert!(left.ended_at.is_some() && !left.died && left.running == 0, "it signed off: {left:?}");
+
+    let next = stage.worker(Settings::default());
+    wait::until("another worker has the jobs that were handed back", || async {
+        let states = [stage.scene.state(deaf[0]).await, stage.scene.state(heeding[0]).await];
+        states == [JobState::Running; 2]
+    })
+    .await;
+    next.kill().await;
+}
