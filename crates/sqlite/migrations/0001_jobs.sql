@@ -1,0 +1,145 @@
+-- Jobs: what was asked (job), where it stands (live, ended), what happened (history).
+-- Times are Unix milliseconds of this machine's clock. States and verbs are the words of the domain.
+
+-- What was asked. Append-only: nothing here is ever rewritten.
+CREATE TABLE job (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    kind          TEXT    NOT NULL,
+    queue         TEXT    NOT NULL,
+    payload       TEXT    NOT NULL,
+    key           TEXT,
+    group_key     TEXT,
+    priority      INTEGER NOT NULL,
+    max_attempts  INTEGER NOT NULL,
+    timeout_ms    INTEGER,
+    created_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- At most one job of a kind ever has a key. The key comes first so that it can be looked up without its kind.
+CREATE TABLE job_key (
+    kind   TEXT NOT NULL,
+    key    TEXT NOT NULL,
+    job_id BLOB NOT NULL,
+    PRIMARY KEY (key, kind)
+) STRICT, WITHOUT ROWID;
+
+-- Where a job stands that still needs attention.
+CREATE TABLE live (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    kind          TEXT    NOT NULL,
+    queue         TEXT    NOT NULL,
+    priority      INTEGER NOT NULL,
+    state         TEXT    NOT NULL,
+    -- When it may be claimed; NULL while it may not.
+    ready_at_ms   INTEGER,
+    -- Its own time, kept while it is blocked.
+    due_at_ms     INTEGER,
+    attempt       INTEGER NOT NULL,
+    max_attempts  INTEGER NOT NULL,
+    token         INTEGER NOT NULL,
+    worker_id     INTEGER,
+    claim_id      INTEGER,
+    group_key     TEXT,
+    started_at_ms INTEGER,
+    -- What was asked of the running job, when it is fenced off at the latest, and why.
+    stop_verb     TEXT,
+    stop_at_ms    INTEGER,
+    stop_note     TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX live_claim ON live (queue, kind, priority, ready_at_ms, id) WHERE ready_at_ms IS NOT NULL;
+CREATE INDEX live_worker ON live (worker_id) WHERE worker_id IS NOT NULL;
+CREATE INDEX live_waiting ON live (group_key, priority, due_at_ms, id)
+    WHERE state = 'blocked' AND group_key IS NOT NULL;
+CREATE INDEX live_stop ON live (stop_at_ms, worker_id) WHERE stop_at_ms IS NOT NULL;
+
+-- How a job ended that needs no attention any more. A rerun takes it back to live.
+CREATE TABLE ended (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    kind          TEXT    NOT NULL,
+    queue         TEXT    NOT NULL,
+    state         TEXT    NOT NULL,
+    attempt       INTEGER NOT NULL,
+    max_attempts  INTEGER NOT NULL,
+    token         INTEGER NOT NULL,
+    ended_at_ms   INTEGER NOT NULL,
+    started_at_ms INTEGER,
+    result        TEXT
+) STRICT, WITHOUT ROWID;
+
+-- What happened: one row for every state change, written in the transaction that makes it.
+CREATE TABLE history (
+    pos           INTEGER PRIMARY KEY,
+    job_id        BLOB    NOT NULL,
+    at_ms         INTEGER NOT NULL,
+    verb          TEXT    NOT NULL,
+    from_state    TEXT,
+    to_state      TEXT    NOT NULL,
+    attempt       INTEGER NOT NULL,
+    token         INTEGER NOT NULL,
+    worker_id     INTEGER,
+    ready_at_ms   INTEGER,
+    error_code    TEXT,
+    error_message TEXT,
+    note          TEXT
+) STRICT;
+
+CREATE INDEX history_job ON history (job_id, pos);
+
+-- Attempts: a claim and what ended it.
+CREATE VIEW attempt AS
+SELECT
+    claim.job_id,
+    claim.attempt,
+    claim.token,
+    claim.worker_id,
+    claim.at_ms AS started_at_ms,
+    finish.at_ms AS ended_at_ms,
+    finish.verb AS outcome,
+    finish.error_code,
+    finish.error_message
+FROM history AS claim
+LEFT JOIN history AS finish
+    ON finish.job_id = claim.job_id AND finish.token = claim.token AND finish.from_state = 'running'
+WHERE claim.verb = 'claim';
+
+-- How far a job said it is, and where its next attempt can go on from.
+CREATE TABLE progress (
+    job_id        BLOB NOT NULL PRIMARY KEY,
+    done          INTEGER,
+    total         INTEGER,
+    message       TEXT,
+    checkpoint    TEXT,
+    updated_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Process incarnations. Ids are never used again.
+CREATE TABLE worker (
+    id                  INTEGER PRIMARY KEY AUTOINCREMENT,
+    name                TEXT    NOT NULL,
+    queues              TEXT    NOT NULL,
+    kinds               TEXT    NOT NULL,
+    lease_ms            INTEGER NOT NULL,
+    started_at_ms       INTEGER NOT NULL,
+    heartbeat_at_ms     INTEGER NOT NULL,
+    lease_expires_at_ms INTEGER NOT NULL,
+    ended_at_ms         INTEGER,
+    died                INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE INDEX worker_alive ON worker (lease_expires_at_ms) WHERE ended_at_ms IS NULL;
+CREATE INDEX worker_ended ON worker (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+
+-- Queues that somebody has paused at some time. A queue needs no row to exist.
+CREATE TABLE queue (
+    name         TEXT    NOT NULL PRIMARY KEY,
+    paused_at_ms INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Who holds a group. There is one slot a group: its jobs run one at a time.
+CREATE TABLE group_slot (
+    group_key TEXT    NOT NULL,
+    slot      INTEGER NOT NULL,
+    job_id    BLOB    NOT NULL,
+    PRIMARY KEY (group_key, slot)
+) STRICT, WITHOUT ROWID;

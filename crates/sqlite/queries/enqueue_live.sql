@@ -1,0 +1,4 @@
+-- Lets a new job wait: for a worker (ready at) or for its group (due at).
+-- ?1 id, ?2 kind, ?3 queue, ?4 priority, ?5 state, ?6 ready at, ?7 due at, ?8 max attempts, ?9 group
+INSERT OR FAIL INTO live (id, kind, queue, priority, state, ready_at_ms, due_at_ms, attempt, max_attempts, token, group_key)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, 0, ?9)

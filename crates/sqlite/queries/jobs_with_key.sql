@@ -1,0 +1,20 @@
+-- The jobs that have a key, newest first: one a kind.
+-- ?1 older than this job, ?2 state, ?3 kind, ?4 queue (?2 to ?4 NULL: any), ?5 how many, ?6 key
+SELECT page.id, page.kind, page.queue, page.state, job.priority, page.attempt, page.max_attempts, job.key,
+       job.group_key, job.created_at_ms, page.ready_at_ms, page.started_at_ms, page.ended_at_ms,
+       page.worker_id, page.token
+FROM (
+    SELECT live.id, live.kind, queue, state, attempt, max_attempts, ready_at_ms, started_at_ms,
+           NULL AS ended_at_ms, worker_id, token
+    FROM job_key CROSS JOIN live ON live.id = job_key.job_id
+    WHERE job_key.key = ?6
+    UNION ALL
+    SELECT ended.id, ended.kind, queue, state, attempt, max_attempts, NULL, started_at_ms, ended_at_ms, NULL, token
+    FROM job_key CROSS JOIN ended ON ended.id = job_key.job_id
+    WHERE job_key.key = ?6
+) AS page
+CROSS JOIN job ON job.id = page.id
+WHERE page.id < ?1 AND (?2 IS NULL OR page.state = ?2) AND (?3 IS NULL OR page.kind = ?3)
+  AND (?4 IS NULL OR page.queue = ?4)
+ORDER BY page.id DESC
+LIMIT ?5

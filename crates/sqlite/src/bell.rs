@@ -1,0 +1,95 @@
+//! Hints to those who wait: something may be ready, somebody may have asked a job to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+
+use async_trait::async_trait;
+use milepost_core::port::{Wake, WakeStream};
+use tokio::sync::watch;
+
+use crate::command::Hint;
+use crate::writer::Message;
+
+/// Rings for everybody of this process who waits.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    ready: watch::Sender<()>,
+    stop: watch::Sender<()>,
+    waiting: AtomicUsize,
+}
+
+impl Bell {
+    pub(crate) fn new() -> Self {
+        Self {
+            ready: watch::Sender::new(()),
+            stop: watch::Sender::new(()),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether somebody waits, so that looking at the file is worth it.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+
+    pub(crate) fn ring(&self, hint: Hint) {
+        if hint.stop {
+            self.stop.send_replace(());
+        }
+        if hint.ready {
+            self.ready.send_replace(());
+        }
+    }
+}
+
+/// One who waits.
+pub(crate) struct Listener {
+    bell: Arc<Bell>,
+    writer: Sender<Message>,
+    ready: watch::Receiver<()>,
+    stop: watch::Receiver<()>,
+}
+
+impl Listener {
+    pub(crate) fn new(bell: &Arc<Bell>, writer: Sender<Message>) -> Self {
+        Self {
+            bell: Arc::clone(bell),
+            writer,
+            ready: bell.ready.subscribe(),
+            stop: bell.stop.subscribe(),
+        }
+    }
+}
+
+/// Counts one who waits, for as long as it stands.
+struct Waiting<'a>(&'a Bell);
+
+impl<'a> Waiting<'a> {
+    fn new(bell: &'a Bell, writer: &Sender<Message>) -> Self {
+        if bell.waiting.fetch_add(1, Ordering::AcqRel) == 0 {
+            // The writer may sleep without looking at the file. When it is gone, nothing rings any more.
+            drop(writer.send(Message::Look));
+        }
+        Self(bell)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[async_trait]
+impl WakeStream for Listener {
+    async fn next(&mut self) -> Wake {
+        let _waiting = Waiting::new(&self.bell, &self.writer);
+        // The bell lives as long as this listener, so neither side is ever closed.
+        tokio::select! {
+            biased;
+            _ = self.stop.changed() => Wake::Stop,
+            _ = self.ready.changed() => Wake::Ready,
+        }
+    }
+}

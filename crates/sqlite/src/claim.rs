@@ -1,0 +1,213 @@
+//! Giving ready jobs to workers.
+
+use std::collections::HashSet;
+
+use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::error::StoreError;
+use milepost_core::ident::{Run, RunToken, WorkerId};
+use milepost_core::job::Priority;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use rusqlite::types::Type;
+use rusqlite::{CachedStatement, Connection, Row};
+
+use crate::change::{Change, Recorder};
+use crate::clock::now_ms;
+use crate::failure::Failure;
+use crate::query;
+use crate::row::{self, Id};
+
+/// Takes up to `limit` ready jobs.
+pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>, Failure> {
+    let now_ms = now_ms();
+    let alive = conn
+        .prepare_cached(query::WORKER_ALIVE)?
+        .exists((claim.worker.0, now_ms))?;
+    if !alive {
+        return Err(StoreError::WorkerLost(claim.worker).into());
+    }
+    let lanes = lanes(conn, claim)?;
+    let mut taker = Taker::new(conn, claim, now_ms)?;
+    for priority in Priority::ALL {
+        taker.take_in_turns(&lanes, priority)?;
+    }
+    Ok(taker.taken)
+}
+
+/// The pairs of queue and kind that the worker serves and that are not paused; each claim starts with another.
+fn lanes<'a>(conn: &Connection, claim: &'a Claim) -> Result<Vec<(&'a str, &'a str)>, Failure> {
+    let paused = conn
+        .prepare_cached(query::PAUSED_QUEUES)?
+        .query_map((), |row| row.get(0))?
+        .collect::<rusqlite::Result<HashSet<String>>>()?;
+    let mut lanes: Vec<_> = claim
+        .kinds
+        .iter()
+        .flat_map(|kind| {
+            claim
+                .queues
+                .iter()
+                .map(move |queue| (queue.as_str(), kind.as_str()))
+        })
+        .filter(|(queue, _)| !paused.contains(*queue))
+        .collect();
+    if !lanes.is_empty() {
+        let turns = usize::try_from(claim.claim_id.unsigned_abs()).unwrap_or(0) % lanes.len();
+        lanes.rotate_left(turns);
+    }
+    Ok(lanes)
+}
+
+struct Taker<'conn, 'claim> {
+    claim: &'claim Claim,
+    now_ms: i64,
+    ready: CachedStatement<'conn>,
+    take: CachedStatement<'conn>,
+    recorder: Recorder<'conn>,
+    taken: Vec<ClaimedJob>,
+}
+
+/// A ready job as its lane shows it, before it is taken.
+struct Ready {
+    job: ClaimedJob,
+    state: JobState,
+}
+
+impl<'conn, 'claim> Taker<'conn, 'claim> {
+    fn new(conn: &'conn Connection, claim: &'claim Claim, now_ms: i64) -> rusqlite::Result<Self> {
+        Ok(Self {
+            claim,
+            now_ms,
+            ready: conn.prepare_cached(query::READY)?,
+            take: conn.prepare_cached(query::CLAIM)?,
+            recorder: Recorder::new(conn)?,
+            taken: Vec::new(),
+        })
+    }
+
+    fn wanted(&self) -> usize {
+        usize::try_from(self.claim.limit).map_or(usize::MAX, |limit| limit.saturating_sub(self.taken.len()))
+    }
+
+    /// Gives every lane an equal share of what is wanted; what some do not use goes to the others.
+    fn take_in_turns(&mut self, lanes: &[(&str, &str)], priority: Priority) -> Result<(), Failure> {
+        let mut open = lanes.to_vec();
+        while !open.is_empty() && self.wanted() > 0 {
+            let share = self.wanted().div_ceil(open.len());
+            let mut still_open = Vec::new();
+            for lane in open {
+                let want = share.min(self.wanted());
+                if want == 0 {
+                    return Ok(());
+                }
+                if self.take_from(lane, priority, want)? == want {
+                    still_open.push(lane);
+                }
+            }
+            open = still_open;
+        }
+        Ok(())
+    }
+
+    fn take_from(&mut self, lane: (&str, &str), priority: Priority, want: usize) -> Result<usize, Failure> {
+        let limit = i64::try_from(want).unwrap_or(i64::MAX);
+        let ready = self
+            .ready
+            .query_map((lane.0, lane.1, priority.get(), self.now_ms, limit), |row| {
+                read_ready(row, self.claim, lane, priority)
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let found = ready.len();
+        for ready in ready {
+            self.take(ready)?;
+        }
+        Ok(found)
+    }
+
+    fn take(&mut self, ready: Ready) -> rusqlite::Result<()> {
+        let Ready { job, state } = ready;
+        let WorkerId(worker) = self.claim.worker;
+        self.take.execute((
+            Id(&job.run.job),
+            job.attempt,
+            job.run.token.0,
+            worker,
+            self.claim.claim_id,
+            self.now_ms,
+        ))?;
+        self.recorder.record(&Change {
+            job: &job.run.job,
+            at_ms: self.now_ms,
+            verb: Verb::Claim,
+            from: Some(state),
+            to: JobState::Running,
+            attempt: job.attempt,
+            token: job.run.token,
+            worker: Some(self.claim.worker),
+            ready_at_ms: None,
+            failure: None,
+            note: None,
+        })?;
+        self.taken.push(job);
+        Ok(())
+    }
+}
+
+/// Reads a ready job as it will be once taken: one attempt and one token further.
+fn read_ready(
+    row: &Row<'_>,
+    claim: &Claim,
+    lane: (&str, &str),
+    priority: Priority,
+) -> rusqlite::Result<Ready> {
+    let RunToken(token) = row::token(row, 4)?;
+    let attempt: u32 = row.get(2)?;
+    let job = ClaimedJob {
+        run: Run {
+            job: row::job_id(row, 0)?,
+            token: RunToken(token + 1),
+        },
+        claim_id: claim.claim_id,
+        kind: lane.1.to_owned(),
+        queue: lane.0.to_owned(),
+        payload: row.get(6)?,
+        attempt: attempt + 1,
+        max_attempts: row.get(3)?,
+        priority,
+        group: row.get(5)?,
+        timeout: row::duration_opt(row, 7)?,
+        created_at: row::time(row, 8)?,
+    };
+    Ok(Ready {
+        job,
+        state: row::word(row, 1)?,
+    })
+}
+
+/// What the store says a worker holds.
+pub(crate) fn held(conn: &Connection, worker: WorkerId) -> Result<Vec<ClaimedJob>, Failure> {
+    let mut statement = conn.prepare_cached(query::HELD)?;
+    let held = statement.query_map([worker.0], read_held)?;
+    Ok(held.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read_held(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
+    let priority: u8 = row.get(8)?;
+    Ok(ClaimedJob {
+        run: Run {
+            job: row::job_id(row, 0)?,
+            token: row::token(row, 1)?,
+        },
+        claim_id: row.get(2)?,
+        kind: row.get(3)?,
+        queue: row.get(4)?,
+        payload: row.get(5)?,
+        attempt: row.get(6)?,
+        max_attempts: row.get(7)?,
+        priority: Priority::try_from(priority)
+            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(8, Type::Integer, Box::new(e)))?,
+        group: row.get(9)?,
+        timeout: row::duration_opt(row, 10)?,
+        created_at: row::time(row, 11)?,
+    })
+}

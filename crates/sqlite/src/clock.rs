@@ -1,0 +1,38 @@
+//! The store's clock: this machine's, in Unix milliseconds.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use milepost_core::job::StartAt;
+
+/// Now, in Unix milliseconds.
+pub(crate) fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Whole milliseconds that are not shorter than the duration: a backoff never ends early.
+pub(crate) fn duration_ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
+}
+
+/// This long after `from_ms`, at the latest the last time that can be written.
+pub(crate) fn later_ms(from_ms: i64, delay: Duration) -> i64 {
+    from_ms
+        .saturating_add(duration_ms(delay))
+        .min(Timestamp::MAX.as_millisecond())
+}
+
+/// When a job may start that was accepted at `now_ms`.
+pub(crate) fn start_ms(start: StartAt, now_ms: i64) -> i64 {
+    match start {
+        StartAt::Now => now_ms,
+        StartAt::After(delay) => later_ms(now_ms, delay),
+        StartAt::At(at) => {
+            let floor = at.as_millisecond();
+            let beyond = i64::from(at.subsec_nanosecond().rem_euclid(1_000_000) > 0);
+            floor.saturating_add(beyond).min(Timestamp::MAX.as_millisecond())
+        }
+    }
+}

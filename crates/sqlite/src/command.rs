@@ -1,0 +1,118 @@
+//! What the writer thread is asked to do: one closure in a savepoint of a shared transaction.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use milepost_core::error::StoreError;
+use rusqlite::Transaction;
+use tokio::sync::oneshot;
+
+use crate::failure::{Outage, defect};
+
+/// Which hints follow the commit of a command.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hint {
+    /// Something may have become ready.
+    pub(crate) ready: bool,
+    /// A running job may have been asked to stop.
+    pub(crate) stop: bool,
+}
+
+impl Hint {
+    pub(crate) const NONE: Self = Self {
+        ready: false,
+        stop: false,
+    };
+    pub(crate) const READY: Self = Self {
+        ready: true,
+        stop: false,
+    };
+}
+
+/// A closure that waits for the writer, whatever its types.
+pub(crate) trait Command: Send {
+    /// Runs it. Answers whether what it wrote is to stay.
+    fn run(&mut self, tx: &Transaction<'_>) -> bool;
+    /// Tells the caller, once it is known whether the transaction is durable.
+    fn answer(self: Box<Self>, lost: Option<&Outage>);
+    /// When it was queued.
+    fn queued_at(&self) -> Instant;
+    /// What to announce when it is durable.
+    fn hint(&self) -> Hint;
+}
+
+/// A [`Command`] made of a closure.
+pub(crate) struct Call<T, E, F> {
+    verb: &'static str,
+    hint: Hint,
+    queued_at: Instant,
+    work: Option<F>,
+    outcome: Option<Result<T, E>>,
+    reply: oneshot::Sender<Result<T, E>>,
+}
+
+impl<T, E, F> Call<T, E, F> {
+    pub(crate) fn new(verb: &'static str, hint: Hint, work: F) -> (Self, oneshot::Receiver<Result<T, E>>) {
+        let (reply, answer) = oneshot::channel();
+        let call = Self {
+            verb,
+            hint,
+            queued_at: Instant::now(),
+            work: Some(work),
+            outcome: None,
+            reply,
+        };
+        (call, answer)
+    }
+}
+
+impl<T, E, F> Command for Call<T, E, F>
+where
+    T: Send,
+    E: From<StoreError> + Send,
+    F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send,
+{
+    fn run(&mut self, tx: &Transaction<'_>) -> bool {
+        let Some(work) = self.work.take() else {
+            return false;
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|panic| {
+            let words = format!("the closure panicked: {}", words_of(panic.as_ref()));
+            Err(E::from(defect(self.verb, words)))
+        });
+        let stays = outcome.is_ok();
+        self.outcome = Some(outcome);
+        stays
+    }
+
+    fn answer(self: Box<Self>, lost: Option<&Outage>) {
+        let outcome = match (self.outcome, lost) {
+            // What the closure itself refused is so whatever became of the transaction.
+            (Some(Err(error)), _) => Err(error),
+            (_, Some(outage)) => Err(E::from(outage.told(self.verb))),
+            (Some(Ok(value)), None) => Ok(value),
+            (None, None) => Err(E::from(defect(self.verb, "the writer did not run it"))),
+        };
+        // A caller that stopped waiting does not need the answer.
+        drop(self.reply.send(outcome));
+    }
+
+    fn queued_at(&self) -> Instant {
+        self.queued_at
+    }
+
+    fn hint(&self) -> Hint {
+        match self.outcome {
+            Some(Ok(_)) => self.hint,
+            _ => Hint::NONE,
+        }
+    }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without words")
+}

@@ -1,0 +1,154 @@
+//! Accepting jobs.
+
+use milepost_core::error::StoreError;
+use milepost_core::ident::{JobId, RunToken};
+use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX};
+use milepost_core::port::StoreResult;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use rusqlite::{CachedStatement, Connection, Transaction};
+
+use crate::change::{Change, Recorder};
+use crate::clock::{duration_ms, now_ms, start_ms};
+use crate::failure::Failure;
+use crate::group::take_slot;
+use crate::query;
+use crate::row::{self, Id};
+
+/// Stores jobs in a transaction of the caller, all or none, and answers in their order. They exist when the
+/// caller commits. A job whose key or id exists is answered with the job that has it and changes nothing.
+///
+/// # Errors
+/// [`StoreError::Invalid`] names the first job that cannot be accepted; nothing was written then. After any
+/// other error the caller must roll back.
+pub fn enqueue(tx: &Transaction<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+    check(jobs, PAYLOAD_BYTES_MAX)?;
+    insert(tx, jobs).map_err(|failure| failure.at("enqueue", tx.path().unwrap_or_default()))
+}
+
+/// Checks what can be checked without the database.
+pub(crate) fn check(jobs: &[NewJob], payload_bytes_max: usize) -> StoreResult<()> {
+    jobs.iter().enumerate().try_for_each(|(index, job)| {
+        job.check(payload_bytes_max)
+            .map_err(|invalid| StoreError::Invalid { index, invalid })
+    })
+}
+
+/// Stores jobs that were checked.
+pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
+    let mut intake = Intake::new(conn)?;
+    jobs.iter().map(|job| intake.accept(job)).collect()
+}
+
+struct Intake<'conn> {
+    conn: &'conn Connection,
+    now_ms: i64,
+    job: CachedStatement<'conn>,
+    live: CachedStatement<'conn>,
+    recorder: Recorder<'conn>,
+}
+
+impl<'conn> Intake<'conn> {
+    fn new(conn: &'conn Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            conn,
+            now_ms: now_ms(),
+            job: conn.prepare_cached(query::ENQUEUE_JOB)?,
+            live: conn.prepare_cached(query::ENQUEUE_LIVE)?,
+            recorder: Recorder::new(conn)?,
+        })
+    }
+
+    fn accept(&mut self, job: &NewJob) -> Result<Enqueued, Failure> {
+        if let Some(key) = &job.key
+            && let Some(holder) = self.take_key(job, key)?
+        {
+            return Ok(duplicate(holder));
+        }
+        if !self.insert_job(job)? {
+            if let Some(key) = &job.key {
+                self.conn
+                    .prepare_cached(query::GIVE_KEY_BACK)?
+                    .execute((&job.kind, key))?;
+            }
+            return Ok(duplicate(job.id));
+        }
+        self.let_wait(job)?;
+        Ok(Enqueued {
+            job: job.id,
+            duplicate: false,
+        })
+    }
+
+    /// Takes the key, or answers who has it.
+    fn take_key(&self, job: &NewJob, key: &str) -> rusqlite::Result<Option<JobId>> {
+        let taken = self
+            .conn
+            .prepare_cached(query::TAKE_KEY)?
+            .execute((&job.kind, key, Id(&job.id)))?;
+        if taken == 1 {
+            return Ok(None);
+        }
+        self.conn
+            .prepare_cached(query::KEY_HOLDER)?
+            .query_row((&job.kind, key), |row| row::job_id(row, 0))
+            .map(Some)
+    }
+
+    fn insert_job(&mut self, job: &NewJob) -> rusqlite::Result<bool> {
+        let inserted = self.job.execute((
+            Id(&job.id),
+            &job.kind,
+            &job.queue,
+            job.payload.get(),
+            &job.key,
+            &job.group,
+            job.priority.get(),
+            job.max_attempts,
+            job.timeout.map(duration_ms),
+            self.now_ms,
+        ))?;
+        Ok(inserted == 1)
+    }
+
+    fn let_wait(&mut self, job: &NewJob) -> rusqlite::Result<()> {
+        let start_ms = start_ms(job.start, self.now_ms);
+        let free = match &job.group {
+            Some(group) => take_slot(self.conn, group, &job.id)?,
+            None => true,
+        };
+        let state = if free {
+            JobState::Pending
+        } else {
+            JobState::Blocked
+        };
+        self.live.execute((
+            Id(&job.id),
+            &job.kind,
+            &job.queue,
+            job.priority.get(),
+            state.as_str(),
+            free.then_some(start_ms),
+            (!free).then_some(start_ms),
+            job.max_attempts,
+            &job.group,
+        ))?;
+        self.recorder.record(&Change {
+            job: &job.id,
+            at_ms: self.now_ms,
+            verb: Verb::Create,
+            from: None,
+            to: state,
+            attempt: 0,
+            token: RunToken(0),
+            worker: None,
+            ready_at_ms: Some(start_ms),
+            failure: None,
+            note: None,
+        })
+    }
+}
+
+const fn duplicate(job: JobId) -> Enqueued {
+    Enqueued { job, duplicate: true }
+}

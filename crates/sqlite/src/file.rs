@@ -1,0 +1,135 @@
+//! The database file: how connections to it are opened and how they wait for other processes.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use milepost_core::error::StoreError;
+use milepost_core::port::StoreResult;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::failure::{Failure, Locked, is_busy};
+
+/// How often a connection looks whether the file is free. SQLite's own back-off sleeps ever longer and so
+/// loses against busy neighbours.
+const POLL_US: std::ops::Range<u64> = 600..1400;
+/// Statements kept prepared on each connection: more than there are query files.
+const STATEMENTS: usize = 96;
+/// Pages of 4 KiB that the writer keeps in memory: 64 MiB.
+const WRITER_CACHE_KIB: i64 = 64 * 1024;
+/// What is left of the log after it was emptied.
+const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+
+/// Until when a connection waits for a lock.
+#[derive(Clone)]
+pub(crate) struct Patience(Arc<Mutex<Instant>>);
+
+impl Patience {
+    fn until(deadline: Instant) -> Self {
+        Self(Arc::new(Mutex::new(deadline)))
+    }
+
+    /// Waits until then from now on.
+    pub(crate) fn extend(&self, deadline: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The busy handler of every connection: polls about every millisecond, with jitter, while patience lasts.
+fn wait_politely(conn: &mut Connection, patience: Patience) -> rusqlite::Result<()> {
+    conn.busy_handler(Some(move |_tries: i32| {
+        if patience.is_over() {
+            return false;
+        }
+        thread::sleep(Duration::from_micros(fastrand::u64(POLL_US)));
+        true
+    }))
+}
+
+/// The connection that writes. Creates the file when it is missing.
+pub(crate) fn open_writer(path: &Path, busy_timeout: Duration) -> StoreResult<(Connection, Patience)> {
+    let begun = Instant::now();
+    let patience = Patience::until(begun + busy_timeout);
+    loop {
+        match try_writer(path, &patience) {
+            Ok(conn) => return Ok((conn, patience)),
+            // Turning a new file into WAL mode can be refused without asking the busy handler.
+            Err(error) if is_busy(&error) && !patience.is_over() => thread::sleep(Duration::from_millis(1)),
+            Err(error) => return Err(cannot_open(path, error, begun.elapsed())),
+        }
+    }
+}
+
+fn try_writer(path: &Path, patience: &Patience) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags)?;
+    if conn.is_readonly(rusqlite::MAIN_DB)? {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+        return Err(rusqlite::Error::SqliteFailure(code, None));
+    }
+    wait_politely(&mut conn, patience.clone())?;
+    conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    conn.pragma_update(None, "synchronous", "full")?;
+    conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    conn.pragma_update(None, "temp_store", "memory")?;
+    conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(conn)
+}
+
+/// A connection that can only read.
+pub(crate) fn open_reader(path: &Path, busy_timeout: Duration) -> rusqlite::Result<(Connection, Patience)> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags)?;
+    let patience = Patience::until(Instant::now() + busy_timeout);
+    wait_politely(&mut conn, patience.clone())?;
+    conn.pragma_update(None, "temp_store", "memory")?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok((conn, patience))
+}
+
+fn cannot_open(path: &Path, error: rusqlite::Error, waited: Duration) -> StoreError {
+    let place = path.display().to_string();
+    if is_busy(&error) {
+        return StoreError::Unavailable {
+            place,
+            cause: Box::new(Locked {
+                waited,
+                source: error,
+            }),
+        };
+    }
+    match why_unusable(path, &error) {
+        Some(why) => StoreError::Unavailable {
+            place,
+            cause: Box::new(why),
+        },
+        None => Failure::Sql(error).at("open", &place),
+    }
+}
+
+/// SQLite says only that it cannot open or write the file; the system says why.
+fn why_unusable(path: &Path, error: &rusqlite::Error) -> Option<io::Error> {
+    let mute = matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
+    );
+    mute.then(|| {
+        OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .err()
+    })
+    .flatten()
+}

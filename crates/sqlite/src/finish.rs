@@ -1,0 +1,128 @@
+//! The end of runs.
+
+use milepost_core::error::StoreError;
+use milepost_core::finish::{End, Finish, Finished};
+use milepost_core::ident::Run;
+use milepost_core::port::StoreResult;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction};
+
+use crate::clock::{later_ms, now_ms};
+use crate::failure::Failure;
+use crate::query;
+use crate::row::{self, Id};
+use crate::stand::{Mover, Standing, Step};
+
+/// Ends a run with success in a transaction of the caller, so that its effects and its success are one
+/// commit. `result` is JSON text.
+///
+/// # Errors
+/// [`StoreError::Fenced`] when the run is no longer the job's: roll back, another attempt owns it.
+pub fn complete(tx: &Transaction<'_>, run: Run, result: Option<&str>) -> StoreResult<()> {
+    succeed(tx, run, result).map_err(|failure| failure.at("complete", tx.path().unwrap_or_default()))
+}
+
+fn succeed(conn: &Connection, run: Run, result: Option<&str>) -> Result<(), Failure> {
+    let mut finisher = Finisher::new(conn)?;
+    let Some((standing, _)) = finisher.running(run)? else {
+        return Err(StoreError::Fenced(run).into());
+    };
+    let step = Step {
+        result,
+        ..Step::new(Verb::Succeed, JobState::Succeeded)
+    };
+    finisher.mover.go(&standing, &step)
+}
+
+/// Ends runs, and answers in their order.
+pub(crate) fn finish_many(conn: &Connection, finishes: &[Finish]) -> Result<Vec<Finished>, Failure> {
+    let mut finisher = Finisher::new(conn)?;
+    finishes.iter().map(|finish| finisher.finish(finish)).collect()
+}
+
+struct Finisher<'conn> {
+    conn: &'conn Connection,
+    running: CachedStatement<'conn>,
+    mover: Mover<'conn>,
+}
+
+impl<'conn> Finisher<'conn> {
+    fn new(conn: &'conn Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            conn,
+            running: conn.prepare_cached(query::RUNNING)?,
+            mover: Mover::new(conn, now_ms())?,
+        })
+    }
+
+    fn finish(&mut self, finish: &Finish) -> Result<Finished, Failure> {
+        let Some((standing, stop_note)) = self.running(finish.run)? else {
+            return Ok(if self.ended_so(finish)? {
+                Finished::Repeated
+            } else {
+                Finished::Fenced
+            });
+        };
+        let step = step(&finish.end, self.mover.now_ms(), stop_note.as_deref());
+        self.mover.go(&standing, &step)?;
+        Ok(Finished::Accepted)
+    }
+
+    /// Where the job stands, when the run is still its own, and the note of who asked it to stop.
+    fn running(&mut self, run: Run) -> rusqlite::Result<Option<(Standing, Option<String>)>> {
+        self.running
+            .query_row((Id(&run.job), run.token.0), |row| {
+                let standing = Standing {
+                    job: run.job,
+                    state: JobState::Running,
+                    attempt: row.get(0)?,
+                    token: run.token,
+                    worker: row::worker_opt(row, 1)?,
+                    group: row.get(2)?,
+                };
+                Ok((standing, row.get(3)?))
+            })
+            .optional()
+    }
+
+    /// Whether the answer to an earlier, equal finish was lost.
+    fn ended_so(&self, finish: &Finish) -> rusqlite::Result<bool> {
+        let Run { job, token } = finish.run;
+        self.conn
+            .prepare_cached(query::ENDED_SO)?
+            .exists((Id(&job), token.0, finish.end.verb().as_str()))
+    }
+}
+
+fn step<'a>(end: &'a End, now_ms: i64, stop_note: Option<&'a str>) -> Step<'a> {
+    let verb = end.verb();
+    match end {
+        End::Succeed { result } => Step {
+            result: result.as_deref(),
+            ..Step::new(verb, JobState::Succeeded)
+        },
+        End::Retry { delay, failure } => Step {
+            ready_at_ms: Some(later_ms(now_ms, *delay)),
+            failure: Some(failure),
+            ..Step::new(verb, JobState::RetryWait)
+        },
+        End::Fail { failure } => Step {
+            failure: Some(failure),
+            ..Step::new(verb, JobState::Failed)
+        },
+        End::Yield { delay, note } => Step {
+            ready_at_ms: Some(later_ms(now_ms, *delay)),
+            note: Some(note),
+            ..Step::new(verb, JobState::Pending)
+        },
+        End::Cancel => Step {
+            note: stop_note,
+            ..Step::new(verb, JobState::Canceled)
+        },
+        End::Abort => Step {
+            note: stop_note,
+            ..Step::new(verb, JobState::Aborted)
+        },
+    }
+}

@@ -1,0 +1,40 @@
+//! The SQLite store of Milepost.
+//!
+//! One file, any number of processes of one machine. Each process has one thread that writes: it takes the
+//! commands that wait, runs each in a savepoint of one transaction and commits once, so that many small
+//! writes share one fsync. Reads have connections of their own.
+//!
+//! What joins a transaction of the caller is a function that takes it: [`enqueue`] and [`complete`].
+//! [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
+
+mod bell;
+mod change;
+mod claim;
+mod clock;
+mod command;
+mod enqueue;
+mod failure;
+mod file;
+mod finish;
+mod group;
+mod listing;
+mod lookout;
+mod migration;
+mod operate;
+mod options;
+mod port;
+mod query;
+mod reader;
+mod report;
+mod rescue;
+mod row;
+mod stand;
+mod store;
+mod waiting;
+mod worker;
+mod writer;
+
+pub use enqueue::enqueue;
+pub use finish::complete;
+pub use options::{BUSY_TIMEOUT_DEFAULT, SqliteOptions};
+pub use store::SqliteStore;

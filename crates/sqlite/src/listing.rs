@@ -1,0 +1,163 @@
+//! What operators see: jobs, queues, history.
+
+use std::collections::BTreeMap;
+
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::JobId;
+use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::state::JobState;
+use milepost_core::worker::Progress;
+use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
+
+use crate::clock::now_ms;
+use crate::failure::Failure;
+use crate::query;
+use crate::row::{self, Id};
+use crate::waiting::waiting_for;
+
+/// After every id that can be made.
+const NEWEST: JobId = JobId(Uuid::max());
+
+/// A page of jobs, newest first.
+pub(crate) fn jobs(conn: &Connection, filter: &JobFilter) -> Result<Vec<JobRow>, Failure> {
+    let before = filter.before.unwrap_or(NEWEST);
+    let state = filter.state.map(JobState::as_str);
+    let page = (Id(&before), state, &filter.kind, &filter.queue, filter.limit);
+    let rows = if let Some(key) = &filter.key {
+        conn.prepare_cached(query::JOBS_WITH_KEY)?
+            .query_map((page.0, page.1, page.2, page.3, page.4, key), read_row)?
+            .collect::<rusqlite::Result<_>>()?
+    } else {
+        conn.prepare_cached(query::JOBS)?
+            .query_map(page, read_row)?
+            .collect::<rusqlite::Result<_>>()?
+    };
+    Ok(rows)
+}
+
+fn read_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+    Ok(JobRow {
+        id: row::job_id(row, 0)?,
+        kind: row.get(1)?,
+        queue: row.get(2)?,
+        state: row::word(row, 3)?,
+        priority: row.get(4)?,
+        attempt: row.get(5)?,
+        max_attempts: row.get(6)?,
+        key: row.get(7)?,
+        group: row.get(8)?,
+        created_at: row::time(row, 9)?,
+        ready_at: row::time_opt(row, 10)?,
+        started_at: row::time_opt(row, 11)?,
+        ended_at: row::time_opt(row, 12)?,
+        worker: row::worker_opt(row, 13)?,
+        token: row::token(row, 14)?,
+    })
+}
+
+/// One job, with why it does not run now.
+pub(crate) fn job(conn: &Connection, job: JobId) -> Result<Option<JobView>, Failure> {
+    let view = conn
+        .prepare_cached(query::JOB)?
+        .query_row([Id(&job)], read_view)
+        .optional()?;
+    let Some(mut view) = view else {
+        return Ok(None);
+    };
+    view.waiting_for = waiting_for(conn, &view.row, now_ms())?;
+    Ok(Some(view))
+}
+
+fn read_view(row: &Row<'_>) -> rusqlite::Result<JobView> {
+    Ok(JobView {
+        row: read_row(row)?,
+        payload: row::json(row, 15)?,
+        result: row::json_opt(row, 16)?,
+        progress: read_progress(row)?,
+        checkpoint: row::json_opt(row, 20)?,
+        stop_requested: row.get::<_, Option<String>>(21)?.is_some(),
+        waiting_for: None,
+    })
+}
+
+fn read_progress(row: &Row<'_>) -> rusqlite::Result<Option<Progress>> {
+    let Some(done) = row.get(17)? else {
+        return Ok(None);
+    };
+    Ok(Some(Progress {
+        done,
+        total: row.get(18)?,
+        message: row.get(19)?,
+    }))
+}
+
+/// Every state change of a job, oldest first.
+pub(crate) fn history(conn: &Connection, job: JobId) -> Result<Vec<HistoryEntry>, Failure> {
+    let mut statement = conn.prepare_cached(query::HISTORY)?;
+    let entries = statement.query_map([Id(&job)], read_entry)?;
+    Ok(entries.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
+    Ok(HistoryEntry {
+        pos: row.get(0)?,
+        job: row::job_id(row, 1)?,
+        at: row::time(row, 2)?,
+        verb: row::word(row, 3)?,
+        from: row::word_opt(row, 4)?,
+        to: row::word(row, 5)?,
+        attempt: row.get(6)?,
+        token: row::token(row, 7)?,
+        worker: row::worker_opt(row, 8)?,
+        ready_at: row::time_opt(row, 9)?,
+        error_code: row.get(10)?,
+        error_message: row.get(11)?,
+        note: row.get(12)?,
+    })
+}
+
+/// Every queue that has live jobs, is served or is paused.
+pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
+    let mut queues = BTreeMap::new();
+    let mut known = conn.prepare_cached(query::QUEUES)?;
+    let known = known.query_map([now_ms()], |row| Ok((row.get(0)?, row::time_opt(row, 1)?)))?;
+    for named in known {
+        let (name, paused_at) = named?;
+        let queue = entry(&mut queues, name);
+        queue.paused_at = queue.paused_at.or(paused_at);
+    }
+    let mut counted = conn.prepare_cached(query::COUNT_BY_QUEUE)?;
+    let counted = counted.query_map((), |row| Ok((row.get(0)?, row::word(row, 1)?, row.get(2)?)))?;
+    for count in counted {
+        let (name, state, jobs): (String, JobState, i64) = count?;
+        entry(&mut queues, name).counts.push((state, jobs));
+    }
+    Ok(queues.into_values().collect())
+}
+
+fn entry(queues: &mut BTreeMap<String, QueueView>, name: String) -> &mut QueueView {
+    queues.entry(name.clone()).or_insert(QueueView {
+        name,
+        paused_at: None,
+        counts: Vec::new(),
+    })
+}
+
+/// Stops claims from a queue, or lets them go on.
+pub(crate) fn pause_queue(conn: &Connection, queue: &str, paused: bool) -> Result<bool, Failure> {
+    let changed = if paused {
+        conn.prepare_cached(query::PAUSE_QUEUE)?
+            .execute((queue, now_ms()))?
+    } else {
+        conn.prepare_cached(query::UNPAUSE_QUEUE)?.execute([queue])?
+    };
+    Ok(changed == 1)
+}
+
+/// How many jobs are in each state.
+pub(crate) fn count_by_state(conn: &Connection) -> Result<Vec<(JobState, i64)>, Failure> {
+    let mut statement = conn.prepare_cached(query::COUNT_BY_STATE)?;
+    let counts = statement.query_map((), |row| Ok((row::word(row, 0)?, row.get(1)?)))?;
+    Ok(counts.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,96 @@
+//! The schema: forward-only migrations, embedded.
+
+use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::schema::Migrated;
+use rusqlite::{Connection, OptionalExtension, Transaction};
+
+use crate::clock::now_ms;
+use crate::failure::Failure;
+
+struct Migration {
+    version: i64,
+    name: &'static str,
+    sql: &'static str,
+}
+
+/// All of them, oldest first. One that was released is never changed.
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    name: "jobs",
+    sql: include_str!("../migrations/0001_jobs.sql"),
+}];
+
+/// The version that this binary needs.
+const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migration (
+    version       INTEGER PRIMARY KEY,
+    name          TEXT    NOT NULL,
+    checksum      TEXT    NOT NULL,
+    applied_at_ms INTEGER NOT NULL
+) STRICT";
+const FIND_LEDGER: &str = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migration'";
+const READ_LEDGER: &str = "SELECT version, checksum FROM schema_migration ORDER BY version";
+const NOTE_APPLIED: &str =
+    "INSERT INTO schema_migration (version, name, checksum, applied_at_ms) VALUES (?1, ?2, ?3, ?4)";
+
+/// Applies what is missing.
+pub(crate) fn migrate(tx: &Transaction<'_>) -> Result<Migrated, Failure> {
+    let from = found(tx)?;
+    tx.execute(CREATE_LEDGER, ())?;
+    for migration in MIGRATIONS.iter().filter(|migration| migration.version > from) {
+        tx.execute_batch(migration.sql)?;
+        let checksum = checksum(migration.sql);
+        tx.execute(
+            NOTE_APPLIED,
+            (migration.version, migration.name, checksum, now_ms()),
+        )?;
+        tracing::info!(version = migration.version, name = migration.name, "migrated");
+    }
+    Ok(Migrated { from, to: KNOWN })
+}
+
+/// Refuses a schema that is not this binary's.
+pub(crate) fn check(conn: &Connection) -> Result<(), Failure> {
+    match found(conn)? {
+        KNOWN => Ok(()),
+        found => Err(refuse(SchemaError::TooOld { found, known: KNOWN })),
+    }
+}
+
+/// The version in the file, 0 for an empty one; refuses newer and altered ones.
+fn found(conn: &Connection) -> Result<i64, Failure> {
+    let has_ledger = conn.query_row(FIND_LEDGER, (), |_| Ok(())).optional()?;
+    if has_ledger.is_none() {
+        return Ok(0);
+    }
+    let mut ledger = conn.prepare(READ_LEDGER)?;
+    let applied = ledger
+        .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
+    let found = applied.last().map_or(0, |(version, _)| *version);
+    if found > KNOWN {
+        return Err(refuse(SchemaError::TooNew { found, known: KNOWN }));
+    }
+    for (version, applied_checksum) in applied {
+        let same = MIGRATIONS
+            .iter()
+            .any(|known| known.version == version && checksum(known.sql) == applied_checksum);
+        if !same {
+            return Err(refuse(SchemaError::Altered { version }));
+        }
+    }
+    Ok(found)
+}
+
+fn refuse(error: SchemaError) -> Failure {
+    Failure::Told(StoreError::Schema(error))
+}
+
+/// FNV-1a, 64 bits: it finds accidents, not attacks.
+fn checksum(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

@@ -1,0 +1,209 @@
+//! What operators do to one job.
+
+use milepost_core::error::StoreError;
+use milepost_core::ident::{JobId, RunToken};
+use milepost_core::port::{Operated, Operation};
+use milepost_core::state::JobState;
+use milepost_core::transition::{IllegalTransition, Readiness, Verb, transition};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::clock::{later_ms, now_ms};
+use crate::failure::Failure;
+use crate::group::take_slot;
+use crate::query;
+use crate::row::{self, Id};
+use crate::stand::{Mover, Standing, Step};
+
+/// Does something to one job.
+pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
+    let now_ms = now_ms();
+    let Found {
+        standing, due_at_ms, ..
+    } = find(conn, &job)?;
+    let verb = operation.verb;
+    check(&standing, verb)?;
+    if standing.state == JobState::Running && !operation.grace.is_zero() {
+        let stop_at_ms = later_ms(now_ms, operation.grace);
+        conn.prepare_cached(query::REQUEST_STOP)?.execute((
+            Id(&job),
+            verb.as_str(),
+            stop_at_ms,
+            &operation.note,
+        ))?;
+        return Ok(Operated::StopRequested);
+    }
+    let to = next_state(conn, &standing, verb)?;
+    let mut mover = Mover::new(conn, now_ms)?;
+    let ready_at_ms = match verb {
+        Verb::Release => now_ms.max(due_at_ms.unwrap_or(now_ms)),
+        _ => later_ms(now_ms, operation.delay),
+    };
+    let step = Step {
+        ready_at_ms: to_wait(to).then_some(ready_at_ms),
+        max_attempts: attempts_anew(conn, &standing, verb)?,
+        note: operation.note.as_deref(),
+        ..Step::new(verb, to)
+    };
+    match verb {
+        Verb::Rerun => rerun(conn, &mut mover, &standing, &step)?,
+        Verb::Snooze => snooze(conn, &mut mover, &standing, &step)?,
+        _ => mover.go(&standing, &step)?,
+    }
+    Ok(Operated::Done(to))
+}
+
+/// Ends a running job whose grace time is over, with the note of who asked for it.
+pub(crate) fn fence_off(
+    conn: &Connection,
+    mover: &mut Mover<'_>,
+    job: &JobId,
+    verb: Verb,
+) -> Result<(), Failure> {
+    let Found {
+        standing, stop_note, ..
+    } = find(conn, job)?;
+    let to = next_state(conn, &standing, verb)?;
+    let step = Step {
+        note: stop_note.as_deref(),
+        ..Step::new(verb, to)
+    };
+    mover.go(&standing, &step)
+}
+
+const fn to_wait(state: JobState) -> bool {
+    matches!(state, JobState::Pending | JobState::Blocked | JobState::RetryWait)
+}
+
+struct Found {
+    standing: Standing,
+    stop_note: Option<String>,
+    /// Its own time, while it is blocked.
+    due_at_ms: Option<i64>,
+}
+
+fn find(conn: &Connection, job: &JobId) -> Result<Found, Failure> {
+    let live = conn
+        .prepare_cached(query::STANDING)?
+        .query_row([Id(job)], |row| read_live(row, *job))
+        .optional()?;
+    let found = match live {
+        Some(found) => Some(found),
+        None => conn
+            .prepare_cached(query::STANDING_ENDED)?
+            .query_row([Id(job)], |row| read_ended(row, *job))
+            .optional()?,
+    };
+    found.ok_or_else(|| StoreError::NoSuchJob(*job).into())
+}
+
+fn read_live(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
+    let standing = Standing {
+        job,
+        state: row::word(row, 0)?,
+        attempt: row.get(1)?,
+        token: row::token(row, 2)?,
+        worker: row::worker_opt(row, 3)?,
+        group: row.get(4)?,
+    };
+    Ok(Found {
+        standing,
+        stop_note: row.get(5)?,
+        due_at_ms: row.get(6)?,
+    })
+}
+
+fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
+    let standing = Standing {
+        job,
+        state: row::word(row, 0)?,
+        attempt: row.get(1)?,
+        token: RunToken(row.get(2)?),
+        worker: None,
+        group: row.get(3)?,
+    };
+    Ok(Found {
+        standing,
+        stop_note: None,
+        due_at_ms: None,
+    })
+}
+
+fn illegal(standing: &Standing, verb: Verb) -> Failure {
+    Failure::Told(StoreError::Illegal {
+        job: standing.job,
+        illegal: IllegalTransition {
+            from: Some(standing.state),
+            verb,
+        },
+    })
+}
+
+/// Refuses what the state does not allow, and what only a worker can do.
+fn check(standing: &Standing, verb: Verb) -> Result<(), Failure> {
+    use Verb::{Claim, Create, Fail, Retry, Succeed, Yield};
+    let workers_own = matches!(verb, Create | Claim | Succeed | Retry | Fail | Yield);
+    if workers_own || transition(Some(standing.state), verb, Readiness::Ready).is_err() {
+        return Err(illegal(standing, verb));
+    }
+    Ok(())
+}
+
+/// The state that follows. A grouped job that comes back takes its group's slot here, or waits for it.
+fn next_state(conn: &Connection, standing: &Standing, verb: Verb) -> Result<JobState, Failure> {
+    let comes_back = !standing.state.holds_group_slot()
+        && transition(Some(standing.state), verb, Readiness::Ready) == Ok(JobState::Pending);
+    let readiness = match &standing.group {
+        Some(group) if comes_back && !take_slot(conn, group, &standing.job)? => Readiness::Held,
+        _ => Readiness::Ready,
+    };
+    // A group has one holder, whatever an operator wants.
+    if verb == Verb::Release && readiness == Readiness::Held {
+        return Err(illegal(standing, verb));
+    }
+    transition(Some(standing.state), verb, readiness).map_err(|_| illegal(standing, verb))
+}
+
+/// A job that had given up or had ended gets its full number of attempts again; one that goes on, at least one.
+fn attempts_anew(conn: &Connection, standing: &Standing, verb: Verb) -> rusqlite::Result<Option<u32>> {
+    let asked = || -> rusqlite::Result<u32> {
+        conn.prepare_cached(query::ATTEMPTS_ASKED)?
+            .query_row([Id(&standing.job)], |row| row.get(0))
+    };
+    match (standing.state, verb) {
+        (JobState::Failed, Verb::RetryNow) | (_, Verb::Rerun) => {
+            Ok(Some(standing.attempt.saturating_add(asked()?)))
+        }
+        (_, Verb::Resume) => Ok(Some(asked()?.max(standing.attempt.saturating_add(1)))),
+        _ => Ok(None),
+    }
+}
+
+fn rerun(
+    conn: &Connection,
+    mover: &mut Mover<'_>,
+    standing: &Standing,
+    step: &Step<'_>,
+) -> Result<(), Failure> {
+    let blocked = step.to == JobState::Blocked;
+    conn.prepare_cached(query::RETURN_TO_LIVE)?.execute((
+        Id(&standing.job),
+        step.to.as_str(),
+        step.ready_at_ms.filter(|_| !blocked),
+        step.ready_at_ms.filter(|_| blocked),
+        step.max_attempts,
+    ))?;
+    conn.prepare_cached(query::LEAVE_ENDED)?
+        .execute([Id(&standing.job)])?;
+    Ok(mover.record(standing, step)?)
+}
+
+fn snooze(
+    conn: &Connection,
+    mover: &mut Mover<'_>,
+    standing: &Standing,
+    step: &Step<'_>,
+) -> Result<(), Failure> {
+    conn.prepare_cached(query::SNOOZE)?
+        .execute((Id(&standing.job), step.ready_at_ms))?;
+    Ok(mover.record(standing, step)?)
+}

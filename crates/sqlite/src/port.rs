@@ -1,0 +1,181 @@
+//! The ports of the domain, each verb sent to where it is done: the writer thread or a reader.
+
+use async_trait::async_trait;
+use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::finish::{End, Finish, Finished};
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::{JobId, WorkerId};
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::port::{
+    AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult, WakeStream,
+    WorkerStore,
+};
+use milepost_core::state::JobState;
+use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
+
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::store::SqliteStore;
+use crate::{claim, enqueue, finish, group, listing, operate, report, rescue, worker};
+
+#[async_trait]
+impl IntakeStore for SqliteStore {
+    async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+        enqueue::check(jobs, self.options().payload_bytes_max)?;
+        let jobs = jobs.to_vec();
+        self.write("enqueue", Hint::READY, move |tx| enqueue::insert(tx, &jobs))
+            .await
+    }
+}
+
+#[async_trait]
+impl WorkerStore for SqliteStore {
+    async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId> {
+        let worker = worker.clone();
+        self.write("register_worker", Hint::NONE, move |tx| {
+            worker::register(tx, &worker)
+        })
+        .await
+    }
+
+    async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
+        self.write("heartbeat", Hint::NONE, move |tx| worker::heartbeat(tx, worker))
+            .await
+    }
+
+    async fn claim(&self, claim: &Claim) -> StoreResult<Vec<ClaimedJob>> {
+        let claim = claim.clone();
+        self.write("claim", Hint::NONE, move |tx| claim::claim(tx, &claim))
+            .await
+    }
+
+    async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
+        self.read("held", move |conn| claim::held(conn, worker)).await
+    }
+
+    async fn finish_many(&self, _worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
+        let finishes = finishes.to_vec();
+        let returns = |finish: &Finish| matches!(finish.end, End::Retry { .. } | End::Yield { .. });
+        let ready = finishes.iter().any(|finish| finish.grouped || returns(finish));
+        let hint = Hint { ready, ..Hint::NONE };
+        self.write("finish", hint, move |tx| finish::finish_many(tx, &finishes))
+            .await
+    }
+
+    async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>> {
+        let reports = reports.to_vec();
+        self.write("report", Hint::NONE, move |tx| report::report_many(tx, &reports))
+            .await
+    }
+
+    async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
+        self.read("checkpoint", move |conn| report::checkpoint(conn, job))
+            .await
+    }
+
+    async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {
+        self.write("retire_worker", Hint::NONE, move |tx| worker::retire(tx, worker))
+            .await
+    }
+
+    async fn wakes(&self) -> StoreResult<Box<dyn WakeStream>> {
+        Ok(Box::new(self.listener()))
+    }
+}
+
+#[async_trait]
+impl MaintenanceStore for SqliteStore {
+    async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut rescued = Vec::new();
+        for worker in self.read("rescue", rescue::lost_workers).await? {
+            let left = limit.saturating_sub(rescued.len());
+            if left == 0 {
+                break;
+            }
+            // The caller's closure stays on the caller's thread: its answers go to the writer.
+            let lost = self
+                .read("rescue", move |conn| rescue::lost_runs(conn, worker, left))
+                .await?;
+            let delays = rescue::delays(&lost, delay);
+            let taken = self
+                .write("rescue", Hint::READY, move |tx| {
+                    rescue::rescue(tx, worker, &delays, left)
+                })
+                .await?;
+            rescued.extend(taken);
+        }
+        Ok(rescued)
+    }
+
+    async fn stop_overdue(&self, limit: u32) -> StoreResult<Vec<JobId>> {
+        if !self.read("stop_overdue", rescue::has_overdue).await? {
+            return Ok(Vec::new());
+        }
+        let hint = Hint {
+            ready: true,
+            stop: true,
+        };
+        self.write("stop_overdue", hint, move |tx| rescue::stop_overdue(tx, limit))
+            .await
+    }
+
+    async fn fill_groups(&self) -> StoreResult<u64> {
+        let groups = self.read("fill_groups", group::unfilled).await?;
+        if groups.is_empty() {
+            return Ok(0);
+        }
+        self.write("fill_groups", Hint::READY, move |tx| {
+            group::fill_all(tx, &groups, now_ms())
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl AdminStore for SqliteStore {
+    async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
+        let operation = operation.clone();
+        let hint = Hint {
+            ready: true,
+            stop: true,
+        };
+        self.write("operate", hint, move |tx| operate::operate(tx, job, &operation))
+            .await
+    }
+
+    async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
+        let filter = filter.clone();
+        self.read("jobs", move |conn| listing::jobs(conn, &filter)).await
+    }
+
+    async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
+        self.read("job", move |conn| listing::job(conn, job)).await
+    }
+
+    async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
+        self.read("history", move |conn| listing::history(conn, job))
+            .await
+    }
+
+    async fn queues(&self) -> StoreResult<Vec<QueueView>> {
+        self.read("queues", listing::queues).await
+    }
+
+    async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
+        let queue = queue.to_owned();
+        self.write("pause_queue", Hint::READY, move |tx| {
+            listing::pause_queue(tx, &queue, paused)
+        })
+        .await
+    }
+
+    async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
+        self.read("workers", worker::list).await
+    }
+
+    async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
+        self.read("count_by_state", listing::count_by_state).await
+    }
+}

@@ -1,0 +1,98 @@
+//! Reads: a few connections that cannot write, used on blocking threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use milepost_core::error::StoreError;
+use milepost_core::port::StoreResult;
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use crate::failure::{Failure, Locked, defect, is_busy};
+use crate::file::{self, Patience};
+
+/// How many reads go on at once.
+const READERS: usize = 4;
+
+type Reader = (Connection, Patience);
+
+/// The connections that read; opened when they are first needed.
+pub(crate) struct Readers {
+    pool: Arc<Pool>,
+    turns: Semaphore,
+}
+
+struct Pool {
+    path: PathBuf,
+    place: Arc<str>,
+    busy_timeout: Duration,
+    idle: Mutex<Vec<Reader>>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: &Path, busy_timeout: Duration, place: Arc<str>) -> Self {
+        let pool = Pool {
+            path: path.to_owned(),
+            place,
+            busy_timeout,
+            idle: Mutex::new(Vec::new()),
+        };
+        Self {
+            pool: Arc::new(pool),
+            turns: Semaphore::new(READERS),
+        }
+    }
+
+    /// Runs the closure on one snapshot of the file.
+    pub(crate) async fn read<T, F>(&self, verb: &'static str, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        let _turn = self.turns.acquire().await;
+        let pool = Arc::clone(&self.pool);
+        tokio::task::spawn_blocking(move || pool.read(verb, work))
+            .await
+            .unwrap_or_else(|stopped| Err(defect(verb, format!("the read stopped: {stopped}"))))
+    }
+}
+
+impl Pool {
+    fn read<T, F>(&self, verb: &'static str, work: F) -> StoreResult<T>
+    where
+        F: FnOnce(&Connection) -> Result<T, Failure>,
+    {
+        let begun = Instant::now();
+        self.try_read(begun, work).map_err(|failure| match failure {
+            Failure::Sql(source) if is_busy(&source) => StoreError::Unavailable {
+                place: self.place.to_string(),
+                cause: Box::new(Locked {
+                    waited: begun.elapsed(),
+                    source,
+                }),
+            },
+            other => other.at(verb, &self.place),
+        })
+    }
+
+    fn try_read<T, F>(&self, begun: Instant, work: F) -> Result<T, Failure>
+    where
+        F: FnOnce(&Connection) -> Result<T, Failure>,
+    {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let (conn, patience) = match idle {
+            Some(reader) => reader,
+            None => file::open_reader(&self.path, self.busy_timeout)?,
+        };
+        patience.extend(begun + self.busy_timeout);
+        let snapshot = conn.unchecked_transaction()?;
+        let outcome = work(&snapshot);
+        snapshot.finish()?;
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((conn, patience));
+        outcome
+    }
+}

@@ -1,0 +1,157 @@
+//! Taking jobs back: from dead workers, and from runs that do not stop in time.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use milepost_core::finish::Failure as Why;
+use milepost_core::ident::{JobId, Run, WorkerId};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_core::worker::Rescued;
+use rusqlite::{Connection, Row};
+
+use crate::clock::{later_ms, now_ms};
+use crate::failure::Failure;
+use crate::operate;
+use crate::query;
+use crate::row;
+use crate::stand::{Mover, Standing, Step};
+
+/// A run whose worker is lost.
+pub(crate) struct Lost {
+    pub(crate) kind: String,
+    pub(crate) standing: Standing,
+    max_attempts: u32,
+    stop_verb: Option<Verb>,
+    stop_note: Option<String>,
+}
+
+/// How long each lost job waits before its next attempt.
+pub(crate) type Delays = HashMap<JobId, Duration>;
+
+/// Workers whose lease ran out, and those that ended and left jobs behind.
+pub(crate) fn lost_workers(conn: &Connection) -> Result<Vec<WorkerId>, Failure> {
+    let mut statement = conn.prepare_cached(query::LOST_WORKERS)?;
+    let workers = statement.query_map([now_ms()], |row| row.get(0).map(WorkerId))?;
+    Ok(workers.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What a lost worker held.
+pub(crate) fn lost_runs(conn: &Connection, worker: WorkerId, limit: usize) -> Result<Vec<Lost>, Failure> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = conn.prepare_cached(query::LOST_RUNS)?;
+    let runs = statement.query_map((worker.0, limit), |row| read_lost(row, worker))?;
+    Ok(runs.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read_lost(row: &Row<'_>, worker: WorkerId) -> rusqlite::Result<Lost> {
+    let standing = Standing {
+        job: row::job_id(row, 0)?,
+        state: JobState::Running,
+        attempt: row.get(3)?,
+        token: row::token(row, 1)?,
+        worker: Some(worker),
+        group: row.get(5)?,
+    };
+    Ok(Lost {
+        kind: row.get(2)?,
+        standing,
+        max_attempts: row.get(4)?,
+        stop_verb: row::word_opt(row, 6)?,
+        stop_note: row.get(7)?,
+    })
+}
+
+/// Declares a worker dead, unless its lease holds, and takes back those of its jobs whose delay is known:
+/// they were read while its lease had run out, so it cannot have taken others since.
+pub(crate) fn rescue(
+    conn: &Connection,
+    worker: WorkerId,
+    delays: &Delays,
+    limit: usize,
+) -> Result<Vec<Rescued>, Failure> {
+    let now_ms = now_ms();
+    conn.prepare_cached(query::BURY_WORKER)?
+        .execute((worker.0, now_ms))?;
+    let gone: bool = conn
+        .prepare_cached(query::WORKER_GONE)?
+        .query_row([worker.0], |row| row.get(0))?;
+    if !gone {
+        return Ok(Vec::new());
+    }
+    let mut mover = Mover::new(conn, now_ms)?;
+    let mut rescued = Vec::new();
+    for lost in lost_runs(conn, worker, limit)? {
+        if let Some(&delay) = delays.get(&lost.standing.job) {
+            rescued.push(take_back(&mut mover, &lost, worker, delay)?);
+        }
+    }
+    Ok(rescued)
+}
+
+fn take_back(
+    mover: &mut Mover<'_>,
+    lost: &Lost,
+    worker: WorkerId,
+    delay: Duration,
+) -> Result<Rescued, Failure> {
+    let why = Why {
+        code: "lease_lost".to_owned(),
+        message: format!("worker {worker} lost its lease"),
+    };
+    let left = lost.standing.attempt < lost.max_attempts;
+    let step = match lost.stop_verb {
+        Some(Verb::Abort) => Step::new(Verb::Abort, JobState::Aborted),
+        Some(_) => Step::new(Verb::Cancel, JobState::Canceled),
+        None if left => Step {
+            ready_at_ms: Some(later_ms(mover.now_ms(), delay)),
+            ..Step::new(Verb::Retry, JobState::RetryWait)
+        },
+        None => Step::new(Verb::Fail, JobState::Failed),
+    };
+    let step = Step {
+        failure: Some(&why),
+        note: lost.stop_note.as_deref(),
+        ..step
+    };
+    mover.go(&lost.standing, &step)?;
+    Ok(Rescued {
+        run: Run {
+            job: lost.standing.job,
+            token: lost.standing.token,
+        },
+        worker,
+        verb: step.verb,
+    })
+}
+
+/// Ends runs that were asked to stop and whose grace time is over.
+pub(crate) fn stop_overdue(conn: &Connection, limit: u32) -> Result<Vec<JobId>, Failure> {
+    let now_ms = now_ms();
+    let overdue = conn
+        .prepare_cached(query::OVERDUE_STOPS)?
+        .query_map((now_ms, limit), |row| {
+            Ok((row::job_id(row, 0)?, row::word::<Verb>(row, 2)?))
+        })?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut mover = Mover::new(conn, now_ms)?;
+    for (job, verb) in &overdue {
+        operate::fence_off(conn, &mut mover, job, *verb)?;
+    }
+    Ok(overdue.into_iter().map(|(job, _)| job).collect())
+}
+
+/// Whether something may be overdue, without writing.
+pub(crate) fn has_overdue(conn: &Connection) -> Result<bool, Failure> {
+    Ok(conn.prepare_cached(query::OVERDUE_STOPS)?.exists((now_ms(), 1))?)
+}
+
+/// The delays of lost runs, asked of the caller.
+pub(crate) fn delays(lost: &[Lost], delay: impl Fn(&str, u32) -> Duration) -> Delays {
+    lost.iter()
+        .map(|lost| {
+            let Standing { job, attempt, .. } = lost.standing;
+            (job, delay(&lost.kind, attempt))
+        })
+        .collect()
+}

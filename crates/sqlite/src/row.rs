@@ -1,0 +1,102 @@
+//! Columns to domain types and back.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use milepost_core::ident::{JobId, RunToken, WorkerId};
+use rusqlite::Row;
+use rusqlite::types::{ToSqlOutput, Type, ValueRef};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+type Sql<T> = rusqlite::Result<T>;
+
+/// A job id as a parameter.
+pub(crate) struct Id<'a>(pub(crate) &'a JobId);
+
+impl rusqlite::ToSql for Id<'_> {
+    fn to_sql(&self) -> Sql<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Blob(self.0.0.as_bytes())))
+    }
+}
+
+/// A column that holds what it cannot hold.
+fn odd(
+    column: usize,
+    kind: Type,
+    cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, kind, cause.into())
+}
+
+pub(crate) fn job_id(row: &Row<'_>, column: usize) -> Sql<JobId> {
+    let bytes = row.get_ref(column)?.as_blob()?;
+    Uuid::from_slice(bytes)
+        .map(JobId)
+        .map_err(|e| odd(column, Type::Blob, e))
+}
+
+/// A word of the domain: a state or a verb.
+pub(crate) fn word<T>(row: &Row<'_>, column: usize) -> Sql<T>
+where
+    T: FromStr,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    let text = row.get_ref(column)?.as_str()?;
+    text.parse().map_err(|e| odd(column, Type::Text, e))
+}
+
+pub(crate) fn word_opt<T>(row: &Row<'_>, column: usize) -> Sql<Option<T>>
+where
+    T: FromStr,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => word(row, column).map(Some),
+    }
+}
+
+pub(crate) fn time(row: &Row<'_>, column: usize) -> Sql<Timestamp> {
+    let ms = row.get(column)?;
+    Timestamp::from_millisecond(ms).map_err(|e| odd(column, Type::Integer, e))
+}
+
+pub(crate) fn time_opt(row: &Row<'_>, column: usize) -> Sql<Option<Timestamp>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => time(row, column).map(Some),
+    }
+}
+
+pub(crate) fn token(row: &Row<'_>, column: usize) -> Sql<RunToken> {
+    row.get(column).map(RunToken)
+}
+
+pub(crate) fn worker_opt(row: &Row<'_>, column: usize) -> Sql<Option<WorkerId>> {
+    row.get::<_, Option<i32>>(column)
+        .map(|worker| worker.map(WorkerId))
+}
+
+pub(crate) fn duration_opt(row: &Row<'_>, column: usize) -> Sql<Option<Duration>> {
+    let ms: Option<i64> = row.get(column)?;
+    Ok(ms.map(|ms| Duration::from_millis(ms.max(0).cast_unsigned())))
+}
+
+pub(crate) fn json(row: &Row<'_>, column: usize) -> Sql<Box<RawValue>> {
+    RawValue::from_string(row.get(column)?).map_err(|e| odd(column, Type::Text, e))
+}
+
+pub(crate) fn json_opt(row: &Row<'_>, column: usize) -> Sql<Option<Box<RawValue>>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => json(row, column).map(Some),
+    }
+}
+
+/// A list of names, stored as a JSON array.
+pub(crate) fn names(row: &Row<'_>, column: usize) -> Sql<Vec<String>> {
+    let text = row.get_ref(column)?.as_str()?;
+    serde_json::from_str(text).map_err(|e| odd(column, Type::Text, e))
+}

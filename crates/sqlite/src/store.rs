@@ -1,0 +1,130 @@
+//! The store: a writer thread, a few readers, one file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use milepost_core::error::StoreError;
+use milepost_core::port::StoreResult;
+use milepost_core::schema::Migrated;
+use rusqlite::{Connection, Transaction};
+
+use crate::bell::{Bell, Listener};
+use crate::command::Hint;
+use crate::failure::Failure;
+use crate::options::SqliteOptions;
+use crate::reader::Readers;
+use crate::writer::Writer;
+use crate::{file, migration};
+
+/// A store in one SQLite file. Cheap to clone; the clones share one writer thread, which ends when the last
+/// of them and of their wake streams is dropped.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    place: Arc<str>,
+    options: SqliteOptions,
+    writer: Writer,
+    readers: Readers,
+    bell: Arc<Bell>,
+}
+
+impl SqliteStore {
+    /// Opens the file, creating it when it is missing. Does not [migrate](Self::migrate). Blocks while
+    /// another process keeps the file locked, at most `busy_timeout`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] names the file and why it cannot be used.
+    pub fn open(path: &Path, options: SqliteOptions) -> StoreResult<Self> {
+        let place: Arc<str> = path.display().to_string().into();
+        let (conn, patience) = file::open_writer(path, options.busy_timeout)?;
+        let bell = Arc::new(Bell::new());
+        let writer = Writer::start(
+            conn,
+            patience,
+            options.busy_timeout,
+            Arc::clone(&place),
+            Arc::clone(&bell),
+        )?;
+        let readers = Readers::new(path, options.busy_timeout, Arc::clone(&place));
+        let inner = Inner {
+            place,
+            options,
+            writer,
+            readers,
+            bell,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Brings the schema up to this binary's, in one transaction. Any number of processes may do so at once.
+    ///
+    /// # Errors
+    /// [`StoreError::Schema`] when a newer binary migrated the file, or when a migration was altered.
+    pub async fn migrate(&self) -> StoreResult<Migrated> {
+        self.write("migrate", Hint::NONE, migration::migrate).await
+    }
+
+    /// Checks that the schema is the one this binary needs.
+    ///
+    /// # Errors
+    /// [`StoreError::Schema`] says how it differs.
+    pub async fn check_schema(&self) -> StoreResult<()> {
+        self.read("check_schema", migration::check).await
+    }
+
+    /// Runs a closure on the writer thread, in a savepoint of its own inside the next write transaction, and
+    /// answers when that is durable. When the closure fails or panics, what it wrote is rolled back, and
+    /// nothing else. It shall be short (below 50 ms), and must neither commit nor roll back.
+    ///
+    /// # Errors
+    /// The closure's own; a [`StoreError`] when the closure panicked or the transaction was lost.
+    pub async fn transaction<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+    {
+        self.inner.writer.call("transaction", Hint::READY, work).await
+    }
+
+    pub(crate) async fn write<T, F>(&self, verb: &'static str, hint: Hint, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    {
+        self.inner
+            .writer
+            .call(verb, hint, work)
+            .await
+            .map_err(|failure: Failure| failure.at(verb, &self.inner.place))
+    }
+
+    pub(crate) async fn read<T, F>(&self, verb: &'static str, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        self.inner.readers.read(verb, work).await
+    }
+
+    pub(crate) fn options(&self) -> SqliteOptions {
+        self.inner.options
+    }
+
+    pub(crate) fn listener(&self) -> Listener {
+        Listener::new(&self.inner.bell, self.inner.writer.sender())
+    }
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore")
+            .field("place", &self.inner.place)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,80 @@
+//! Workers and their leases.
+
+use milepost_core::error::StoreError;
+use milepost_core::ident::{Run, WorkerId};
+use milepost_core::worker::{Heartbeat, NewWorker, WorkerView};
+use rusqlite::{Connection, Row};
+
+use crate::clock::{duration_ms, later_ms, now_ms};
+use crate::failure::{Failure, defect};
+use crate::query;
+use crate::row;
+
+/// How long operators see a worker that ended.
+const SEEN_AFTER_END_MS: i64 = 24 * 3600 * 1000;
+
+pub(crate) fn register(conn: &Connection, worker: &NewWorker) -> Result<WorkerId, Failure> {
+    let now_ms = now_ms();
+    conn.prepare_cached(query::REGISTER_WORKER)?.execute((
+        &worker.name,
+        json(&worker.queues)?,
+        json(&worker.kinds)?,
+        duration_ms(worker.lease),
+        now_ms,
+        later_ms(now_ms, worker.lease),
+    ))?;
+    i32::try_from(conn.last_insert_rowid())
+        .map(WorkerId)
+        .map_err(|_| defect("register_worker", "worker ids are used up").into())
+}
+
+fn json(names: &[String]) -> Result<String, Failure> {
+    serde_json::to_string(names).map_err(|e| defect("register_worker", e.to_string()).into())
+}
+
+pub(crate) fn heartbeat(conn: &Connection, worker: WorkerId) -> Result<Heartbeat, Failure> {
+    let renewed = conn
+        .prepare_cached(query::HEARTBEAT)?
+        .execute((worker.0, now_ms()))?;
+    if renewed == 0 {
+        return Err(StoreError::WorkerLost(worker).into());
+    }
+    let mut statement = conn.prepare_cached(query::ASKED_TO_STOP)?;
+    let stops = statement.query_map([worker.0], |row| {
+        let run = Run {
+            job: row::job_id(row, 0)?,
+            token: row::token(row, 1)?,
+        };
+        Ok((run, row::word(row, 2)?))
+    })?;
+    Ok(Heartbeat {
+        stops: stops.collect::<rusqlite::Result<_>>()?,
+    })
+}
+
+pub(crate) fn retire(conn: &Connection, worker: WorkerId) -> Result<(), Failure> {
+    conn.prepare_cached(query::RETIRE_WORKER)?
+        .execute((worker.0, now_ms()))?;
+    Ok(())
+}
+
+/// The workers that live, and those that ended within the last day.
+pub(crate) fn list(conn: &Connection) -> Result<Vec<WorkerView>, Failure> {
+    let mut statement = conn.prepare_cached(query::WORKERS)?;
+    let workers = statement.query_map([now_ms() - SEEN_AFTER_END_MS], read)?;
+    Ok(workers.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<WorkerView> {
+    Ok(WorkerView {
+        id: WorkerId(row.get(0)?),
+        name: row.get(1)?,
+        queues: row::names(row, 2)?,
+        kinds: row::names(row, 3)?,
+        started_at: row::time(row, 4)?,
+        heartbeat_at: row::time(row, 5)?,
+        ended_at: row::time_opt(row, 6)?,
+        died: row.get(7)?,
+        running: row.get(8)?,
+    })
+}

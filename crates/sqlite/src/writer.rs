@@ -1,0 +1,334 @@
+//! The one thread of this process that writes.
+//!
+//! It takes the commands that wait, runs each in a savepoint of one transaction, commits once and then
+//! answers each (group commit). Between transactions it leaves gaps, so that the other processes of the
+//! machine get in, and empties the log. While somebody waits for hints, it looks at the file for what
+//! other processes committed and for jobs whose time has come.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use milepost_core::error::{Cause, StoreError};
+use milepost_core::port::StoreResult;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::bell::Bell;
+use crate::command::{Call, Command, Hint};
+use crate::failure::{Outage, defect, is_busy};
+use crate::file::Patience;
+use crate::lookout::Lookout;
+
+/// A write transaction takes no further commands after this.
+const TRANSACTION_OPEN: Duration = Duration::from_millis(25);
+/// The gap after every transaction while other processes write.
+const GAP_SHARED: Duration = Duration::from_millis(2);
+/// The gap after [`WRITING_ALONE`] while no other process writes.
+const GAP_ALONE: Duration = Duration::from_millis(1);
+/// How long this process writes without a gap while no other process writes.
+const WRITING_ALONE: Duration = Duration::from_millis(20);
+/// Frames in the log from which it is emptied into the file.
+const LOG_FRAMES: u32 = 8000;
+/// How often the file is looked at for what other processes did, while somebody waits.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What the writer is told.
+pub(crate) enum Message {
+    /// Run this.
+    Run(Box<dyn Command>),
+    /// Somebody began to wait for hints.
+    Look,
+}
+
+/// The way to the writer thread. The thread ends when all of these are gone.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    sender: Sender<Message>,
+    place: Arc<str>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(crate) fn start(
+        conn: Connection,
+        patience: Patience,
+        busy_timeout: Duration,
+        place: Arc<str>,
+        bell: Arc<Bell>,
+    ) -> StoreResult<Self> {
+        let (sender, receiver) = channel();
+        let cannot = |cause: Cause| StoreError::Database { verb: "open", cause };
+        let desk = Desk::new(conn, patience, busy_timeout, Arc::clone(&place), bell, receiver)
+            .map_err(|e| cannot(e.into()))?;
+        thread::Builder::new()
+            .name("milepost-sqlite".to_owned())
+            .spawn(move || desk.serve())
+            .map_err(|e| cannot(e.into()))?;
+        Ok(Self { sender, place })
+    }
+
+    /// Runs the closure in a savepoint of a write transaction and answers when that is durable.
+    pub(crate) async fn call<T, E, F>(&self, verb: &'static str, hint: Hint, work: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+    {
+        let (call, answer) = Call::new(verb, hint, work);
+        let gone = || {
+            E::from(defect(
+                verb,
+                format!("the writer thread of {} is gone", self.place),
+            ))
+        };
+        self.sender
+            .send(Message::Run(Box::new(call)))
+            .map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    pub(crate) fn sender(&self) -> Sender<Message> {
+        self.sender.clone()
+    }
+}
+
+/// Commands in the order of their arrival.
+struct Queue {
+    receiver: Receiver<Message>,
+    /// Received and not begun.
+    backlog: VecDeque<Box<dyn Command>>,
+}
+
+impl Queue {
+    fn try_next(&mut self) -> Option<Box<dyn Command>> {
+        if let Some(command) = self.backlog.pop_front() {
+            return Some(command);
+        }
+        loop {
+            match self.receiver.try_recv() {
+                Ok(Message::Run(command)) => return Some(command),
+                Ok(Message::Look) => {}
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return None,
+            }
+        }
+    }
+
+    fn is_empty(&mut self) -> bool {
+        match self.try_next() {
+            Some(command) => {
+                self.backlog.push_front(command);
+                false
+            }
+            None => true,
+        }
+    }
+}
+
+/// The thread's own state.
+struct Desk {
+    conn: Connection,
+    patience: Patience,
+    busy_timeout: Duration,
+    place: Arc<str>,
+    bell: Arc<Bell>,
+    queue: Queue,
+    lookout: Lookout,
+    /// Frames in the log after the last commit.
+    log_frames: Arc<AtomicU32>,
+    /// Time spent in write transactions since the last gap.
+    written: Duration,
+}
+
+impl Desk {
+    fn new(
+        mut conn: Connection,
+        patience: Patience,
+        busy_timeout: Duration,
+        place: Arc<str>,
+        bell: Arc<Bell>,
+        receiver: Receiver<Message>,
+    ) -> rusqlite::Result<Self> {
+        let log_frames = Arc::new(AtomicU32::new(0));
+        let frames = Arc::clone(&log_frames);
+        // Replaces SQLite's own checkpoint inside the commit: callers get their answers first.
+        conn.wal_hook(Some(move |_log: &mut rusqlite::hooks::Wal, pages: i32| {
+            frames.store(pages.max(0).cast_unsigned(), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self {
+            conn,
+            patience,
+            busy_timeout,
+            place,
+            bell,
+            queue: Queue {
+                receiver,
+                backlog: VecDeque::new(),
+            },
+            lookout: Lookout::new(),
+            log_frames,
+            written: Duration::ZERO,
+        })
+    }
+
+    fn serve(mut self) {
+        while let Some(first) = self.next() {
+            self.transact(first);
+            self.lookout.watch(&self.conn, &self.bell);
+            self.empty_log();
+            self.leave_gap();
+        }
+    }
+
+    /// The next command; `None` when nobody is left who could send one.
+    fn next(&mut self) -> Option<Box<dyn Command>> {
+        if let Some(command) = self.queue.try_next() {
+            return Some(command);
+        }
+        self.written = Duration::ZERO;
+        loop {
+            let message = if self.bell.is_awaited() {
+                self.queue.receiver.recv_timeout(LOOK_EVERY)
+            } else {
+                self.queue.receiver.recv().map_err(RecvTimeoutError::from)
+            };
+            match message {
+                Ok(Message::Run(command)) => return Some(command),
+                Ok(Message::Look) | Err(RecvTimeoutError::Timeout) => {
+                    self.lookout.watch(&self.conn, &self.bell);
+                }
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+    }
+
+    /// One write transaction: this command and those that wait behind it.
+    fn transact(&mut self, first: Box<dyn Command>) {
+        self.patience.extend(first.queued_at() + self.busy_timeout);
+        match run_together(&self.conn, &mut self.queue, first) {
+            Ok(group) => {
+                self.written += group.took;
+                let outage = |error| Outage::new(&self.place, error, group.took);
+                let lost = group.lost.map(outage);
+                self.answer(group.ran, lost.as_ref());
+            }
+            Err((first, error)) => self.turn_away(first, error),
+        }
+    }
+
+    fn answer(&mut self, ran: Vec<Box<dyn Command>>, lost: Option<&Outage>) {
+        let mut hint = Hint::NONE;
+        for command in ran {
+            let its = command.hint();
+            hint.ready |= its.ready;
+            hint.stop |= its.stop;
+            command.answer(lost);
+        }
+        match lost {
+            None => self.lookout.committed(&self.bell, hint),
+            Some(outage) => tracing::error!(place = %self.place, ?outage, "a write transaction was lost"),
+        }
+    }
+
+    /// No transaction could begin: refuses the commands whose patience is over, keeps the others.
+    fn turn_away(&mut self, first: Box<dyn Command>, error: rusqlite::Error) {
+        let now = Instant::now();
+        let busy = is_busy(&error);
+        let outage = Outage::new(&self.place, error, now - first.queued_at());
+        tracing::warn!(place = %self.place, ?outage, "no write transaction could begin");
+        first.answer(Some(&outage));
+        while let Some(command) = self.queue.try_next() {
+            if busy && command.queued_at() + self.busy_timeout > now {
+                self.queue.backlog.push_front(command);
+                break;
+            }
+            command.answer(Some(&outage));
+        }
+    }
+
+    /// Moves the log into the file once it is long. Other processes may write meanwhile.
+    fn empty_log(&mut self) {
+        if self.log_frames.load(Ordering::Relaxed) < LOG_FRAMES {
+            return;
+        }
+        match self
+            .conn
+            .wal_checkpoint_v2(Some(rusqlite::MAIN_DB), rusqlite::wal::CheckpointMode::PASSIVE)
+        {
+            // The next writer starts the log anew, if no reader needs it.
+            Ok(_) => self.written = Duration::ZERO,
+            Err(error) if is_busy(&error) => {}
+            Err(error) => tracing::error!(place = %self.place, %error, "the log cannot be emptied"),
+        }
+        self.log_frames.store(0, Ordering::Relaxed);
+    }
+
+    /// Lets other processes write.
+    fn leave_gap(&mut self) {
+        if self.queue.is_empty() {
+            return;
+        }
+        if self.lookout.has_neighbours() {
+            thread::sleep(GAP_SHARED);
+        } else if self.written >= WRITING_ALONE {
+            thread::sleep(GAP_ALONE);
+        } else {
+            return;
+        }
+        self.written = Duration::ZERO;
+    }
+}
+
+/// Commands that shared a transaction.
+struct Group {
+    ran: Vec<Box<dyn Command>>,
+    /// Why nothing of it is durable.
+    lost: Option<rusqlite::Error>,
+    took: Duration,
+}
+
+/// Begins a transaction, runs this command and those that wait behind it, commits. When none can begin, the
+/// command comes back.
+fn run_together(
+    conn: &Connection,
+    queue: &mut Queue,
+    first: Box<dyn Command>,
+) -> Result<Group, (Box<dyn Command>, rusqlite::Error)> {
+    let tx = match Transaction::new_unchecked(conn, TransactionBehavior::Immediate) {
+        Ok(tx) => tx,
+        Err(error) => return Err((first, error)),
+    };
+    let begun = Instant::now();
+    let mut ran = Vec::new();
+    let mut next = Some(first);
+    let mut stepped = Ok(());
+    while let Some(mut command) = next {
+        stepped = step(&tx, command.as_mut());
+        ran.push(command);
+        let goes_on = stepped.is_ok() && begun.elapsed() < TRANSACTION_OPEN;
+        next = if goes_on { queue.try_next() } else { None };
+    }
+    let lost = stepped.and_then(|()| tx.commit()).err();
+    let took = begun.elapsed();
+    Ok(Group { ran, lost, took })
+}
+
+/// Runs one command in its own savepoint. An error means that the whole transaction is lost.
+fn step(tx: &Transaction<'_>, command: &mut dyn Command) -> rusqlite::Result<()> {
+    tx.prepare_cached("SAVEPOINT command")?.execute(())?;
+    let stays = command.run(tx);
+    if tx.is_autocommit() {
+        // SQLite does so by itself when the disk is full or broken.
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT);
+        let words = "the transaction was ended from within: the disk failed, or a closure ended it";
+        return Err(rusqlite::Error::SqliteFailure(code, Some(words.to_owned())));
+    }
+    if !stays {
+        tx.prepare_cached("ROLLBACK TO command")?.execute(())?;
+    }
+    tx.prepare_cached("RELEASE command")?.execute(())?;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Stores to test with, and short ways to say what happens to a job.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::finish::{End, Failure, Finish, Finished};
+use milepost_core::history::fold;
+use milepost_core::ident::{JobId, Run, WorkerId};
+use milepost_core::job::NewJob;
+use milepost_core::port::Store;
+use milepost_core::state::JobState;
+use milepost_core::worker::NewWorker;
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+
+pub const HOUR: Duration = Duration::from_secs(3600);
+
+/// A migrated store in a directory of its own.
+pub struct Home {
+    pub store: SqliteStore,
+    pub path: PathBuf,
+    _dir: TempDir,
+}
+
+impl Home {
+    pub async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("milepost.db");
+        let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        store.migrate().await.unwrap();
+        Self {
+            store,
+            path,
+            _dir: dir,
+        }
+    }
+
+    /// The file as another process would open it.
+    pub fn neighbour(&self) -> SqliteStore {
+        SqliteStore::open(&self.path, SqliteOptions::default()).unwrap()
+    }
+
+    /// A plain connection to the file.
+    pub fn connection(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(&self.path).unwrap()
+    }
+}
+
+pub fn job(kind: &str) -> NewJob {
+    NewJob::new(kind, &"payload").unwrap()
+}
+
+pub async fn enqueue(store: &dyn Store, job: NewJob) -> JobId {
+    store.enqueue_many(&[job]).await.unwrap()[0].job
+}
+
+pub async fn worker(store: &dyn Store, kinds: &[&str], lease: Duration) -> WorkerId {
+    let worker = NewWorker {
+        name: "tester".to_owned(),
+        queues: vec!["default".to_owned()],
+        kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+        lease,
+    };
+    store.register_worker(&worker).await.unwrap()
+}
+
+pub async fn claim(store: &dyn Store, worker: WorkerId, kinds: &[&str], limit: u32) -> Vec<ClaimedJob> {
+    claim_as(store, worker, 1, kinds, limit).await
+}
+
+pub async fn claim_as(
+    store: &dyn Store,
+    worker: WorkerId,
+    claim_id: i32,
+    kinds: &[&str],
+    limit: u32,
+) -> Vec<ClaimedJob> {
+    let claim = Claim {
+        worker,
+        claim_id,
+        queues: vec!["default".to_owned()],
+        kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+        limit,
+    };
+    store.claim(&claim).await.unwrap()
+}
+
+pub async fn finish(store: &dyn Store, worker: WorkerId, run: Run, end: End) -> Finished {
+    let finish = Finish {
+        run,
+        end,
+        grouped: true,
+    };
+    store.finish_many(worker, &[finish]).await.unwrap()[0]
+}
+
+pub fn failure() -> Failure {
+    Failure {
+        code: "broken".to_owned(),
+        message: "it broke".to_owned(),
+    }
+}
+
+pub fn success() -> End {
+    End::Succeed {
+        result: Some("1".to_owned()),
+    }
+}
+
+pub fn retry(delay: Duration) -> End {
+    End::Retry {
+        delay,
+        failure: failure(),
+    }
+}
+
+pub async fn state(store: &dyn Store, job: JobId) -> JobState {
+    store.job(job).await.unwrap().unwrap().row.state
+}
+
+/// Checks that a job's history folds into the state in which it stands.
+pub async fn assert_told(store: &dyn Store, job: JobId) {
+    let history = store.history(job).await.unwrap();
+    let told = fold(&history).unwrap_or_else(|broken| panic!("{broken}\n{history:#?}"));
+    assert_eq!(told, Some(state(store, job).await));
+}

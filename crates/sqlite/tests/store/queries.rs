@@ -1,0 +1,120 @@
+//! The query files: each prepares, each says what it does, the hot ones are index searches.
+
+use std::fs;
+use std::path::Path;
+
+use crate::fixture::Home;
+
+fn files() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("queries");
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    assert!(files.len() > 40);
+    files
+}
+
+#[tokio::test]
+async fn every_query_file_prepares_and_says_what_it_does() {
+    let home = Home::new().await;
+    let conn = home.connection();
+    for (name, sql) in files() {
+        conn.prepare(&sql)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(sql.starts_with("-- "), "{name} has no comment");
+        assert!(sql.ends_with('\n'), "{name}");
+    }
+}
+
+/// Lists and counts, which may read a whole table, and what reads only a small one.
+const MAY_SCAN: [&str; 8] = [
+    "count_by_queue",
+    "count_by_state",
+    "jobs",
+    "jobs_with_key",
+    "paused_queues",
+    "queues",
+    "stop_requests",
+    "workers",
+];
+
+fn plan(conn: &rusqlite::Connection, sql: &str) -> Vec<String> {
+    let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let steps = statement.raw_query().mapped(|row| row.get(3));
+    steps.collect::<rusqlite::Result<_>>().unwrap()
+}
+
+fn assert_searches(conn: &rusqlite::Connection, when: &str) {
+    for (name, sql) in files() {
+        if MAY_SCAN.contains(&name.as_str()) {
+            continue;
+        }
+        for step in plan(conn, &sql) {
+            let scans = ["live", "job", "history", "ended"]
+                .iter()
+                .any(|table| step == format!("SCAN {table}") || step.starts_with(&format!("SCAN {table} ")));
+            // The recursions begin at the first entry of an index.
+            let probes = ["next_due", "lost_workers", "unfilled_groups"].contains(&name.as_str());
+            assert!(!scans || probes, "{name} {when}: {step}");
+            let sorts = step.contains("TEMP B-TREE") && name != "lost_workers";
+            assert!(!sorts, "{name} {when}: {step}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn hot_statements_search_an_index_whatever_the_statistics_say() {
+    let home = Home::new().await;
+    let conn = home.connection();
+    assert_searches(&conn, "without statistics");
+    conn.execute_batch("ANALYZE").unwrap();
+    assert_searches(&conn, "analyzed when empty");
+    let jobs: Vec<_> = (0..2000)
+        .map(|n| crate::fixture::job(if n % 2 == 0 { "a" } else { "b" }))
+        .collect();
+    let store: &dyn milepost_core::port::Store = &home.store;
+    store.enqueue_many(&jobs).await.unwrap();
+    conn.execute_batch("ANALYZE").unwrap();
+    assert_searches(&home.connection(), "analyzed when all was pending");
+    let worker = crate::fixture::worker(store, &["a", "b"], crate::fixture::HOUR).await;
+    crate::fixture::claim(store, worker, &["a", "b"], 2000).await;
+    conn.execute_batch("ANALYZE").unwrap();
+    assert_searches(&home.connection(), "analyzed when all was running");
+}
+
+#[tokio::test]
+async fn attempts_can_be_read_as_such() {
+    let home = Home::new().await;
+    let store = &home.store;
+    crate::fixture::enqueue(store, crate::fixture::job("a")).await;
+    let worker = crate::fixture::worker(store, &["a"], crate::fixture::HOUR).await;
+    for end in [
+        crate::fixture::retry(std::time::Duration::ZERO),
+        crate::fixture::success(),
+    ] {
+        let run = crate::fixture::claim(store, worker, &["a"], 1).await[0].run;
+        crate::fixture::finish(store, worker, run, end).await;
+    }
+    let conn = home.connection();
+    let mut statement = conn
+        .prepare("SELECT attempt, outcome, error_code FROM attempt ORDER BY token")
+        .unwrap();
+    let attempts: Vec<(u32, String, Option<String>)> = statement
+        .query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(
+        attempts,
+        [
+            (1, "retry".to_owned(), Some("broken".to_owned())),
+            (2, "succeed".to_owned(), None)
+        ]
+    );
+}

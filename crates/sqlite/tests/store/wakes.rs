@@ -1,0 +1,61 @@
+//! Hints that looking is worth it.
+
+use std::time::{Duration, Instant};
+
+use milepost_core::job::StartAt;
+use milepost_core::port::{AdminStore, IntakeStore, Operation, Wake, WakeStream, WorkerStore};
+use milepost_core::transition::Verb;
+use tokio::time::timeout;
+
+use crate::fixture::{HOUR, Home, claim, enqueue, job, worker};
+
+const SOON: Duration = Duration::from_millis(500);
+
+/// Takes the hints that came before.
+async fn settle(wakes: &mut Box<dyn WakeStream>) {
+    while timeout(Duration::from_millis(30), wakes.next()).await.is_ok() {}
+}
+
+#[tokio::test]
+async fn an_enqueue_wakes_waiters_of_this_process_and_of_others() {
+    let home = Home::new().await;
+    let other = home.neighbour();
+    let mut here = home.store.wakes().await.unwrap();
+    let mut there = other.wakes().await.unwrap();
+    settle(&mut here).await;
+    settle(&mut there).await;
+    home.store.enqueue_many(&[job("a")]).await.unwrap();
+    assert_eq!(timeout(SOON, here.next()).await, Ok(Wake::Ready));
+    assert_eq!(timeout(SOON, there.next()).await, Ok(Wake::Ready));
+}
+
+#[tokio::test]
+async fn a_job_that_becomes_due_wakes_waiters() {
+    let home = Home::new().await;
+    let mut wakes = home.store.wakes().await.unwrap();
+    let delay = Duration::from_millis(150);
+    enqueue(&home.store, job("a").start(StartAt::After(delay))).await;
+    let begun = Instant::now();
+    settle(&mut wakes).await;
+    assert_eq!(timeout(SOON, wakes.next()).await, Ok(Wake::Ready));
+    assert!(begun.elapsed() >= Duration::from_millis(140));
+    let due = worker(&home.store, &["a"], HOUR).await;
+    assert_eq!(claim(&home.store, due, &["a"], 1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_request_to_stop_wakes_waiters_of_this_process_and_of_others() {
+    let home = Home::new().await;
+    let other = home.neighbour();
+    let id = enqueue(&home.store, job("a")).await;
+    let worker = worker(&home.store, &["a"], HOUR).await;
+    claim(&home.store, worker, &["a"], 1).await;
+    let mut here = home.store.wakes().await.unwrap();
+    let mut there = other.wakes().await.unwrap();
+    settle(&mut here).await;
+    settle(&mut there).await;
+    let cancel = Operation::new(Verb::Cancel).grace(HOUR);
+    home.store.operate(id, &cancel).await.unwrap();
+    assert_eq!(timeout(SOON, here.next()).await, Ok(Wake::Stop));
+    assert_eq!(timeout(SOON, there.next()).await, Ok(Wake::Stop));
+}
