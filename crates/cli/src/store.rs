@@ -11,6 +11,7 @@ use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::port::{Store, StoreResult};
 use milepost_core::schema::Migrated;
 use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::output;
 
@@ -135,10 +136,7 @@ async fn connect(address: &StoreAddress) -> StoreResult<Opened> {
         StoreAddress::Postgres(url) => {
             PostgresStore::connect(url, PostgresOptions::default()).await.map(Opened::new)
         }
-        StoreAddress::Sqlite(path) => Err(StoreError::Unavailable {
-            place: path.display().to_string(),
-            cause: "this build has no SQLite store".into(),
-        }),
+        StoreAddress::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default()).map(Opened::new),
     }
 }
 
@@ -150,6 +148,17 @@ trait Tables: Send + Sync {
 
 #[async_trait]
 impl Tables for PostgresStore {
+    async fn check(&self) -> StoreResult<()> {
+        self.check_schema().await
+    }
+
+    async fn migrate(&self) -> StoreResult<Migrated> {
+        Self::migrate(self).await
+    }
+}
+
+#[async_trait]
+impl Tables for SqliteStore {
     async fn check(&self) -> StoreResult<()> {
         self.check_schema().await
     }

@@ -48,10 +48,9 @@ macro_rules! on_each_store {
 pub(crate) use on_each_store;
 
 impl Place {
-    /// A folder in which a SQLite store can be made. `None` while there is no SQLite store.
-    // INTEGRATION: `Some(Self::without_store())`, and the arm in `open`.
+    /// A folder in which a SQLite store can be made.
     pub(crate) fn sqlite() -> Option<Self> {
-        None
+        Some(Self::without_store())
     }
 
     /// A folder and an empty database; `None` when there is no server to test with.
@@ -147,7 +146,10 @@ impl Place {
 
     async fn open(&self) -> Arc<dyn Store> {
         match self.store.strip_prefix("sqlite:") {
-            Some(path) => panic!("no SQLite store yet for {path}"),
+            Some(path) => {
+                let options = milepost_sqlite::SqliteOptions::default();
+                Arc::new(milepost_sqlite::SqliteStore::open(path.as_ref(), options).unwrap())
+            }
             None => {
                 let options = milepost_postgres::PostgresOptions::default();
                 Arc::new(milepost_postgres::PostgresStore::connect(&self.store, options).await.unwrap())
