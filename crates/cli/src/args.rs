@@ -9,6 +9,7 @@ use milepost_core::job::{Priority, StartAt};
 use milepost_core::state::JobState;
 
 use crate::bench::BenchCommand;
+use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
 use crate::queues::QueuesCommand;
@@ -16,6 +17,7 @@ use crate::workers::WorkersCommand;
 
 const EXAMPLES: &str = "\
 Examples:
+  milepost demo
   milepost enqueue mail --payload '{\"to\": \"ada@example.org\"}'
   milepost jobs list
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
@@ -32,16 +34,11 @@ Exit status: 0 done, 1 failed, 2 wrong usage.";
 #[command(name = "milepost", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// Where the jobs are: sqlite:PATH, or postgres://USER:PASSWORD@HOST/DATABASE
-    // The value in the environment may hold a password, which help must not show.
-    #[arg(
-        long,
-        global = true,
-        env = "MILEPOST_STORE",
-        hide_env_values = true,
-        value_name = "ADDRESS",
-        default_value = "sqlite:milepost.db"
-    )]
-    pub(crate) store: String,
+    /// [default: sqlite:milepost.db; demo: a temporary file]
+    // The value in the environment may hold a password, which help must not show. No default value here:
+    // the demo must tell whether a store was named.
+    #[arg(long, global = true, env = "MILEPOST_STORE", hide_env_values = true, value_name = "ADDRESS")]
+    pub(crate) store: Option<String>,
 
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -66,6 +63,12 @@ pub(crate) enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Show durable jobs at work: 171,075 real places, and a worker that is killed
+    #[command(after_help = crate::demo::EXAMPLES)]
+    Demo(DemoArgs),
+    /// A worker process of the demo, which starts it
+    #[command(hide = true)]
+    DemoWorker(DemoWorkerArgs),
 }
 
 /// A job id, in full.

@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod demo;
 mod enqueue;
 mod jobs;
 mod migrate;
@@ -25,7 +26,7 @@ use crate::store::StoreAddress;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     start_logging();
-    let address = match cli.store.parse::<StoreAddress>() {
+    let address = match cli.store.map(|store| store.parse::<StoreAddress>()).transpose() {
         Ok(address) => address,
         Err(why) => Cli::command().error(clap::error::ErrorKind::InvalidValue, why).exit(),
     };
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(run(cli.command, &address)));
+        .and_then(|runtime| runtime.block_on(run(cli.command, address)));
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomeFailed) => ExitCode::FAILURE,
@@ -45,8 +46,11 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(command: Command, address: &StoreAddress) -> anyhow::Result<Outcome> {
+async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Outcome> {
+    let address = &named.clone().unwrap_or_default();
     match command {
+        Command::Demo(args) => demo::run(&args, named.as_ref()).await,
+        Command::DemoWorker(args) => demo::work(args, address).await,
         Command::Migrate => migrate::run(address).await,
         Command::Enqueue(args) => enqueue::run(*args, address).await,
         Command::Jobs(command) => jobs::run(command, address).await,

@@ -1,5 +1,6 @@
 //! Opening the store that `--store` names. Nothing else in the command knows which database it is.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -22,6 +23,27 @@ pub(crate) enum StoreAddress {
     Sqlite(PathBuf),
     /// A server, as a URL.
     Postgres(String),
+}
+
+impl Default for StoreAddress {
+    /// Where jobs are when nobody says so.
+    fn default() -> Self {
+        Self::Sqlite("milepost.db".into())
+    }
+}
+
+impl StoreAddress {
+    /// The address as it is given, with its password: for another process, not for people.
+    pub(crate) fn reveal(&self) -> OsString {
+        match self {
+            Self::Sqlite(path) => {
+                let mut address = OsString::from("sqlite:");
+                address.push(path);
+                address
+            }
+            Self::Postgres(url) => url.into(),
+        }
+    }
 }
 
 impl FromStr for StoreAddress {
@@ -100,15 +122,22 @@ pub(crate) async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<d
     }
     let context = || format!("cannot use the store {address}");
     let opened = connect(address).await.with_context(context)?;
-    match (opened.tables.check().await, schema) {
+    fit(opened.tables.as_ref(), address, schema).await?;
+    Ok(opened.store)
+}
+
+/// Sees that the tables of an open store fit.
+pub(crate) async fn fit(tables: &dyn Tables, address: &StoreAddress, schema: Schema) -> Result<()> {
+    let context = || format!("cannot use the store {address}");
+    match (tables.check().await, schema) {
         (Ok(()), _) => {}
         (Err(StoreError::Schema(SchemaError::TooOld { found: 0, .. })), Schema::MadeWhenEmpty) => {
-            let steps = opened.tables.migrate().await.with_context(context)?;
+            let steps = tables.migrate().await.with_context(context)?;
             output::note(format_args!("made the store {address} (schema version {})", steps.to));
         }
         (Err(error), _) => return Err(error).with_context(context),
     }
-    Ok(opened.store)
+    Ok(())
 }
 
 /// Brings the store's tables to this binary's version.
@@ -140,9 +169,12 @@ async fn connect(address: &StoreAddress) -> StoreResult<Opened> {
     }
 }
 
+/// The upkeep of a store's tables.
 #[async_trait]
-trait Tables: Send + Sync {
+pub(crate) trait Tables: Send + Sync {
+    /// Says how they differ from what this binary needs.
     async fn check(&self) -> StoreResult<()>;
+    /// Brings them to this binary's version.
     async fn migrate(&self) -> StoreResult<Migrated>;
 }
 
@@ -182,6 +214,14 @@ mod tests {
         for bad in ["", "jobs.db", "mysql://h/d", "sqlite:", "sqlite::memory:"] {
             let why = bad.parse::<StoreAddress>().unwrap_err();
             assert!(why.contains("sqlite:PATH") && why.contains("postgres://"), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_address_survives_being_passed_on() {
+        for text in ["sqlite:jobs.db", "sqlite:/var/jobs.db", "postgres://ada:s3cret@db/app"] {
+            let address: StoreAddress = text.parse().unwrap();
+            assert_eq!(address.reveal(), text);
         }
     }
 

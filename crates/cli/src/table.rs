@@ -101,6 +101,12 @@ impl Field {
         Self { colour: Some(Color::Yellow), ..Self::text(text) }
     }
 
+    /// Whether a check passed.
+    pub(crate) fn mark(passed: bool) -> Self {
+        let (text, colour) = if passed { ("✓", Color::Green) } else { ("✗", Color::Red) };
+        Self { colour: Some(colour), ..Self::text(text) }
+    }
+
     /// A state in its colour.
     pub(crate) fn state(state: JobState) -> Self {
         Self { colour: state_colour(state), ..Self::text(state.as_str()) }

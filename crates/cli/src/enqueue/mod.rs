@@ -2,7 +2,7 @@
 
 mod bad_lines;
 mod bulk;
-mod csv;
+pub(crate) mod csv;
 mod jsonl;
 mod place;
 mod progress;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::finish::{End, Failure, Finish, Finished};
-use milepost_core::history::fold;
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::job::NewJob;
 use milepost_core::port::Store;
@@ -106,11 +105,4 @@ pub(crate) fn retry(delay: Duration) -> End {
 
 pub(crate) async fn state(store: &dyn Store, job: JobId) -> JobState {
     store.job(job).await.unwrap().unwrap().row.state
-}
-
-/// Checks that a job's history folds into the state in which it stands.
-pub(crate) async fn assert_told(store: &dyn Store, job: JobId) {
-    let history = store.history(job).await.unwrap();
-    let told = fold(&history).unwrap_or_else(|broken| panic!("{broken}\n{history:#?}"));
-    assert_eq!(told, Some(state(store, job).await));
 }

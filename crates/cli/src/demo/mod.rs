@@ -1,0 +1,125 @@
+//! `milepost demo`: durable jobs on real data, with a worker that is killed, and the proof that nothing was
+//! lost or doubled.
+
+mod bar;
+mod ledger;
+mod places;
+mod plan;
+mod process;
+mod report;
+mod show;
+mod verify;
+mod worker;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use indicatif::HumanCount;
+use tempfile::TempDir;
+
+use crate::output::{self, Outcome};
+use crate::store::StoreAddress;
+use ledger::Scope;
+use places::PLACES_MAX;
+use plan::Plan;
+use show::Show;
+pub(crate) use worker::{DemoWorkerArgs, run as work};
+
+/// With fewer places it is all over before a worker can be killed half way.
+const PLACES_MIN: u32 = 1000;
+
+pub(crate) const EXAMPLES: &str = "\
+One job for each place of the world in GeoNames (CC BY 4.0) writes one row, the
+notification, in the transaction that completes the job. One place in a hundred
+fails at first and is tried again, a dozen fail for good. Two worker processes
+share the work; half way one of them is killed (SIGKILL), and the other takes its
+jobs back when its lease has run out. Then the database is asked what happened:
+no row may be missing and none may be there twice.
+
+Without --store and MILEPOST_STORE the demo works in a temporary SQLite file,
+which it removes. A store that you name is made when it is empty. What the demo
+did stays there to be looked at: jobs in a queue of each run's own (demo-...),
+and rows in the table milepost_demo_notification. Other jobs are not touched.
+
+Examples:
+  milepost demo
+  milepost demo --store sqlite:demo.db
+  milepost demo --store postgres://postgres@localhost/demo --places 20000
+
+Exit status: 0 every check passed, 1 one did not, or the demo failed.";
+
+/// How to show it.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How many places
+    #[arg(long, value_name = "COUNT", default_value_t = PLACES_MAX,
+          value_parser = clap::value_parser!(u32).range(i64::from(PLACES_MIN)..=i64::from(PLACES_MAX)))]
+    places: u32,
+    /// End after the table (later the demo will go on serving a console unless this is given)
+    #[arg(long)]
+    no_serve: bool,
+}
+
+/// Shows it, and says whether all went as promised.
+pub(crate) async fn run(args: &DemoArgs, named: Option<&StoreAddress>) -> Result<Outcome> {
+    // There is no console yet, so the demo ends after the table in any case.
+    let DemoArgs { places, no_serve: _ } = *args;
+    let plan = Plan { places };
+    let Some(address) = named else {
+        let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
+        let address = StoreAddress::Sqlite(folder.path().join("demo.db"));
+        let outcome = unless_interrupted(demonstrate(plan, &address)).await;
+        let path = folder.path().to_owned();
+        folder.close().with_context(|| format!("cannot remove {}", path.display()))?;
+        output::note("the store was removed; with --store sqlite:demo.db it stays to be looked at");
+        return outcome;
+    };
+    let outcome = unless_interrupted(demonstrate(plan, address)).await?;
+    Ok(outcome)
+}
+
+async fn demonstrate(plan: Plan, address: &StoreAddress) -> Result<Outcome> {
+    let scope = Scope::new();
+    let ledger = ledger::open(address).await.with_context(|| format!("cannot use the store {address}"))?;
+    ledger.lay(address).await?;
+    let places = HumanCount(plan.places.into());
+    output::note(format_args!("notifying {places} places of the world, one job each, in {address}"));
+    let show = Show { ledger: ledger.clone(), address, scope: &scope, plan };
+    let seen = show.perform().await?;
+    output::note("asking the database what happened");
+    let facts = ledger.facts(&scope).await?;
+    let checks = verify::verify(plan, &facts, &seen);
+    report::print(plan, &checks, &seen)?;
+    let passed = checks.iter().all(|check| check.passed);
+    Ok(if passed { Outcome::Done } else { Outcome::SomeFailed })
+}
+
+/// The workers die with the future that is dropped here.
+async fn unless_interrupted(demo: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+    tokio::select! {
+        biased;
+        signal = interrupted() => {
+            signal.context("cannot listen for signals")?;
+            bail!("interrupted; the worker processes were ended")
+        }
+        outcome = demo => outcome,
+    }
+}
+
+/// Waits for a signal that would end the process, so that the demo can clean up.
+#[cfg(unix)]
+async fn interrupted() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        ctrl_c = tokio::signal::ctrl_c() => ctrl_c,
+        _ = terminate.recv() => Ok(()),
+        _ = hang_up.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn interrupted() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}

@@ -1,0 +1,96 @@
+//! The places that the demo works on: real data, inside the binary.
+
+use std::io::{BufRead, BufReader};
+
+use anyhow::{Context, Result, bail};
+use flate2::bufread::GzDecoder;
+use serde::{Deserialize, Serialize};
+
+use crate::enqueue::csv::Decoder;
+
+/// GeoNames, CC BY 4.0; `data/README.md` says where it comes from.
+const PACKED: &[u8] = include_bytes!("../../data/cities.csv.gz");
+/// How many there are.
+pub(super) const PLACES_MAX: u32 = 171_075;
+
+/// A place of the world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) id: u32,
+    pub(super) name: String,
+    pub(super) country: String,
+    pub(super) lat: f64,
+    pub(super) lng: f64,
+}
+
+/// Reads them one after the other.
+pub(super) struct Places {
+    csv: BufReader<GzDecoder<&'static [u8]>>,
+    decoder: Decoder,
+    line: Vec<u8>,
+}
+
+impl Places {
+    pub(super) fn open() -> Result<Self> {
+        let csv = BufReader::new(GzDecoder::new(PACKED));
+        let mut places = Self { csv, decoder: Decoder::new(), line: Vec::new() };
+        let header = places.fields()?.map(|names| names.join(","));
+        if header.as_deref() != Some("id,name,country,lat,lng") {
+            bail!("the places inside this binary begin with the header {header:?}");
+        }
+        Ok(places)
+    }
+
+    fn fields(&mut self) -> Result<Option<Vec<&str>>> {
+        self.line.clear();
+        if self.csv.read_until(b'\n', &mut self.line)? == 0 {
+            return Ok(None);
+        }
+        match self.decoder.fields(&self.line) {
+            Ok(fields) => Ok(Some(fields)),
+            Err(flaw) => bail!("{flaw:?} in {:?}", String::from_utf8_lossy(&self.line)),
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Place>> {
+        let Some(fields) = self.fields()? else { return Ok(None) };
+        let [id, name, country, lat, lng] = fields[..] else { bail!("{} fields: {fields:?}", fields.len()) };
+        Ok(Some(Place {
+            id: id.parse()?,
+            name: name.to_owned(),
+            country: country.to_owned(),
+            lat: lat.parse()?,
+            lng: lng.parse()?,
+        }))
+    }
+}
+
+impl Iterator for Places {
+    type Item = Result<Place>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().context("cannot read the places inside this binary").transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn every_place_is_read_and_ids_count_from_one() {
+        let mut count = 0;
+        for place in Places::open().unwrap() {
+            count += 1;
+            assert_eq!(place.unwrap().id, count);
+        }
+        assert_eq!(count, PLACES_MAX);
+    }
+
+    #[test]
+    fn the_packed_places_stay_small() {
+        assert!(PACKED.len() <= 3_000_000, "{}", PACKED.len());
+    }
+}

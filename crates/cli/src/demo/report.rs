@@ -1,0 +1,43 @@
+//! The table at the end.
+
+use anyhow::Result;
+use indicatif::HumanCount;
+
+use super::plan::Plan;
+use super::show::{Seen, per_s};
+use super::verify::Check;
+use crate::output;
+use crate::table::{Column, Field, Listing};
+
+/// Prints what was verified and how fast it went.
+pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
+    let mut listing = Listing::new([
+        Column::unbroken(""),
+        Column::unbroken("VERIFIED IN THE DATABASE"),
+        Column::unbroken("FOUND"),
+        Column::new("EXPECTED"),
+    ]);
+    for check in checks {
+        listing.row([
+            Field::mark(check.passed),
+            Field::text(check.what),
+            Field::text(HumanCount(check.found).to_string()),
+            Field::text(&check.expected),
+        ]);
+    }
+    listing.print()?;
+    let rate = |duration| HumanCount(per_s(plan.places.into(), duration));
+    output::line(format_args!(
+        "\nEnqueued in {:.1} s ({} jobs/s), run in {:.1} s ({} jobs/s, the wait for the lease included).",
+        seen.enqueue.as_secs_f64(),
+        rate(seen.enqueue),
+        seen.run.as_secs_f64(),
+        rate(seen.run),
+    ))?;
+    match checks.iter().filter(|check| !check.passed).count() {
+        0 => output::line("Every check passed.")?,
+        1 => output::line("One check FAILED.")?,
+        failed => output::line(format_args!("{failed} checks FAILED."))?,
+    }
+    Ok(())
+}

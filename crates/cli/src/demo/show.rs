@@ -1,0 +1,249 @@
+//! The show: enqueue a job for every place, run them on two worker processes, kill one half way.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::HumanCount;
+use milepost::{Job, NewJob, Store};
+use milepost_core::worker::WorkerView;
+
+use super::bar::Bar;
+use super::ledger::{Ledger, Scope};
+use super::places::{Place, Places};
+use super::plan::Plan;
+use super::process::WorkerProcess;
+use super::worker::LEASE;
+use crate::store::StoreAddress;
+
+/// Jobs in one call of enqueue.
+const BATCH: usize = 1000;
+/// Calls of enqueue under way at once.
+const CALLS_MAX: usize = 4;
+/// How often the number of notifications is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// How often what takes longer is asked: who is alive, what is left.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+/// How long nothing may move before the demo gives up.
+const STALL_MAX: Duration = Duration::from_secs(60);
+
+/// Everything that the show needs.
+pub(super) struct Show<'a> {
+    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) address: &'a StoreAddress,
+    pub(super) scope: &'a Scope,
+    pub(super) plan: Plan,
+}
+
+/// What was seen, as far as the database does not know it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) enqueue: Duration,
+    pub(super) run: Duration,
+    /// How many jobs the killed worker held in the database when it was dead.
+    pub(super) held: u64,
+}
+
+impl Show<'_> {
+    /// From the first job to the last end.
+    pub(super) async fn perform(&self) -> Result<Seen> {
+        // Paused until both workers are there, so that both have something to do.
+        self.ledger.store().pause_queue(&self.scope.queue, true).await?;
+        let enqueue = self.enqueue().await?;
+        let (run, held) = self.run().await?;
+        Ok(Seen { enqueue, run, held })
+    }
+
+    async fn enqueue(&self) -> Result<Duration> {
+        let began = Instant::now();
+        let store = &self.ledger.store();
+        let bar = &Bar::new("enqueue", self.plan.places.into());
+        let mut jobs = Places::open()?.take(self.plan.places as usize).map(|place| self.job(&place?));
+        let batches = std::iter::from_fn(|| {
+            let batch: Result<Vec<NewJob>> = jobs.by_ref().take(BATCH).collect();
+            if batch.as_ref().is_ok_and(Vec::is_empty) { None } else { Some(batch) }
+        });
+        stream::iter(batches)
+            .map(async |batch| {
+                let enqueued = store.enqueue_many(&batch?).await?;
+                bar.advance(enqueued.len() as u64);
+                anyhow::Ok(())
+            })
+            .buffer_unordered(CALLS_MAX)
+            .try_collect::<()>()
+            .await?;
+        let took = began.elapsed();
+        let (jobs, rate) = (self.plan.places.into(), per_s(self.plan.places.into(), took));
+        bar.note(format_args!("enqueued {} jobs, {} a second", HumanCount(jobs), HumanCount(rate)));
+        Ok(took)
+    }
+
+    fn job(&self, place: &Place) -> Result<NewJob> {
+        Ok(place.to_job()?.queue(&self.scope.queue).key(self.scope.key(place.id)))
+    }
+
+    async fn run(&self) -> Result<(Duration, u64)> {
+        let mut running = Running::start(self).await?;
+        let began = Instant::now();
+        self.ledger.store().pause_queue(&self.scope.queue, false).await?;
+        running.watch().await?;
+        let took = began.elapsed();
+        running.finish().await.map(|held| (took, held))
+    }
+}
+
+/// The second phase: two workers, one of which dies.
+struct Running<'a> {
+    show: &'a Show<'a>,
+    store: Arc<dyn Store>,
+    bar: Bar,
+    /// The one that is killed half way.
+    victim: Option<WorkerProcess>,
+    survivor: WorkerProcess,
+    killed: Option<Killed>,
+    /// Notifications of earlier runs.
+    written_before: i64,
+}
+
+/// A worker that was killed.
+struct Killed {
+    at: Instant,
+    held: u64,
+    /// Whether it was declared dead and its jobs were taken back.
+    taken_back: bool,
+}
+
+impl<'a> Running<'a> {
+    async fn start(show: &'a Show<'a>) -> Result<Self> {
+        let spawn = |number| WorkerProcess::spawn(number, show.address, show.scope, show.plan);
+        let mut running = Self {
+            show,
+            store: show.ledger.store(),
+            bar: Bar::new("run", show.plan.notified().count() as u64),
+            victim: Some(spawn(1)?),
+            survivor: spawn(2)?,
+            killed: None,
+            written_before: show.ledger.written().await?,
+        };
+        running.bar.say("starting two worker processes");
+        let began = Instant::now();
+        while running.workers().await?.len() < 2 {
+            running.check()?;
+            if began.elapsed() > STALL_MAX {
+                bail!("the worker processes did not register within {STALL_MAX:?}");
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(running)
+    }
+
+    /// Until no job is left that has not ended.
+    async fn watch(&mut self) -> Result<()> {
+        let began = Instant::now();
+        let all = self.show.plan.notified().count() as u64;
+        let (mut done, mut moved_at, mut asked_at) = (0, began, began);
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            self.check()?;
+            let seen = self.done().await?;
+            if seen > done {
+                (done, moved_at) = (seen, Instant::now());
+            } else if moved_at.elapsed() > STALL_MAX {
+                bail!("no place was notified for {STALL_MAX:?}; {} of {all} were", HumanCount(done));
+            }
+            self.show_progress(done, began);
+            if done * 2 >= all && self.victim.is_some() {
+                self.kill_while_busy().await?;
+            }
+            if asked_at.elapsed() >= ASK_EVERY || done >= all {
+                asked_at = Instant::now();
+                self.look_for_rescue().await?;
+                if self.show.ledger.open_jobs(&self.show.scope.queue).await? == 0 {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// About how many places were notified.
+    async fn done(&self) -> Result<u64> {
+        let written = self.show.ledger.written().await? - self.written_before;
+        Ok(u64::try_from(written).unwrap_or(0))
+    }
+
+    fn show_progress(&self, done: u64, began: Instant) {
+        self.bar.reached(done);
+        let workers = match &self.killed {
+            None => "two workers",
+            Some(killed) if killed.taken_back => "worker 2 alone, all jobs taken back",
+            Some(_) => "worker 1 killed, its lease runs",
+        };
+        self.bar.say(format!("{}/s, {workers}", HumanCount(per_s(done, began.elapsed()))));
+    }
+
+    /// Kills the victim, unless it happens to hold nothing right now.
+    async fn kill_while_busy(&mut self) -> Result<()> {
+        let Some(victim) = self.victim.take() else { return Ok(()) };
+        victim.freeze()?;
+        if self.held_by(&victim.name).await? == 0 {
+            victim.thaw()?;
+            self.victim = Some(victim);
+            return Ok(());
+        }
+        let (name, pid) = (victim.name.clone(), victim.pid());
+        victim.kill().await?;
+        let held = self.held_by(&name).await?;
+        self.killed = Some(Killed { at: Instant::now(), held, taken_back: false });
+        self.bar.note(format_args!("half way: killed {name} (process {pid}) with {held} jobs in its hands"));
+        Ok(())
+    }
+
+    /// Tells when the dead worker's lease has run out.
+    async fn look_for_rescue(&mut self) -> Result<()> {
+        if self.killed.as_ref().is_none_or(|killed| killed.taken_back) {
+            return Ok(());
+        }
+        let dead = self.workers().await?.into_iter().any(|worker| worker.died && worker.running == 0);
+        if let Some(killed) = self.killed.as_mut().filter(|_| dead) {
+            killed.taken_back = true;
+            self.bar.note(format_args!(
+                "{:.1} s later: its lease of {} s has run out, worker 2 took its jobs back",
+                killed.at.elapsed().as_secs_f64(),
+                LEASE.as_secs()
+            ));
+        }
+        Ok(())
+    }
+
+    async fn held_by(&self, name: &str) -> Result<u64> {
+        let held = self.workers().await?.into_iter().filter(|worker| worker.name == name);
+        Ok(held.map(|worker| worker.running.cast_unsigned()).sum())
+    }
+
+    /// This demo's workers.
+    async fn workers(&self) -> Result<Vec<WorkerView>> {
+        let mut workers = self.store.workers().await?;
+        workers.retain(|worker| worker.queues.contains(&self.show.scope.queue));
+        Ok(workers)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.victim.as_mut().map_or(Ok(()), WorkerProcess::check)?;
+        self.survivor.check()
+    }
+
+    /// Ends who still lives; answers how many jobs the killed one held.
+    async fn finish(self) -> Result<u64> {
+        self.bar.say("ending the worker");
+        for worker in self.victim.into_iter().chain([self.survivor]) {
+            worker.finish().await?;
+        }
+        Ok(self.killed.map_or(0, |killed| killed.held))
+    }
+}
+
+/// How many a second.
+pub(super) fn per_s(count: u64, duration: Duration) -> u64 {
+    count * 1000 / u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
+}

@@ -1,0 +1,89 @@
+//! A worker process of the demo: runs jobs until its parent closes its standard input.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use milepost::{Context, Job, JobError, Outcome, RetryPolicy, Worker};
+
+use super::ledger::{self, Ledger, Notification};
+use super::places::Place;
+use super::plan::{BACKOFF, Plan};
+use crate::output;
+use crate::store::StoreAddress;
+
+/// How long a worker may be silent: short, since a demo has spectators.
+pub(super) const LEASE: Duration = Duration::from_secs(2);
+/// How many jobs a worker runs at once.
+const CONCURRENCY: usize = 400;
+
+/// What the demo tells its worker processes. The store's address comes by the environment: arguments can be
+/// seen by everybody on the machine.
+#[derive(Debug, Args)]
+pub(crate) struct DemoWorkerArgs {
+    #[arg(long)]
+    pub(super) name: String,
+    #[arg(long)]
+    pub(super) queue: String,
+    #[arg(long)]
+    pub(super) places: u32,
+}
+
+impl Job for Place {
+    const KIND: &'static str = "demo.notify";
+    const MAX_ATTEMPTS: u32 = 5;
+
+    fn backoff() -> RetryPolicy {
+        BACKOFF
+    }
+}
+
+/// Works until the parent says that it is enough, or is gone.
+pub(crate) async fn run(args: DemoWorkerArgs, address: &StoreAddress) -> Result<output::Outcome> {
+    let ledger = ledger::open(address).await?;
+    let DemoWorkerArgs { name, queue, places } = args;
+    let notifier =
+        Arc::new(Notifier { ledger: ledger.clone(), plan: Plan { places }, queue: queue.as_str().into() });
+    let worker = Worker::builder(ledger.store())
+        .handle(move |place, context| notifier.clone().notify(place, context))
+        .queues([queue])
+        .options(|options| {
+            options.name = name;
+            options.lease = LEASE;
+            options.concurrency = CONCURRENCY;
+            options.claim_batch = CONCURRENCY / 2;
+            options.poll_interval = Duration::from_millis(100);
+        })
+        .start()
+        .await?;
+    leave_interrupts_to_the_parent();
+    // The pipe ends when the parent closes it, and also when the parent dies, however it dies.
+    tokio::task::spawn_blocking(|| io::copy(&mut io::stdin().lock(), &mut io::sink())).await??;
+    worker.shutdown().await;
+    Ok(output::Outcome::Done)
+}
+
+/// A Ctrl-C reaches every process of the terminal; the parent decides what comes of it.
+fn leave_interrupts_to_the_parent() {
+    tokio::spawn(async { while tokio::signal::ctrl_c().await.is_ok() {} });
+}
+
+/// Notifies places.
+struct Notifier {
+    ledger: Arc<dyn Ledger>,
+    plan: Plan,
+    queue: Arc<str>,
+}
+
+impl Notifier {
+    /// The handler. Its effect and the success of the job are one transaction: both happen, or neither.
+    async fn notify(self: Arc<Self>, place: Place, context: Context) -> Result<Outcome, JobError> {
+        let attempt = context.attempt();
+        self.plan.trouble(&place, attempt)?;
+        let notification = Notification { queue: self.queue.clone(), place: place.id, attempt };
+        self.ledger.notify(context.run(), notification).await?;
+        Ok(Outcome::Completed)
+    }
+}
