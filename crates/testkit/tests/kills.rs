@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use milepost_core::ident::JobId;
+use milepost_core::ident::{JobId, Run, RunToken};
 use milepost_core::job::NewJob;
 use milepost_core::port::AdminStore;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
-use milepost_testkit::process::{Process, Settings};
+use milepost_testkit::process::{Process, Settings, Words};
 use milepost_testkit::{Scene, effect, wait};
 use serde_json::{Value, json};
 
@@ -100,40 +100,49 @@ async fn jobs_survive_a_worker_killed_again_and_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_of_a_worker_revived_after_its_lease_are_fenced() {
     let stage = Stage::set().await;
-    let mut paused = run_elsewhere_while_paused(&stage, "test.sleep").await;
-    let words = paused.until("an end was fenced", |words| words.stats.fenced >= 1).await;
-    assert_eq!((words.stats.succeeded, words.stats.repeated), (0, 0), "none of its ends counted");
-    assert_works_anew(&stage, paused).await;
+    let revived = revive_while_run_elsewhere(&stage, "test.sleep", |words| words.stats.fenced >= 1).await;
+    assert_works_anew(&stage, revived).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn transactions_of_a_worker_revived_after_its_lease_are_fenced() {
     let stage = Stage::set().await;
-    let mut paused = run_elsewhere_while_paused(&stage, "test.effect").await;
-    let words = paused.until("a handler was fenced", |words| words.handlers_fenced >= 1).await;
-    assert_eq!((words.stats.succeeded, words.stats.repeated), (0, 0), "none of its ends counted");
-    assert_works_anew(&stage, paused).await;
+    let revived = revive_while_run_elsewhere(&stage, "test.effect", |words| words.handlers_fenced >= 1).await;
+    assert_works_anew(&stage, revived).await;
 }
 
-/// Pauses a worker in the middle of its jobs, lets another one run them to their ends, and revives the first.
-async fn run_elsewhere_while_paused(stage: &Stage, kind: &str) -> Process {
-    let jobs = stage.enqueue(4, kind, json!({ "ms": 400 })).await;
+/// Pauses a worker in the middle of its jobs and revives it while another one runs them.
+async fn revive_while_run_elsewhere(
+    stage: &Stage,
+    kind: &str,
+    is_fenced: impl Fn(&Words) -> bool,
+) -> Process {
+    let jobs = stage.enqueue(4, kind, json!({ "ms": 400, "wait_for": "the end of the test" })).await;
     let mut paused = stage.worker(Settings::default().concurrency(4));
     paused.until("it holds all jobs", |words| words.stats.claimed == 4).await;
     paused.pause().await;
     stage.expire_leases().await;
+    let mut other = stage.worker(Settings::default());
+    other.until("another worker runs them", |words| words.stats.claimed == 4).await;
 
-    let other = stage.worker(Settings::default());
-    stage.scene.assert_all_succeed(&jobs).await;
-    other.kill().await;
     paused.revive();
+    let words = paused.until("it was fenced", is_fenced).await;
+    assert_eq!((words.stats.succeeded, words.stats.repeated), (0, 0), "none of its ends counted");
     paused.until("it knows that its lease is lost", |words| words.stats.leases_lost == 1).await;
+    for &job in &jobs {
+        let row = stage.scene.view(job).await.row;
+        assert_eq!((row.state, row.attempt), (JobState::Running, 2), "the other worker's run is untouched");
+    }
+    let go_on = Run { job: JobId::new(), token: RunToken(0) };
+    let mut connection = stage.store.pool().acquire().await.unwrap();
+    effect::record(&mut connection, go_on, "the end of the test").await.unwrap();
     stage.scene.assert_all_succeed(&jobs).await;
     for job in jobs {
         assert_eq!(stage.scene.count(job, Verb::Claim).await, 2, "here and there, and no more");
         let effects = usize::from(kind == "test.effect");
         assert_eq!(effect::tokens(stage.store.pool(), job).await.len(), effects, "nothing is doubled");
     }
+    other.kill().await;
     paused
 }
 

@@ -2,6 +2,7 @@
 
 use std::process::Output;
 use std::sync::Arc;
+use std::time::Duration;
 
 use milepost::Outcome;
 use milepost_core::ident::JobId;
@@ -9,7 +10,7 @@ use milepost_core::state::JobState;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
 use milepost_testkit::suite::runtime;
-use milepost_testkit::{Scene, server};
+use milepost_testkit::{Scene, server, wait};
 use tokio::process::Command;
 
 const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sql/client.py");
@@ -81,7 +82,11 @@ async fn psql_asks_a_running_job_to_stop() {
     scene.until(id(&job), JobState::Running).await;
     let asked = answer(&database, &format!("select milepost.cancel('{job}', 'enough')")).await;
     assert_eq!(asked, "stop_requested");
-    scene.until(id(&job), JobState::Canceled).await;
+    // Long before the next heartbeat, and before the grace is over.
+    wait::until_within(Duration::from_secs(3), "the handler has stopped", || async {
+        scene.state(id(&job)).await == JobState::Canceled
+    })
+    .await;
     worker.shutdown().await;
 }
 

@@ -100,13 +100,16 @@ async fn a_transaction_begun_while_awake_lets_nobody_sleep_before_its_commit() {
     let (database, store) = Database::with_store().await;
     let (worker, mut starts) = idle_worker(store.clone()).await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let mut neighbour = PgConnection::connect(&database.url()).await.unwrap();
     for round in 0..4 {
         until_asleep(&store).await;
+        // Waits until the sleeper looks up, and keeps it awake until the transaction has begun.
+        let mut helper = neighbour.begin().await.unwrap();
+        sqlx::query("select pg_advisory_xact_lock_shared(19792, 1)").execute(&mut *helper).await.unwrap();
         let mut tx = connection.begin().await.unwrap();
-        // Waits until the sleeper looks up: from now on it is awake, and nobody will notify it.
-        sqlx::query("select pg_advisory_xact_lock_shared(19792, 1)").execute(&mut *tx).await.unwrap();
         let made = milepost_postgres::enqueue(&mut tx, &job()).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        helper.rollback().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(600)).await;
         let modes = holders(&store, ASLEEP).await;
         assert!(modes.iter().all(|(_, mode)| mode == "ShareLock"), "somebody sleeps: {modes:?}");
         tx.commit().await.unwrap();

@@ -11,8 +11,8 @@ use std::time::Duration;
 use milepost::{Context, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder, WorkerOptions};
 use milepost_core::error::StoreError;
 use milepost_postgres::{PostgresOptions, PostgresStore};
-use milepost_testkit::effect;
 use milepost_testkit::process::{STORE, Words};
+use milepost_testkit::{effect, wait};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgPool;
@@ -30,6 +30,8 @@ struct Task {
     ms: u64,
     /// The first attempt never ends.
     hang_first: bool,
+    /// Later attempts end only after an effect was recorded at this place.
+    wait_for: Option<String>,
     /// Stops when asked to.
     heed: bool,
     /// Stands beside the effect.
@@ -75,9 +77,12 @@ fn configure(options: &mut WorkerOptions) {
 fn kinds(builder: WorkerBuilder, pool: &PgPool, fenced: &Arc<AtomicU64>) -> WorkerBuilder {
     let soon = RetryPolicy::fixed(Duration::from_millis(20));
     let (pool, fenced) = (pool.clone(), fenced.clone());
-    let of_plain = pool.clone();
+    let (of_plain, of_sleep) = (pool.clone(), pool.clone());
     builder
-        .handle_kind("test.sleep", soon, |context| async move { take_time(&context, &task(&context)?).await })
+        .handle_kind("test.sleep", soon, move |context| {
+            let pool = of_sleep.clone();
+            async move { take_time(&context, &task(&context)?, &pool).await }
+        })
         .handle_kind("test.effect", soon, move |context| {
             let (pool, fenced) = (pool.clone(), fenced.clone());
             async move { have_effect_with_success(&context, &pool, &fenced).await }
@@ -87,7 +92,7 @@ fn kinds(builder: WorkerBuilder, pool: &PgPool, fenced: &Arc<AtomicU64>) -> Work
             async move {
                 let task = task::<Task>(&context)?;
                 effect::record(&mut *pool.acquire().await?, context.run(), &task.place).await?;
-                take_time(&context, &task).await
+                take_time(&context, &task, &pool).await
             }
         })
         .handle_kind("test.panic", soon, |_| async { panic!("the handler panics on purpose") })
@@ -97,10 +102,13 @@ fn task<T: DeserializeOwned>(context: &Context) -> Result<T, JobError> {
     serde_json::from_str(&context.job().payload).map_err(|e| JobError::fatal("payload", e.to_string()))
 }
 
-async fn take_time(context: &Context, task: &Task) -> Result<Outcome, JobError> {
+async fn take_time(context: &Context, task: &Task, pool: &PgPool) -> Result<Outcome, JobError> {
     let time = async {
         if task.hang_first && context.attempt() == 1 {
             std::future::pending::<()>().await;
+        }
+        if let Some(place) = task.wait_for.as_deref().filter(|_| context.attempt() > 1) {
+            wait::until("the test says go on", || effect::is_at(pool, place)).await;
         }
         tokio::time::sleep(Duration::from_millis(task.ms)).await;
     };
@@ -117,7 +125,7 @@ async fn have_effect_with_success(
     fenced: &AtomicU64,
 ) -> Result<Outcome, JobError> {
     let task = task::<Task>(context)?;
-    take_time(context, &task).await?;
+    take_time(context, &task, pool).await?;
     let mut tx = pool.begin().await?;
     effect::record(&mut tx, context.run(), &task.place).await?;
     let completed = milepost_postgres::complete(&mut tx, context.run(), None).await;
