@@ -46,7 +46,7 @@ async fn main() {
     let url = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} names no store"));
     let store = PostgresStore::connect(&url, PostgresOptions::default()).await.expect("the store answers");
     let fenced = Arc::new(AtomicU64::new(0));
-    let builder = Worker::builder(Arc::new(store.clone())).options(|options| configure(options));
+    let builder = Worker::builder(Arc::new(store.clone())).options(configure);
     let worker = kinds(builder, store.pool(), &fenced).start().await.expect("the worker registers");
 
     let mut terminate = signal(SignalKind::terminate()).expect("signals can be caught");
