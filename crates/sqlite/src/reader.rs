@@ -36,13 +36,21 @@ impl Readers {
         Self { pool: Arc::new(pool), turns: Semaphore::new(READERS) }
     }
 
+    /// Waits for the reads that go on and closes their connections.
+    pub(crate) async fn close(&self) {
+        let turns = self.turns.acquire_many(READERS as u32).await;
+        self.turns.close();
+        self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        drop(turns);
+    }
+
     /// Runs the closure on one snapshot of the file.
     pub(crate) async fn read<T, F>(&self, verb: &'static str, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     {
-        let _turn = self.turns.acquire().await;
+        let _turn = self.turns.acquire().await.map_err(|closed| defect(verb, closed.to_string()))?;
         let pool = Arc::clone(&self.pool);
         tokio::task::spawn_blocking(move || pool.read(verb, work))
             .await

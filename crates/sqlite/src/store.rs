@@ -64,6 +64,14 @@ impl SqliteStore {
         self.read("check_schema", migration::check).await
     }
 
+    /// Does what was asked before, then closes the file; calls that come later fail. To be awaited before the
+    /// file is moved, copied or removed: the last connection of a process that closes takes the log with it,
+    /// and a new file's log is found under the same name.
+    pub async fn close(&self) {
+        self.inner.readers.close().await;
+        self.inner.writer.close().await;
+    }
+
     /// Runs a closure on the writer thread, in a savepoint of its own inside the next write transaction, and
     /// answers when that is durable. When the closure fails or panics, what it wrote is rolled back, and
     /// nothing else. It shall be short (below 50 ms), and must neither commit nor roll back.

@@ -16,6 +16,7 @@ use milepost_core::error::{Cause, StoreError};
 use milepost_core::port::StoreResult;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior};
+use tokio::sync::oneshot;
 
 use crate::bell::Bell;
 use crate::command::{Call, Command, Hint};
@@ -46,6 +47,8 @@ pub(crate) enum Message {
     Run(Box<dyn Command>),
     /// Somebody began to wait for hints.
     Look,
+    /// End after what was sent before, close the file, then answer.
+    Close(oneshot::Sender<()>),
 }
 
 /// The way to the writer thread. The thread ends when all of these are gone.
@@ -91,6 +94,14 @@ impl Writer {
     pub(crate) fn sender(&self) -> Sender<Message> {
         self.sender.clone()
     }
+
+    /// Ends the thread; answers when its connection is closed.
+    pub(crate) async fn close(&self) {
+        let (answer, closed) = oneshot::channel();
+        if self.sender.send(Message::Close(answer)).is_ok() {
+            let _ = closed.await;
+        }
+    }
 }
 
 /// Commands in the order of their arrival.
@@ -98,6 +109,8 @@ struct Queue {
     receiver: Receiver<Message>,
     /// Received and not begun.
     backlog: VecDeque<Box<dyn Command>>,
+    /// Whom to tell when the file is closed; nothing is received any more.
+    closing: Option<oneshot::Sender<()>>,
 }
 
 impl Queue {
@@ -105,13 +118,15 @@ impl Queue {
         if let Some(command) = self.backlog.pop_front() {
             return Some(command);
         }
-        loop {
+        while self.closing.is_none() {
             match self.receiver.try_recv() {
                 Ok(Message::Run(command)) => return Some(command),
                 Ok(Message::Look) => {}
+                Ok(Message::Close(answer)) => self.closing = Some(answer),
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return None,
             }
         }
+        None
     }
 
     fn is_empty(&mut self) -> bool {
@@ -164,7 +179,7 @@ impl Desk {
             busy_timeout,
             place,
             bell,
-            queue: Queue { receiver, backlog: VecDeque::new() },
+            queue: Queue { receiver, backlog: VecDeque::new(), closing: None },
             lookout: Lookout::new(),
             log_frames,
             emptied_frames: 0,
@@ -179,6 +194,11 @@ impl Desk {
             self.empty_log();
             self.leave_gap();
         }
+        let Self { conn, queue, .. } = self;
+        drop(conn);
+        if let Some(answer) = queue.closing {
+            let _ = answer.send(());
+        }
     }
 
     /// The next command; `None` when nobody is left who could send one.
@@ -187,7 +207,7 @@ impl Desk {
             return Some(command);
         }
         self.written = Duration::ZERO;
-        loop {
+        while self.queue.closing.is_none() {
             let message = if self.bell.is_awaited() {
                 self.queue.receiver.recv_timeout(LOOK_EVERY)
             } else {
@@ -195,12 +215,14 @@ impl Desk {
             };
             match message {
                 Ok(Message::Run(command)) => return Some(command),
+                Ok(Message::Close(answer)) => self.queue.closing = Some(answer),
                 Ok(Message::Look) | Err(RecvTimeoutError::Timeout) => {
                     self.lookout.watch(&self.conn, &self.bell);
                 }
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
+        None
     }
 
     /// One write transaction: this command and those that wait behind it.

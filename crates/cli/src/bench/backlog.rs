@@ -35,7 +35,7 @@ pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Rep
     let small = Target::prepare(address).await?;
     fill(bench, &small, SMALL, 0).await?;
     let few = claims(bench, &small.store).await?;
-    drop(small);
+    small.close().await;
 
     let large = Target::prepare(address).await?;
     let began = Instant::now();

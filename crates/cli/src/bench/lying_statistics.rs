@@ -45,6 +45,7 @@ pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Rep
             rates.push(drained.run_per_s());
             enqueue_rates.push(drained.enqueue_per_s());
             name = target.name;
+            target.close().await;
         }
     }
     let [honest, empty, pending, running] = rates.map(median);

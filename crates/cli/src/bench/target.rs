@@ -7,10 +7,11 @@ use anyhow::{Context, Result, bail};
 use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
 use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_sqlite::{SqliteOptions, SqliteStore};
 use sqlx::PgPool;
 
 use super::process;
-use crate::store::{Schema, StoreAddress, open};
+use crate::store::StoreAddress;
 
 /// Every job of a bench waits in this queue, so that a bench knows its own leavings.
 pub(super) const QUEUE: &str = "milepost-bench";
@@ -22,47 +23,64 @@ const CONNECTIONS_MAX: u32 = 48;
 pub(super) struct Target {
     pub(super) store: Arc<dyn Store>,
     pub(super) name: &'static str,
-    /// The server behind it, when it is PostgreSQL.
-    pub(super) postgres: Option<PostgresStore>,
+    behind: Behind,
+}
+
+/// What the store is kept in.
+enum Behind {
+    Sqlite(SqliteStore),
+    Postgres(PostgresStore),
 }
 
 impl Target {
     /// Opens the store, empty. Refuses one that has jobs which no bench made.
     pub(super) async fn prepare(address: &StoreAddress) -> Result<Self> {
+        let context = || format!("cannot use the store {address}");
         match address {
             StoreAddress::Sqlite(path) => {
                 if path.exists() {
-                    refuse_foreign(open(address, Schema::MadeWhenEmpty).await?.as_ref(), address).await?;
+                    let store = SqliteStore::open(path, SqliteOptions::default()).with_context(context)?;
+                    store.migrate().await.with_context(context)?;
+                    refuse_foreign(&store, address).await?;
+                    store.close().await;
                     remove(path)?;
                 }
-                let store = open(address, Schema::MadeWhenEmpty).await?;
-                Ok(Self { store, name: "sqlite", postgres: None })
+                let store = SqliteStore::open(path, SqliteOptions::default()).with_context(context)?;
+                store.migrate().await.with_context(context)?;
+                Ok(Self { store: Arc::new(store.clone()), name: "sqlite", behind: Behind::Sqlite(store) })
             }
             StoreAddress::Postgres(url) => {
                 let options =
                     PostgresOptions { connections_max: CONNECTIONS_MAX, ..PostgresOptions::default() };
-                let context = || format!("cannot use the store {address}");
                 let store = PostgresStore::connect(url, options).await.with_context(context)?;
                 store.migrate().await.with_context(context)?;
                 refuse_foreign(&store, address).await?;
                 sqlx::raw_sql("drop schema milepost cascade").execute(store.pool()).await?;
                 store.migrate().await.with_context(context)?;
-                Ok(Self { store: Arc::new(store.clone()), name: "postgres", postgres: Some(store) })
+                Ok(Self { store: Arc::new(store.clone()), name: "postgres", behind: Behind::Postgres(store) })
             }
+        }
+    }
+
+    /// Closes the store, so that the next bench finds it free.
+    pub(super) async fn close(self) {
+        match self.behind {
+            Behind::Sqlite(store) => store.close().await,
+            Behind::Postgres(store) => store.close().await,
         }
     }
 
     /// The server, for modes that only make sense there.
     pub(super) fn server(&self, mode: &str) -> Result<&PgPool> {
-        match &self.postgres {
-            Some(store) => Ok(store.pool()),
-            None => bail!("--mode {mode} measures PostgreSQL; give --store postgres://…"),
+        match &self.behind {
+            Behind::Postgres(store) => Ok(store.pool()),
+            Behind::Sqlite(_) => bail!("--mode {mode} measures PostgreSQL; give --store postgres://…"),
         }
     }
 
     /// Bytes logged so far: the server's WAL, or what this process wrote.
     pub(super) async fn logged_bytes(&self) -> Option<f64> {
-        let Some(store) = &self.postgres else {
+        let Behind::Postgres(store) = &self.behind else {
             return process::written_bytes();
         };
         sqlx::query_scalar("select (pg_current_wal_insert_lsn() - '0/0')::float8")

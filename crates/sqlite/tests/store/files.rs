@@ -4,6 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use milepost_core::error::StoreError;
+use milepost_core::job::NewJob;
+use milepost_core::listing::JobFilter;
+use milepost_core::port::{AdminStore, IntakeStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
 fn refused(path: &Path) -> String {
@@ -40,4 +43,21 @@ fn a_file_that_another_process_locks_as_a_whole_is_told_at_open() {
     let error = SqliteStore::open(&path, options).unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }));
     assert!(error.chain().contains("another process keeps the file locked"));
+}
+
+#[tokio::test]
+async fn a_closed_store_lets_go_of_its_file_so_that_another_can_take_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.db");
+    for round in 0..5 {
+        let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        store.migrate().await.unwrap();
+        store.enqueue_many(&[NewJob::new("a", &round).unwrap()]).await.unwrap();
+        let listed = store.jobs(&JobFilter::default()).await.unwrap();
+        assert_eq!(listed.len(), 1, "a new file each round");
+        store.close().await;
+        assert!(store.jobs(&JobFilter::default()).await.is_err(), "closed is closed");
+        assert!(!folder.path().join("jobs.db-wal").exists(), "the log is gone with the last connection");
+        std::fs::remove_file(&path).unwrap();
+    }
 }
