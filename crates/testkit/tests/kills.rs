@@ -175,10 +175,10 @@ async fn a_worker_paused_past_its_lease_lets_go_and_registers_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back() {
     let stage = Stage::set().await;
-    let short = stage.enqueue(3, "test.effect", json!({ "ms": 300 })).await;
+    let short = stage.enqueue(3, "test.effect", json!({ "ms": 900 })).await;
     let deaf = stage.enqueue(2, "test.sleep", json!({ "ms": 600_000 })).await;
     let heeding = stage.enqueue(2, "test.sleep", json!({ "ms": 600_000, "heed": true })).await;
-    let mut worker = stage.worker(Settings::default().drain(Duration::from_millis(1200)));
+    let mut worker = stage.worker(Settings::default().drain(Duration::from_millis(2000)));
     worker.until("it holds all jobs", |words| words.stats.claimed == 7).await;
     worker.terminate();
     let status = worker.exit().await;
