@@ -7,6 +7,7 @@ pub mod effect;
 pub mod faulty;
 pub mod process;
 pub mod proxy;
+pub mod pulse;
 pub mod scene;
 pub mod server;
 pub mod suite;

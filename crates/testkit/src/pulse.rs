@@ -1,0 +1,50 @@
+//! Whether the machine itself held its breath: what a test that measures time must know before it judges.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection, Executor, PgConnection};
+use tokio::task::JoinHandle;
+
+/// How often a beat is taken.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// Commits a row of its own again and again, and remembers the slowest turn. Stops when dropped.
+pub struct Pulse {
+    slowest_us: Arc<AtomicU64>,
+    task: JoinHandle<()>,
+}
+
+impl Pulse {
+    /// Starts on the database at `url`.
+    pub async fn start(url: &str) -> Self {
+        let mut connection = PgConnection::connect(url).await.expect("the server answers");
+        connection.execute("create table if not exists test_pulse (at timestamptz)").await.expect("a table");
+        let slowest_us = Arc::new(AtomicU64::new(0));
+        let of_task = slowest_us.clone();
+        let task = tokio::spawn(async move {
+            loop {
+                let began = Instant::now();
+                tokio::time::sleep(EVERY).await;
+                if connection.execute("insert into test_pulse values (now())").await.is_err() {
+                    return;
+                }
+                let took = began.elapsed().saturating_sub(EVERY);
+                of_task.fetch_max(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::SeqCst);
+            }
+        });
+        Self { slowest_us, task }
+    }
+
+    /// The slowest turn since the last call, beyond what it should take.
+    pub fn slowest(&self) -> Duration {
+        Duration::from_micros(self.slowest_us.swap(0, Ordering::SeqCst))
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
