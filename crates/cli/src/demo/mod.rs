@@ -8,6 +8,8 @@ mod plan;
 mod process;
 mod report;
 mod show;
+#[cfg(test)]
+mod tampering;
 mod verify;
 mod worker;
 
