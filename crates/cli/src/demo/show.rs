@@ -108,6 +108,7 @@ struct Running<'a> {
 
 /// A worker that was killed.
 struct Killed {
+    name: String,
     at: Instant,
     held: u64,
     /// Whether it was declared dead and its jobs were taken back.
@@ -176,8 +177,8 @@ impl<'a> Running<'a> {
         self.bar.reached(done);
         let workers = match &self.killed {
             None => "two workers",
-            Some(killed) if killed.taken_back => "worker 2 alone, all jobs taken back",
-            Some(_) => "worker 1 killed, its lease runs",
+            Some(killed) if killed.taken_back => "worker 2 alone",
+            Some(_) => "worker 1 killed",
         };
         self.bar.say(format!("{}/s, {workers}", HumanCount(per_s(done, began.elapsed()))));
     }
@@ -194,17 +195,21 @@ impl<'a> Running<'a> {
         let (name, pid) = (victim.name.clone(), victim.pid());
         victim.kill().await?;
         let held = self.held_by(&name).await?;
-        self.killed = Some(Killed { at: Instant::now(), held, taken_back: false });
         self.bar.note(format_args!("half way: killed {name} (process {pid}) with {held} jobs in its hands"));
+        self.killed = Some(Killed { name, at: Instant::now(), held, taken_back: false });
         Ok(())
     }
 
     /// Tells when the dead worker's lease has run out.
     async fn look_for_rescue(&mut self) -> Result<()> {
-        if self.killed.as_ref().is_none_or(|killed| killed.taken_back) {
+        let Some(killed) = self.killed.as_ref().filter(|killed| !killed.taken_back) else {
             return Ok(());
-        }
-        let dead = self.workers().await?.into_iter().any(|worker| worker.died && worker.running == 0);
+        };
+        let dead = self
+            .workers()
+            .await?
+            .into_iter()
+            .any(|worker| worker.name == killed.name && worker.died && worker.running == 0);
         if let Some(killed) = self.killed.as_mut().filter(|_| dead) {
             killed.taken_back = true;
             self.bar.note(format_args!(
