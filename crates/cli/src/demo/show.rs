@@ -23,8 +23,11 @@ const BATCH: usize = 1000;
 const CALLS_MAX: usize = 4;
 /// How often the number of notifications is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// How often what takes longer is asked: who is alive, what is left.
-const ASK_EVERY: Duration = Duration::from_millis(500);
+/// How often it is asked whether the dead worker's jobs were taken back.
+const RESCUE_LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the jobs that are left are counted, which takes a scan: now and then, often near the end.
+const COUNT_EVERY: Duration = Duration::from_secs(5);
+const COUNT_EVERY_AT_THE_END: Duration = Duration::from_millis(100);
 /// How long nothing may move before the demo gives up.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
@@ -143,7 +146,8 @@ impl<'a> Running<'a> {
     async fn watch(&mut self) -> Result<()> {
         let began = Instant::now();
         let all = self.show.plan.notified().count() as u64;
-        let (mut done, mut moved_at, mut asked_at) = (0, began, began);
+        let (mut done, mut moved_at) = (0, began);
+        let (mut looked_at, mut counted_at) = (began, began);
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             self.check()?;
@@ -157,11 +161,15 @@ impl<'a> Running<'a> {
             if done * 2 >= all && self.victim.is_some() {
                 self.kill_while_busy().await?;
             }
-            if asked_at.elapsed() >= ASK_EVERY || done >= all {
-                asked_at = Instant::now();
+            if looked_at.elapsed() >= RESCUE_LOOK_EVERY {
+                looked_at = Instant::now();
                 self.look_for_rescue().await?;
+            }
+            let count_every = if done < all { COUNT_EVERY } else { COUNT_EVERY_AT_THE_END };
+            if counted_at.elapsed() >= count_every {
+                counted_at = Instant::now();
                 if self.show.ledger.open_jobs(&self.show.scope.queue).await? == 0 {
-                    return Ok(());
+                    return self.look_for_rescue().await;
                 }
             }
         }
@@ -205,11 +213,8 @@ impl<'a> Running<'a> {
         let Some(killed) = self.killed.as_ref().filter(|killed| !killed.taken_back) else {
             return Ok(());
         };
-        let dead = self
-            .workers()
-            .await?
-            .into_iter()
-            .any(|worker| worker.name == killed.name && worker.died && worker.running == 0);
+        let mut workers = self.workers().await?.into_iter();
+        let dead = workers.any(|worker| worker.name == killed.name && worker.died && worker.running == 0);
         if let Some(killed) = self.killed.as_mut().filter(|_| dead) {
             killed.taken_back = true;
             self.bar.note(format_args!(
