@@ -8,6 +8,8 @@ mod plan;
 mod process;
 mod report;
 mod show;
+#[cfg(test)]
+mod tampering;
 mod verify;
 mod worker;
 
@@ -28,12 +30,12 @@ pub(crate) use worker::{DemoWorkerArgs, run as work};
 const PLACES_MIN: u32 = 1000;
 
 pub(crate) const EXAMPLES: &str = "\
-One job for each place of the world in GeoNames (CC BY 4.0) writes one row, the
-notification, in the transaction that completes the job. One place in a hundred
-fails at first and is tried again, a dozen fail for good. Two worker processes
-share the work; half way one of them is killed (SIGKILL), and the other takes its
-jobs back when its lease has run out. Then the database is asked what happened:
-no row may be missing and none may be there twice.
+Each of the 171,075 places of GeoNames (CC BY 4.0) gets a job, which writes one
+row, the notification, in the transaction that completes the job. One place in a
+hundred fails at first and is tried again, a dozen fail for good. Two worker
+processes share the work. Half way one of them is killed (SIGKILL); when its
+lease has run out, the other takes its jobs back. Then the database is asked what
+happened: no row may be missing and none may be there twice.
 
 Without --store and MILEPOST_STORE the demo works in a temporary SQLite file,
 which it removes. A store that you name is made when it is empty. What the demo
@@ -64,17 +66,18 @@ pub(crate) async fn run(args: &DemoArgs, named: Option<&StoreAddress>) -> Result
     // There is no console yet, so the demo ends after the table in any case.
     let DemoArgs { places, no_serve: _ } = *args;
     let plan = Plan { places };
-    let Some(address) = named else {
-        let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
-        let address = StoreAddress::Sqlite(folder.path().join("demo.db"));
-        let outcome = unless_interrupted(demonstrate(plan, &address)).await;
-        let path = folder.path().to_owned();
-        folder.close().with_context(|| format!("cannot remove {}", path.display()))?;
+    if let Some(address) = named {
+        return unless_interrupted(demonstrate(plan, address)).await;
+    }
+    let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
+    let address = StoreAddress::Sqlite(folder.path().join("demo.db"));
+    let outcome = unless_interrupted(demonstrate(plan, &address)).await;
+    let path = folder.path().to_owned();
+    folder.close().with_context(|| format!("cannot remove {}", path.display()))?;
+    if outcome.is_ok() {
         output::note("the store was removed; with --store sqlite:demo.db it stays to be looked at");
-        return outcome;
-    };
-    let outcome = unless_interrupted(demonstrate(plan, address)).await?;
-    Ok(outcome)
+    }
+    outcome
 }
 
 async fn demonstrate(plan: Plan, address: &StoreAddress) -> Result<Outcome> {
@@ -82,7 +85,10 @@ async fn demonstrate(plan: Plan, address: &StoreAddress) -> Result<Outcome> {
     let ledger = ledger::open(address).await.with_context(|| format!("cannot use the store {address}"))?;
     ledger.lay(address).await?;
     let places = HumanCount(plan.places.into());
-    output::note(format_args!("notifying {places} places of the world, one job each, in {address}"));
+    output::note(format_args!(
+        "notifying {places} places of the world, a job each, in queue {}",
+        scope.queue
+    ));
     let show = Show { ledger: ledger.clone(), address, scope: &scope, plan };
     let seen = show.perform().await?;
     output::note("asking the database what happened");

@@ -1,7 +1,8 @@
 //! What is to happen: how many places there are, and which of them give trouble.
 
-use milepost::{JobError, RetryPolicy};
 use std::time::Duration;
+
+use milepost::{JobError, RetryPolicy};
 
 use super::places::Place;
 
@@ -28,7 +29,7 @@ impl Plan {
 
     /// Whether the job of this place fails its first attempt and succeeds later.
     pub(super) const fn is_flaky(self, place: u32) -> bool {
-        place % FLAKY_EVERY == FLAKY_EVERY / 2 && !self.is_dead_letter(place)
+        place % FLAKY_EVERY == FLAKY_EVERY - 1 && !self.is_dead_letter(place)
     }
 
     /// The places that get a notification.

@@ -1,5 +1,7 @@
 //! The table at the end.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use indicatif::HumanCount;
 
@@ -13,7 +15,7 @@ use crate::table::{Column, Field, Listing};
 pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
     let mut listing = Listing::new([
         Column::unbroken(""),
-        Column::unbroken("VERIFIED IN THE DATABASE"),
+        Column::unbroken("IN THE DATABASE"),
         Column::unbroken("FOUND"),
         Column::new("EXPECTED"),
     ]);
@@ -26,14 +28,12 @@ pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
         ]);
     }
     listing.print()?;
-    let rate = |duration| HumanCount(per_s(plan.places.into(), duration));
-    output::line(format_args!(
-        "\nEnqueued in {:.1} s ({} jobs/s), run in {:.1} s ({} jobs/s, the wait for the lease included).",
-        seen.enqueue.as_secs_f64(),
-        rate(seen.enqueue),
-        seen.run.as_secs_f64(),
-        rate(seen.run),
-    ))?;
+    let speed = |what, duration: Duration| {
+        let rate = HumanCount(per_s(plan.places.into(), duration));
+        format!("{what} in {:.1} s: {rate} jobs a second", duration.as_secs_f64())
+    };
+    output::line(format_args!("\n{}.", speed("Enqueued", seen.enqueue)))?;
+    output::line(format_args!("{}, the wait for the lease included.", speed("Run", seen.run)))?;
     match checks.iter().filter(|check| !check.passed).count() {
         0 => output::line("Every check passed.")?,
         1 => output::line("One check FAILED.")?,

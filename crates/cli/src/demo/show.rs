@@ -23,8 +23,11 @@ const BATCH: usize = 1000;
 const CALLS_MAX: usize = 4;
 /// How often the number of notifications is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// How often what takes longer is asked: who is alive, what is left.
-const ASK_EVERY: Duration = Duration::from_millis(500);
+/// How often it is asked whether the dead worker's jobs were taken back.
+const RESCUE_LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the jobs that are left are counted, which takes a scan: now and then, often near the end.
+const COUNT_EVERY: Duration = Duration::from_secs(5);
+const COUNT_EVERY_AT_THE_END: Duration = Duration::from_millis(100);
 /// How long nothing may move before the demo gives up.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
@@ -108,6 +111,7 @@ struct Running<'a> {
 
 /// A worker that was killed.
 struct Killed {
+    name: String,
     at: Instant,
     held: u64,
     /// Whether it was declared dead and its jobs were taken back.
@@ -142,7 +146,8 @@ impl<'a> Running<'a> {
     async fn watch(&mut self) -> Result<()> {
         let began = Instant::now();
         let all = self.show.plan.notified().count() as u64;
-        let (mut done, mut moved_at, mut asked_at) = (0, began, began);
+        let (mut done, mut moved_at) = (0, began);
+        let (mut looked_at, mut counted_at) = (began, began);
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             self.check()?;
@@ -156,11 +161,15 @@ impl<'a> Running<'a> {
             if done * 2 >= all && self.victim.is_some() {
                 self.kill_while_busy().await?;
             }
-            if asked_at.elapsed() >= ASK_EVERY || done >= all {
-                asked_at = Instant::now();
+            if looked_at.elapsed() >= RESCUE_LOOK_EVERY {
+                looked_at = Instant::now();
                 self.look_for_rescue().await?;
+            }
+            let count_every = if done < all { COUNT_EVERY } else { COUNT_EVERY_AT_THE_END };
+            if counted_at.elapsed() >= count_every {
+                counted_at = Instant::now();
                 if self.show.ledger.open_jobs(&self.show.scope.queue).await? == 0 {
-                    return Ok(());
+                    return self.look_for_rescue().await;
                 }
             }
         }
@@ -176,8 +185,8 @@ impl<'a> Running<'a> {
         self.bar.reached(done);
         let workers = match &self.killed {
             None => "two workers",
-            Some(killed) if killed.taken_back => "worker 2 alone, all jobs taken back",
-            Some(_) => "worker 1 killed, its lease runs",
+            Some(killed) if killed.taken_back => "worker 2 alone",
+            Some(_) => "worker 1 killed",
         };
         self.bar.say(format!("{}/s, {workers}", HumanCount(per_s(done, began.elapsed()))));
     }
@@ -194,17 +203,18 @@ impl<'a> Running<'a> {
         let (name, pid) = (victim.name.clone(), victim.pid());
         victim.kill().await?;
         let held = self.held_by(&name).await?;
-        self.killed = Some(Killed { at: Instant::now(), held, taken_back: false });
         self.bar.note(format_args!("half way: killed {name} (process {pid}) with {held} jobs in its hands"));
+        self.killed = Some(Killed { name, at: Instant::now(), held, taken_back: false });
         Ok(())
     }
 
     /// Tells when the dead worker's lease has run out.
     async fn look_for_rescue(&mut self) -> Result<()> {
-        if self.killed.as_ref().is_none_or(|killed| killed.taken_back) {
+        let Some(killed) = self.killed.as_ref().filter(|killed| !killed.taken_back) else {
             return Ok(());
-        }
-        let dead = self.workers().await?.into_iter().any(|worker| worker.died && worker.running == 0);
+        };
+        let mut workers = self.workers().await?.into_iter();
+        let dead = workers.any(|worker| worker.name == killed.name && worker.died && worker.running == 0);
         if let Some(killed) = self.killed.as_mut().filter(|_| dead) {
             killed.taken_back = true;
             self.bar.note(format_args!(

@@ -45,24 +45,19 @@ pub(super) fn verify(plan: Plan, facts: &Facts, seen: &Seen) -> Vec<Check> {
         "dead letters",
         facts.dead_letters.len() as u64,
         plan.dead_letters().count() as u64,
-        "places without an address, and no others",
+        "places have no address",
     );
     dead_letters.passed &= dead_letters_fit;
     vec![
         Check::equal("jobs", tally.jobs, places, "places, one job each"),
         Check::equal("not ended", tally.open, 0, "none is left behind"),
-        Check::equal("notifications", rows, to_notify, "places with an address, one row each"),
+        Check::equal("notifications", rows, to_notify, "places have an address, one row each"),
         Check::equal("  missing", missing, 0, "none was lost"),
         Check::equal("  doubled", doubled, 0, "none was sent twice"),
         dead_letters,
-        Check::equal(
-            "tried again",
-            retried,
-            plan.flaky().count() as u64,
-            "places that did not answer at first",
-        ),
+        Check::equal("tried again", retried, plan.flaky().count() as u64, "places did not answer at first"),
         Check::some("held at the kill", seen.held, "jobs in the killed worker's hands"),
-        Check::some("taken back", tally.rescued, "attempts lost with it, begun anew"),
+        Check::some("taken back", tally.rescued, "attempts lost with it, and begun anew"),
         attempts(facts.tally),
         Check::equal("  ended", tally.ends, tally.attempts, "attempts, one end each"),
         Check::equal("successes", tally.successes, to_notify, "one for each notification"),
@@ -76,7 +71,7 @@ fn attempts(tally: Tally) -> Check {
     Check {
         what: "attempts",
         found: attempts,
-        expected: format!("{first} first ones + {again} retries + {lost} taken back"),
+        expected: format!("{first} + {again} retries + {lost} taken back"),
         passed: attempts == jobs + retries + rescued,
     }
 }

@@ -16,8 +16,12 @@ use crate::store::StoreAddress;
 
 /// How long a worker may be silent: short, since a demo has spectators.
 pub(super) const LEASE: Duration = Duration::from_secs(2);
-/// How many jobs a worker runs at once.
-const CONCURRENCY: usize = 400;
+/// How long a place takes to answer.
+const ANSWER: Duration = Duration::from_millis(10);
+/// The most jobs that a worker runs at once.
+const CONCURRENCY_MAX: u32 = 400;
+/// With few places a worker runs fewer at once, in at least so many turns, or there would be no half way.
+const TURNS_MIN: u32 = 200;
 
 /// What the demo tells its worker processes. The store's address comes by the environment: arguments can be
 /// seen by everybody on the machine.
@@ -46,14 +50,15 @@ pub(crate) async fn run(args: DemoWorkerArgs, address: &StoreAddress) -> Result<
     let DemoWorkerArgs { name, queue, places } = args;
     let notifier =
         Arc::new(Notifier { ledger: ledger.clone(), plan: Plan { places }, queue: queue.as_str().into() });
+    let concurrency = (places / TURNS_MIN).clamp(1, CONCURRENCY_MAX) as usize;
     let worker = Worker::builder(ledger.store())
         .handle(move |place, context| notifier.clone().notify(place, context))
         .queues([queue])
         .options(|options| {
             options.name = name;
             options.lease = LEASE;
-            options.concurrency = CONCURRENCY;
-            options.claim_batch = CONCURRENCY / 2;
+            options.concurrency = concurrency;
+            options.claim_batch = concurrency.div_ceil(2);
             options.poll_interval = Duration::from_millis(100);
         })
         .start()
@@ -80,6 +85,7 @@ struct Notifier {
 impl Notifier {
     /// The handler. Its effect and the success of the job are one transaction: both happen, or neither.
     async fn notify(self: Arc<Self>, place: Place, context: Context) -> Result<Outcome, JobError> {
+        tokio::time::sleep(ANSWER).await;
         let attempt = context.attempt();
         self.plan.trouble(&place, attempt)?;
         let notification = Notification { queue: self.queue.clone(), place: place.id, attempt };

@@ -1,0 +1,129 @@
+//! The demo: what it shows is so, and it leaves nothing behind.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use support::{Place, Ran, on_each_store};
+
+on_each_store! {
+    the_demo_kills_a_worker_and_every_check_passes,
+    demos_on_a_store_in_use_count_only_themselves_and_leave_other_jobs_alone,
+}
+
+fn the_demo_kills_a_worker_and_every_check_passes(place: Place) {
+    let ran = demo(&place, "3000");
+    assert!(ran.err.contains("half way: killed worker 1 (process "), "{}", ran.err);
+    assert!(ran.err.contains("worker 2 took its jobs back"), "{}", ran.err);
+    let failed = place.run(&["jobs", "list", "--state", "failed", "--json"]).json();
+    assert_eq!(failed.as_array().unwrap().len(), 12);
+    let dead_letter = place.run(&["jobs", "show", failed[0]["id"].as_str().unwrap()]).ok();
+    assert!(dead_letter.out.contains("has no address"), "{}", dead_letter.out);
+    let workers = place.run(&["workers", "list", "--json"]).json();
+    let died: Vec<bool> =
+        workers.as_array().unwrap().iter().map(|worker| worker["died"].as_bool().unwrap()).collect();
+    assert_eq!(died.iter().filter(|&&died| died).count(), 1, "{workers}");
+}
+
+fn demos_on_a_store_in_use_count_only_themselves_and_leave_other_jobs_alone(place: Place) {
+    let mail = place.enqueue(&["--key", "1"]);
+    demo(&place, "1000");
+    demo(&place, "1000");
+    assert_eq!(place.job(&mail)["state"], "pending");
+}
+
+/// A demo in which all went well.
+fn demo(place: &Place, places: &str) -> Ran {
+    let ran = place.run(&["demo", "--places", places, "--no-serve"]).ok();
+    assert!(ran.out.ends_with("Every check passed.\n"), "{}", ran.out);
+    assert!(ran.out.matches('✓').count() >= 10 && !ran.out.contains('✗'), "{}", ran.out);
+    ran
+}
+
+#[test]
+fn without_a_store_the_demo_works_in_a_temporary_file_and_removes_it() {
+    let place = Place::without_store();
+    let ran = Ran::from(embedded(&place).output().unwrap()).ok();
+    assert!(ran.out.ends_with("Every check passed.\n"), "{}", ran.out);
+    assert!(ran.err.contains(&place.path("milepost-demo-").display().to_string()), "{}", ran.err);
+    assert!(left_in(&place).is_empty(), "{:?}", left_in(&place));
+}
+
+#[test]
+fn a_demo_that_is_terminated_ends_its_workers_and_removes_its_store() {
+    let place = Place::without_store();
+    let (mut demo, workers) = demo_with_two_workers(&place);
+    let term = Command::new("kill").arg(demo.id().to_string()).status().unwrap();
+    assert!(term.success());
+    assert_eq!(demo.wait().unwrap().code(), Some(1));
+    wait_until_gone(&workers);
+    assert!(left_in(&place).is_empty(), "{:?}", left_in(&place));
+}
+
+#[test]
+fn workers_do_not_outlive_a_demo_that_is_killed() {
+    let place = Place::without_store();
+    let (mut demo, workers) = demo_with_two_workers(&place);
+    demo.kill().unwrap();
+    demo.wait().unwrap();
+    wait_until_gone(&workers);
+}
+
+#[test]
+fn a_demo_of_too_few_places_is_wrong_usage() {
+    let ran = Place::without_store().run(&["demo", "--places", "999"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("1000"), "{}", ran.err);
+}
+
+/// The demo without a store, whose temporary folder is the place's.
+fn embedded(place: &Place) -> Command {
+    let mut command = place.command(&["demo", "--places", "20000", "--no-serve"]);
+    command.env_remove("MILEPOST_STORE").env("TMPDIR", place.path(""));
+    command
+}
+
+/// A demo whose workers run, and their process numbers.
+fn demo_with_two_workers(place: &Place) -> (Child, Vec<String>) {
+    let mut demo = embedded(place).spawn().unwrap();
+    let lines = BufReader::new(demo.stderr.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.starts_with("enqueued ")));
+    let workers = two_children(demo.id());
+    (demo, workers)
+}
+
+fn two_children(process: u32) -> Vec<String> {
+    let children = format!("/proc/{process}/task/{process}/children");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let workers = std::fs::read_to_string(&children).unwrap();
+        let workers: Vec<String> = workers.split_whitespace().map(str::to_owned).collect();
+        if workers.len() == 2 {
+            return workers;
+        }
+        assert!(Instant::now() < deadline, "the demo has the children {workers:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn wait_until_gone(processes: &[String]) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while processes.iter().any(|process| lives(process)) {
+        assert!(Instant::now() < deadline, "a worker process outlived its demo");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether the process runs. One whose parent died and that nobody has waited for is dead, too.
+fn lives(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn left_in(place: &Place) -> Vec<std::path::PathBuf> {
+    std::fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
