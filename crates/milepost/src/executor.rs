@@ -87,11 +87,11 @@ fn end_of(
     answer: Result<Outcome, JobError>,
     stop_verb: Option<Verb>,
 ) -> End {
-    let stopped = match stop_verb {
-        Some(Verb::Abort) => Some(End::Abort),
-        Some(_) => Some(End::Cancel),
-        None => None,
-    };
+    let stopped = stop_verb.map(|verb| match verb {
+        Verb::Abort => End::Abort,
+        Verb::Yield => handed_back(),
+        _ => End::Cancel,
+    });
     match (answer, stopped) {
         (Ok(Outcome::Done), _) => End::Succeed { result: None },
         (Ok(Outcome::Result(result)), _) => End::Succeed { result: Some(result) },
@@ -103,17 +103,18 @@ fn end_of(
                 "the handler said that it had completed the job, but did not commit",
             ),
         ),
+        // What a handler answers when it was asked to stop, be it an error, is that it stopped.
         (_, Some(end)) => end,
-        (Ok(Outcome::Snooze(delay)), None) => End::Yield { delay, note: yield_note(shared) },
-        (Ok(Outcome::Stopped), None) => End::Yield { delay: Duration::ZERO, note: yield_note(shared) },
+        (Ok(Outcome::Stopped), None) => {
+            End::Yield { delay: Duration::ZERO, note: "stopped by its handler".to_owned() }
+        }
+        (Ok(Outcome::Snooze(delay)), None) => End::Yield { delay, note: "snoozed by its handler".to_owned() },
         (Err(error), None) => retry(shared, job, error),
     }
 }
 
-fn yield_note(shared: &Shared) -> String {
-    let note =
-        if shared.hand_back.is_cancelled() { "handed back at shutdown" } else { "snoozed by its handler" };
-    note.to_owned()
+fn handed_back() -> End {
+    End::Yield { delay: Duration::ZERO, note: "handed back at shutdown".to_owned() }
 }
 
 fn retry(shared: &Shared, job: &ClaimedJob, error: JobError) -> End {

@@ -44,9 +44,10 @@ impl Flight {
         }
     }
 
-    /// Tells a run that its worker wants to stop.
+    /// Asks a run to stop because its worker leaves: its job is handed back, unless more was asked of it.
     pub(crate) fn warn(&self, run: Run) {
-        if let Some(entry) = self.lock().get(&run.job).filter(|entry| entry.token == run.token) {
+        if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
+            entry.stop_verb.get_or_insert(Verb::Yield);
             entry.stop.cancel();
         }
     }

@@ -88,6 +88,7 @@ macro_rules! conformance {
                 what_a_worker_left_behind_that_signed_off_is_taken_back
             }
             runtime {
+                an_error_at_shutdown_does_not_spend_the_attempt
                 a_panic_is_recorded_and_tried_again
                 an_attempt_over_its_time_is_tried_again
                 a_payload_that_does_not_fit_fails_for_good

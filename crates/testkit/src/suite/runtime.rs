@@ -246,3 +246,18 @@ pub async fn a_worker_that_leaves_hands_long_jobs_back(scene: Scene) {
     assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "the attempt is not spent");
     assert!(scene.store.workers().await.unwrap().iter().all(|view| !view.died && view.running == 0));
 }
+
+pub async fn an_error_at_shutdown_does_not_spend_the_attempt(scene: Scene) {
+    let worker = start(scene.store.clone(), |context| async move {
+        context.cancellation().cancelled().await;
+        Err(JobError::retryable("interrupted", "asked to stop"))
+    })
+    .await;
+    let job = scene.enqueue(job()).await;
+    wait::until("it runs", || async { scene.state(job).await == JobState::Running }).await;
+    worker.shutdown().await;
+    let entry = the(&scene, job, Verb::Yield).await;
+    assert_eq!(entry.note.as_deref(), Some("handed back at shutdown"));
+    let view = scene.view(job).await;
+    assert_eq!((view.row.state, view.row.attempt), (JobState::Pending, 0));
+}
