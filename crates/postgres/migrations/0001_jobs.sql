@@ -56,7 +56,7 @@ create table milepost.live (
 
 create index live_ready on milepost.live (queue, kind, priority, ready_at, id) where ready_at is not null;
 create index live_worker on milepost.live (worker_id) where worker_id is not null;
-create index live_stop on milepost.live (worker_id, stop_at) where stop_at is not null;
+create index live_stop on milepost.live (stop_at) where stop_at is not null;
 create index live_waiting on milepost.live (group_key, priority, due_at, id)
     where group_key is not null and state = 'blocked';
 

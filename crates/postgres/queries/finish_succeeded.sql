@@ -1,5 +1,5 @@
 -- Ends runs that succeeded: $1 jobs, $2 run tokens, $3 results (JSON text or null), aligned. Answers the jobs
--- whose end was accepted; the others are fenced or had ended before.
+-- whose end was accepted, and whether each has a group; the others are fenced or had ended before.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, result)
 ),
@@ -7,7 +7,7 @@ gone as (
     delete from milepost.live l
     using input i
     where l.id = i.id and l.token = i.token and l.state = 'running'
-    returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, i.result
+    returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, l.group_key, i.result
 ),
 kept as (
     insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state, result)
@@ -17,4 +17,4 @@ logged as (
     insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
     select id, token, attempt, worker_id, 'succeed', 'running', 'succeeded' from gone
 )
-select id from gone
+select id, group_key is not null as grouped from gone

@@ -1,7 +1,10 @@
--- Locks up to $1 running jobs that were asked to stop and whose grace time is over.
+-- Locks up to $1 running jobs that were asked to stop and whose grace time is over. Only live_stop has their
+-- order; a plan made while the table was empty would else walk the primary key.
+with overdue as materialized (
+    select id from milepost.live where stop_at < now() order by stop_at limit $1
+)
 select l.id, l.token, l.worker_id, l.stop_verb::text as verb, l.group_key is not null as grouped
 from milepost.live l
-where l.stop_at < now() and l.state = 'running'
+where l.id = any (array(select id from overdue)) and l.state = 'running' and l.stop_at < now()
 order by l.id
-limit $1
 for update skip locked

@@ -15,16 +15,16 @@ use crate::statement;
 /// [`Fenced`](StoreError::Fenced) when the job has moved on: the caller must roll back.
 pub async fn complete(connection: &mut PgConnection, run: Run, result: Option<&str>) -> StoreResult<()> {
     let fail = |e| store_error("the caller's connection", "complete", e);
-    let accepted: Vec<Uuid> = sqlx::query_scalar(statement::FINISH_SUCCEEDED)
-        .bind(vec![run.job.0])
-        .bind(vec![run.token.0])
-        .bind(vec![result])
-        .fetch_all(&mut *connection)
+    let accepted: Option<(Uuid, bool)> = sqlx::query_as(statement::FINISH_SUCCEEDED)
+        .bind([run.job.0].as_slice())
+        .bind([run.token.0].as_slice())
+        .bind([result].as_slice())
+        .fetch_optional(&mut *connection)
         .await
         .map_err(fail)?;
-    if accepted.is_empty() {
-        return Err(StoreError::Fenced(run));
+    let Some((job, grouped)) = accepted else { return Err(StoreError::Fenced(run)) };
+    if grouped {
+        sqlx::query(statement::FREE_GROUPS).bind(vec![job]).execute(&mut *connection).await.map_err(fail)?;
     }
-    sqlx::query(statement::FREE_GROUPS).bind(accepted).execute(&mut *connection).await.map_err(fail)?;
     Ok(())
 }
