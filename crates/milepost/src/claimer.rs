@@ -26,7 +26,7 @@ const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// How many claims are under way at once while there is more to be had: while one waits for its commit to
 /// reach the disk, the other looks for rows.
-const CLAIMS_MAX: usize = 2;
+const CLAIMS_MAX: usize = 3;
 
 /// One claim under way, with the places kept for what it brings.
 type UnderWay = BoxFuture<'static, Answered>;

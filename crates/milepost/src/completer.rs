@@ -18,7 +18,7 @@ const BATCH_READY: usize = 250;
 /// How long a small batch waits for more.
 const LINGER: Duration = Duration::from_millis(2);
 /// How many batches are told at the same time.
-const IN_FLIGHT_MAX: usize = 2;
+const IN_FLIGHT_MAX: usize = 3;
 /// The longest wait between tries while the store does not answer.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 
