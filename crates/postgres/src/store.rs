@@ -1,7 +1,6 @@
 //! The store itself: its pools, and what every verb shares.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
@@ -29,8 +28,6 @@ pub(crate) struct Inner {
     pub(crate) options: PostgresOptions,
     pub(crate) place: String,
     pub(crate) floors: Floors,
-    /// Whether groups are in use at all, so that upkeep can leave them alone where they are not.
-    pub(crate) closed: AtomicBool,
 }
 
 impl PostgresStore {
@@ -46,8 +43,7 @@ impl PostgresStore {
             connect::pools(&connect, &options).await.map_err(|e| store_error(&place, "connect", e))?;
         connect::check_server(&calm, &place).await?;
         let floors = Floors::default();
-        let closed = AtomicBool::new(false);
-        Ok(Self { inner: Arc::new(Inner { hot, calm, connect, options, place, floors, closed }) })
+        Ok(Self { inner: Arc::new(Inner { hot, calm, connect, options, place, floors }) })
     }
 
     /// Brings the schema to this binary's version, in one transaction. Safe to call from many processes.
@@ -75,7 +71,6 @@ impl PostgresStore {
 
     /// Closes all connections; verbs that come later fail.
     pub async fn close(&self) {
-        self.inner.closed.store(true, Ordering::Relaxed);
         self.inner.hot.close().await;
         self.inner.calm.close().await;
     }
