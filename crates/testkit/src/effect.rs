@@ -35,16 +35,6 @@ pub async fn count(pool: &PgPool) -> i64 {
     sqlx::query_scalar("select count(*) from test_effect").fetch_one(pool).await.expect("answered")
 }
 
-/// Whether there is an effect at this place.
-pub async fn is_at(pool: &PgPool, place: &str) -> bool {
-    let count: i64 = sqlx::query_scalar("select count(*) from test_effect where place = $1")
-        .bind(place)
-        .fetch_one(pool)
-        .await
-        .expect("answered");
-    count > 0
-}
-
 /// Asserts that every one of these jobs had its effect exactly once.
 pub async fn assert_once_each(pool: &PgPool, jobs: &[JobId]) {
     let ids: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();

@@ -5,6 +5,7 @@
 pub mod database;
 pub mod effect;
 pub mod faulty;
+pub mod home;
 pub mod process;
 pub mod proxy;
 pub mod pulse;

@@ -1,36 +1,49 @@
 //! Workers that are killed, paused and asked to leave, as real processes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::ident::{JobId, Run, RunToken};
 use milepost_core::job::NewJob;
-use milepost_core::port::AdminStore;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
-use milepost_postgres::PostgresStore;
-use milepost_testkit::database::Database;
+use milepost_testkit::home::{Home, PostgresHome, SqliteHome, assert_once_each, tokens};
 use milepost_testkit::process::{Process, Settings, Words};
-use milepost_testkit::{Scene, effect, wait};
+use milepost_testkit::{Scene, wait};
 use serde_json::{Value, json};
 
 const SHORT: Duration = Duration::from_millis(500);
 
+macro_rules! on_each_store {
+    ($($test:ident,)+) => {
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                super::$test(super::Stage::set(super::SqliteHome::fresh().await).await).await;
+            })+
+        }
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                super::$test(super::Stage::set(super::PostgresHome::fresh().await).await).await;
+            })+
+        }
+    };
+}
+
 struct Stage {
-    database: Database,
-    store: PostgresStore,
+    home: Arc<dyn Home>,
     scene: Scene,
 }
 
 impl Stage {
-    async fn set() -> Self {
-        let (database, store) = Database::with_store().await;
-        effect::prepare(store.pool()).await;
-        let scene = Scene::on(std::sync::Arc::new(store.clone())).await;
-        Self { database, store, scene }
+    async fn set(home: impl Home + 'static) -> Self {
+        let scene = Scene::on(home.store()).await;
+        Self { home: Arc::new(home), scene }
     }
 
     fn worker(&self, settings: Settings) -> Process {
-        Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &self.database.url(), settings)
+        Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &self.home.address(), settings)
     }
 
     async fn enqueue(&self, jobs: usize, kind: &str, payload: Value) -> Vec<JobId> {
@@ -38,22 +51,32 @@ impl Stage {
         self.scene.store.enqueue_many(&jobs).await.unwrap().iter().map(|made| made.job).collect()
     }
 
-    /// Makes the database think that the leases of all workers but the scene's have run out. The workers
-    /// do not know: as after a pause during which their own clocks stood still.
     async fn expire_leases(&self) {
-        sqlx::query(
-            "update milepost.worker set lease_expires_at = now() - interval '1 second' where id <> $1",
-        )
-        .bind(self.scene.worker.0)
-        .execute(self.store.pool())
-        .await
-        .unwrap();
+        self.home.expire_leases(self.scene.worker).await;
+    }
+
+    /// Freezes a worker, not in the middle of a write: on a SQLite file that would hold up everybody.
+    async fn pause(&self, worker: &Process) {
+        loop {
+            worker.pause().await;
+            if self.home.is_writable().await {
+                return;
+            }
+            worker.revive();
+        }
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_worker_held_is_run_by_another_exactly_once() {
-    let stage = Stage::set().await;
+on_each_store! {
+    what_a_killed_worker_held_is_run_by_another_exactly_once,
+    jobs_survive_a_worker_killed_again_and_again,
+    ends_of_a_worker_revived_after_its_lease_are_fenced,
+    transactions_of_a_worker_revived_after_its_lease_are_fenced,
+    a_worker_paused_past_its_lease_lets_go_and_registers_anew,
+    a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back,
+}
+
+async fn what_a_killed_worker_held_is_run_by_another_exactly_once(stage: Stage) {
     let hanging = stage.enqueue(4, "test.effect", json!({ "hang_first": true })).await;
     let mut first = stage.worker(Settings::default().lease(SHORT).concurrency(8));
     first.until("it holds the jobs that hang", |words| words.stats.claimed == 4).await;
@@ -64,7 +87,7 @@ async fn what_a_killed_worker_held_is_run_by_another_exactly_once() {
     let mut second = stage.worker(Settings::default().lease(SHORT));
     let jobs = [hanging.clone(), flowing].concat();
     stage.scene.assert_all_succeed(&jobs).await;
-    effect::assert_once_each(stage.store.pool(), &jobs).await;
+    assert_once_each(stage.home.as_ref(), &jobs).await;
     second.until("it has rescued what was held", |words| words.stats.rescued >= 4).await;
     for job in hanging {
         let lost =
@@ -74,9 +97,7 @@ async fn what_a_killed_worker_held_is_run_by_another_exactly_once() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn jobs_survive_a_worker_killed_again_and_again() {
-    let stage = Stage::set().await;
+async fn jobs_survive_a_worker_killed_again_and_again(stage: Stage) {
     let exactly = stage.enqueue(100, "test.effect", json!({ "ms": 10 })).await;
     let at_least = stage.enqueue(100, "test.plain", json!({ "ms": 10 })).await;
     let settings = Settings::default().lease(SHORT);
@@ -88,25 +109,21 @@ async fn jobs_survive_a_worker_killed_again_and_again() {
     }
     stage.scene.assert_all_succeed(&exactly).await;
     stage.scene.assert_all_succeed(&at_least).await;
-    effect::assert_once_each(stage.store.pool(), &exactly).await;
+    assert_once_each(stage.home.as_ref(), &exactly).await;
     for job in at_least {
-        let tokens = effect::tokens(stage.store.pool(), job).await;
+        let tokens = tokens(stage.home.as_ref(), job).await;
         let distinct: std::collections::HashSet<_> = tokens.iter().collect();
         assert!(!tokens.is_empty() && distinct.len() == tokens.len(), "once for each claim: {tokens:?}");
         assert!(tokens.len() <= stage.scene.count(job, Verb::Claim).await, "never without a claim");
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn ends_of_a_worker_revived_after_its_lease_are_fenced() {
-    let stage = Stage::set().await;
+async fn ends_of_a_worker_revived_after_its_lease_are_fenced(stage: Stage) {
     let revived = revive_while_run_elsewhere(&stage, "test.sleep", |words| words.stats.fenced >= 1).await;
     assert_works_anew(&stage, revived).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn transactions_of_a_worker_revived_after_its_lease_are_fenced() {
-    let stage = Stage::set().await;
+async fn transactions_of_a_worker_revived_after_its_lease_are_fenced(stage: Stage) {
     let revived = revive_while_run_elsewhere(&stage, "test.effect", |words| words.handlers_fenced >= 1).await;
     assert_works_anew(&stage, revived).await;
 }
@@ -120,7 +137,7 @@ async fn revive_while_run_elsewhere(
     let jobs = stage.enqueue(4, kind, json!({ "ms": 400, "wait_for": "the end of the test" })).await;
     let mut paused = stage.worker(Settings::default().concurrency(4));
     paused.until("it holds all jobs", |words| words.stats.claimed == 4).await;
-    paused.pause().await;
+    stage.pause(&paused).await;
     stage.expire_leases().await;
     let mut other = stage.worker(Settings::default());
     other.until("another worker runs them", |words| words.stats.claimed == 4).await;
@@ -134,13 +151,12 @@ async fn revive_while_run_elsewhere(
         assert_eq!((row.state, row.attempt), (JobState::Running, 2), "the other worker's run is untouched");
     }
     let go_on = Run { job: JobId::new(), token: RunToken(0) };
-    let mut connection = stage.store.pool().acquire().await.unwrap();
-    effect::record(&mut connection, go_on, "the end of the test").await.unwrap();
+    stage.home.record(go_on, "the end of the test").await.unwrap();
     stage.scene.assert_all_succeed(&jobs).await;
     for job in jobs {
         assert_eq!(stage.scene.count(job, Verb::Claim).await, 2, "here and there, and no more");
         let effects = usize::from(kind == "test.effect");
-        assert_eq!(effect::tokens(stage.store.pool(), job).await.len(), effects, "nothing is doubled");
+        assert_eq!(tokens(stage.home.as_ref(), job).await.len(), effects, "nothing is doubled");
     }
     other.kill().await;
     paused
@@ -149,17 +165,15 @@ async fn revive_while_run_elsewhere(
 async fn assert_works_anew(stage: &Stage, mut revived: Process) {
     let jobs = stage.enqueue(3, "test.effect", json!({})).await;
     stage.scene.assert_all_succeed(&jobs).await;
-    effect::assert_once_each(stage.store.pool(), &jobs).await;
+    assert_once_each(stage.home.as_ref(), &jobs).await;
     revived.until("it has registered anew and works", |words| words.stats.succeeded == 3).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_worker_paused_past_its_lease_lets_go_and_registers_anew() {
-    let stage = Stage::set().await;
+async fn a_worker_paused_past_its_lease_lets_go_and_registers_anew(stage: Stage) {
     let jobs = stage.enqueue(3, "test.effect", json!({ "hang_first": true })).await;
     let mut paused = stage.worker(Settings::default().lease(SHORT));
     paused.until("it holds all jobs", |words| words.stats.claimed == 3).await;
-    paused.pause().await;
+    stage.pause(&paused).await;
     let other = stage.worker(Settings::default().lease(SHORT));
     stage.scene.assert_all_succeed(&jobs).await;
     other.kill().await;
@@ -168,13 +182,11 @@ async fn a_worker_paused_past_its_lease_lets_go_and_registers_anew() {
     paused.until("it knows that its lease is lost", |words| words.stats.leases_lost >= 1).await;
     let after = stage.enqueue(3, "test.effect", json!({})).await;
     stage.scene.assert_all_succeed(&after).await;
-    effect::assert_once_each(stage.store.pool(), &[jobs, after].concat()).await;
+    assert_once_each(stage.home.as_ref(), &[jobs, after].concat()).await;
     paused.until("it works again", |words| words.stats.succeeded == 3).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back() {
-    let stage = Stage::set().await;
+async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back(stage: Stage) {
     let short = stage.enqueue(3, "test.effect", json!({ "ms": 900 })).await;
     let deaf = stage.enqueue(2, "test.sleep", json!({ "ms": 600_000 })).await;
     let heeding = stage.enqueue(2, "test.sleep", json!({ "ms": 600_000, "heed": true })).await;
@@ -185,14 +197,14 @@ async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back() {
 
     assert!(status.success(), "{status}");
     stage.scene.assert_all_succeed(&short).await;
-    effect::assert_once_each(stage.store.pool(), &short).await;
+    assert_once_each(stage.home.as_ref(), &short).await;
     for &job in deaf.iter().chain(&heeding) {
         let row = stage.scene.view(job).await.row;
         assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "handed back, the attempt not spent");
         stage.scene.assert_history_folds(job).await;
         assert_eq!(stage.scene.count(job, Verb::Yield).await, 1);
     }
-    let workers = stage.store.workers().await.unwrap();
+    let workers = stage.scene.store.workers().await.unwrap();
     let left = workers.iter().find(|view| view.id != stage.scene.worker).unwrap();
     assert!(left.ended_at.is_some() && !left.died && left.running == 0, "it signed off: {left:?}");
 

@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use milepost::{Context, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder, WorkerOptions};
 use milepost_core::error::StoreError;
-use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_testkit::home::{self, Home};
 use milepost_testkit::process::{STORE, Words};
-use milepost_testkit::{effect, wait};
+use milepost_testkit::wait;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use sqlx::PgPool;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -45,11 +44,11 @@ async fn main() {
         .with_writer(std::io::stderr)
         .init();
     std::thread::spawn(leave_with_supervisor);
-    let url = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} names no store"));
-    let store = PostgresStore::connect(&url, PostgresOptions::default()).await.expect("the store answers");
+    let address = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} names no store"));
+    let home = home::open(&address).await;
     let fenced = Arc::new(AtomicU64::new(0));
-    let builder = Worker::builder(Arc::new(store.clone())).options(configure);
-    let worker = kinds(builder, store.pool(), &fenced).start().await.expect("the worker registers");
+    let builder = Worker::builder(home.store()).options(configure);
+    let worker = kinds(builder, &home, &fenced).start().await.expect("the worker registers");
 
     let mut terminate = signal(SignalKind::terminate()).expect("signals can be caught");
     tokio::select! {
@@ -74,25 +73,25 @@ fn configure(options: &mut WorkerOptions) {
     }
 }
 
-fn kinds(builder: WorkerBuilder, pool: &PgPool, fenced: &Arc<AtomicU64>) -> WorkerBuilder {
+fn kinds(builder: WorkerBuilder, home: &Arc<dyn Home>, fenced: &Arc<AtomicU64>) -> WorkerBuilder {
     let soon = RetryPolicy::fixed(Duration::from_millis(20));
-    let (pool, fenced) = (pool.clone(), fenced.clone());
-    let (of_plain, of_sleep) = (pool.clone(), pool.clone());
+    let (of_sleep, of_effect, of_plain) = (home.clone(), home.clone(), home.clone());
+    let fenced = fenced.clone();
     builder
         .handle_kind("test.sleep", soon, move |context| {
-            let pool = of_sleep.clone();
-            async move { take_time(&context, &task(&context)?, &pool).await }
+            let home = of_sleep.clone();
+            async move { take_time(&context, &task(&context)?, home.as_ref()).await }
         })
         .handle_kind("test.effect", soon, move |context| {
-            let (pool, fenced) = (pool.clone(), fenced.clone());
-            async move { have_effect_with_success(&context, &pool, &fenced).await }
+            let (home, fenced) = (of_effect.clone(), fenced.clone());
+            async move { have_effect_with_success(&context, home.as_ref(), &fenced).await }
         })
         .handle_kind("test.plain", soon, move |context| {
-            let pool = of_plain.clone();
+            let home = of_plain.clone();
             async move {
                 let task = task::<Task>(&context)?;
-                effect::record(&mut *pool.acquire().await?, context.run(), &task.place).await?;
-                take_time(&context, &task, &pool).await
+                home.record(context.run(), &task.place).await?;
+                take_time(&context, &task, home.as_ref()).await
             }
         })
         .handle_kind("test.panic", soon, |_| async { panic!("the handler panics on purpose") })
@@ -102,13 +101,16 @@ fn task<T: DeserializeOwned>(context: &Context) -> Result<T, JobError> {
     serde_json::from_str(&context.job().payload).map_err(|e| JobError::fatal("payload", e.to_string()))
 }
 
-async fn take_time(context: &Context, task: &Task, pool: &PgPool) -> Result<Outcome, JobError> {
+async fn take_time(context: &Context, task: &Task, home: &dyn Home) -> Result<Outcome, JobError> {
     let time = async {
         if task.hang_first && context.attempt() == 1 {
             std::future::pending::<()>().await;
         }
         if let Some(place) = task.wait_for.as_deref().filter(|_| context.attempt() > 1) {
-            wait::until("the test says go on", || effect::is_at(pool, place)).await;
+            wait::until("the test says go on", || async {
+                home.effects().await.iter().any(|effect| effect.place == place)
+            })
+            .await;
         }
         tokio::time::sleep(Duration::from_millis(task.ms)).await;
     };
@@ -121,19 +123,16 @@ async fn take_time(context: &Context, task: &Task, pool: &PgPool) -> Result<Outc
 /// The effect and the success are one commit.
 async fn have_effect_with_success(
     context: &Context,
-    pool: &PgPool,
+    home: &dyn Home,
     fenced: &AtomicU64,
 ) -> Result<Outcome, JobError> {
     let task = task::<Task>(context)?;
-    take_time(context, &task, pool).await?;
-    let mut tx = pool.begin().await?;
-    effect::record(&mut tx, context.run(), &task.place).await?;
-    let completed = milepost_postgres::complete(&mut tx, context.run(), None).await;
+    take_time(context, &task, home).await?;
+    let completed = home.record_with_success(context.run(), &task.place).await;
     if matches!(completed, Err(StoreError::Fenced(_))) {
         fenced.fetch_add(1, Ordering::Relaxed);
     }
     completed?;
-    tx.commit().await?;
     Ok(Outcome::Completed)
 }
 

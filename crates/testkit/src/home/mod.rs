@@ -1,0 +1,73 @@
+//! A store with a table of effects beside it, to be shared with worker processes.
+
+mod postgres;
+mod sqlite;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+use milepost_core::port::{Store, StoreResult};
+
+pub use postgres::PostgresHome;
+pub use sqlite::SqliteHome;
+
+/// What a job did on the outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// Which job.
+    pub job: JobId,
+    /// In which of its runs.
+    pub token: RunToken,
+    /// A word that stands beside it.
+    pub place: String,
+}
+
+/// A store, the effects of its jobs, and what tests do behind its back.
+#[async_trait]
+pub trait Home: Send + Sync {
+    /// The store.
+    fn store(&self) -> Arc<dyn Store>;
+
+    /// What a worker process is told, to be given to [`open`].
+    fn address(&self) -> String;
+
+    /// Records an effect in a transaction of its own.
+    async fn record(&self, run: Run, place: &str) -> StoreResult<()>;
+
+    /// Records an effect and completes the run, as one commit.
+    async fn record_with_success(&self, run: Run, place: &str) -> StoreResult<()>;
+
+    /// All effects, in the order of jobs and tokens. Nothing forbids doubled ones: they must be seen.
+    async fn effects(&self) -> Vec<Effect>;
+
+    /// Makes the store think that the leases of all workers but this one have run out. The workers do not
+    /// know: as after a pause during which their own clocks stood still.
+    async fn expire_leases(&self, but: WorkerId);
+
+    /// Whether others can write now: a process stopped inside a write transaction on a SQLite file holds it.
+    async fn is_writable(&self) -> bool;
+}
+
+/// Opens the home whose address another process was told.
+pub async fn open(address: &str) -> Arc<dyn Home> {
+    match address.strip_prefix("sqlite:") {
+        Some(path) => Arc::new(SqliteHome::open(PathBuf::from(path))),
+        None => Arc::new(PostgresHome::open(address).await),
+    }
+}
+
+/// Asserts that every one of these jobs had its effect exactly once.
+pub async fn assert_once_each(home: &dyn Home, jobs: &[JobId]) {
+    let effects = home.effects().await;
+    for &job in jobs {
+        let tokens: Vec<_> = effects.iter().filter(|e| e.job == job).map(|e| e.token).collect();
+        assert_eq!(tokens.len(), 1, "job {job} had its effect under {tokens:?}");
+    }
+}
+
+/// The tokens under which a job had its effect.
+pub async fn tokens(home: &dyn Home, job: JobId) -> Vec<RunToken> {
+    home.effects().await.into_iter().filter(|effect| effect.job == job).map(|effect| effect.token).collect()
+}

@@ -1,0 +1,86 @@
+//! A home in a PostgreSQL database.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use milepost_core::error::StoreError;
+use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+use milepost_core::port::{Store, StoreResult};
+use milepost_postgres::{PostgresOptions, PostgresStore};
+
+use super::{Effect, Home};
+use crate::database::Database;
+use crate::effect;
+
+/// A store in a PostgreSQL database.
+pub struct PostgresHome {
+    store: PostgresStore,
+    address: String,
+    _database: Option<Database>,
+}
+
+impl PostgresHome {
+    /// A home in a database of its own, which is dropped with it.
+    pub async fn fresh() -> Self {
+        let (database, store) = Database::with_store().await;
+        effect::prepare(store.pool()).await;
+        Self { store, address: database.url(), _database: Some(database) }
+    }
+
+    pub(super) async fn open(url: &str) -> Self {
+        let store = PostgresStore::connect(url, PostgresOptions::default()).await.expect("the store answers");
+        Self { store, address: url.to_owned(), _database: None }
+    }
+}
+
+fn refused(error: sqlx::Error) -> StoreError {
+    StoreError::Database { verb: "effect", cause: error.into() }
+}
+
+#[async_trait]
+impl Home for PostgresHome {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(self.store.clone())
+    }
+
+    fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    async fn record(&self, run: Run, place: &str) -> StoreResult<()> {
+        let mut connection = self.store.pool().acquire().await.map_err(refused)?;
+        effect::record(&mut connection, run, place).await.map_err(refused)
+    }
+
+    async fn record_with_success(&self, run: Run, place: &str) -> StoreResult<()> {
+        let mut tx = self.store.pool().begin().await.map_err(refused)?;
+        effect::record(&mut tx, run, place).await.map_err(refused)?;
+        milepost_postgres::complete(&mut tx, run, None).await?;
+        tx.commit().await.map_err(refused)
+    }
+
+    async fn effects(&self) -> Vec<Effect> {
+        let rows: Vec<(uuid::Uuid, i32, String)> =
+            sqlx::query_as("select job_id, token, place from test_effect order by job_id, token")
+                .fetch_all(self.store.pool())
+                .await
+                .expect("answered");
+        rows.into_iter()
+            .map(|(job, token, place)| Effect { job: JobId(job), token: RunToken(token), place })
+            .collect()
+    }
+
+    async fn expire_leases(&self, but: WorkerId) {
+        sqlx::query(
+            "update milepost.worker set lease_expires_at = now() - interval '1 second' where id <> $1",
+        )
+        .bind(but.0)
+        .execute(self.store.pool())
+        .await
+        .expect("expired");
+    }
+
+    async fn is_writable(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,110 @@
+//! A home in a SQLite file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::error::StoreError;
+use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+use milepost_core::port::{Store, StoreResult};
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use super::{Effect, Home};
+
+/// A store in a SQLite file.
+pub struct SqliteHome {
+    store: SqliteStore,
+    path: PathBuf,
+    _folder: Option<TempDir>,
+}
+
+impl SqliteHome {
+    /// A home in a folder of its own, which is removed with it.
+    pub async fn fresh() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = Self::open(folder.path().join("jobs.db"));
+        home.store.migrate().await.expect("migrated");
+        let table =
+            "CREATE TABLE test_effect (job_id BLOB NOT NULL, token INTEGER NOT NULL, place TEXT NOT NULL)";
+        home.connection().execute(table, ()).expect("a table of effects");
+        Self { _folder: Some(folder), ..home }
+    }
+
+    pub(super) fn open(path: PathBuf) -> Self {
+        let store = SqliteStore::open(&path, SqliteOptions::default()).expect("the file opens");
+        Self { store, path, _folder: None }
+    }
+
+    fn connection(&self) -> Connection {
+        let connection = Connection::open(&self.path).expect("the file opens");
+        connection.busy_timeout(Duration::from_secs(10)).expect("set");
+        connection
+    }
+}
+
+fn refused(error: rusqlite::Error) -> StoreError {
+    StoreError::Database { verb: "effect", cause: error.into() }
+}
+
+fn insert(tx: &Transaction<'_>, run: Run, place: &str) -> StoreResult<()> {
+    tx.execute(
+        "INSERT INTO test_effect (job_id, token, place) VALUES (?1, ?2, ?3)",
+        (run.job.0.as_bytes().as_slice(), run.token.0, place),
+    )
+    .map(drop)
+    .map_err(refused)
+}
+
+#[async_trait]
+impl Home for SqliteHome {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(self.store.clone())
+    }
+
+    fn address(&self) -> String {
+        format!("sqlite:{}", self.path.display())
+    }
+
+    async fn record(&self, run: Run, place: &str) -> StoreResult<()> {
+        let place = place.to_owned();
+        self.store.transaction(move |tx| insert(tx, run, &place)).await
+    }
+
+    async fn record_with_success(&self, run: Run, place: &str) -> StoreResult<()> {
+        let place = place.to_owned();
+        self.store
+            .transaction(move |tx| {
+                insert(tx, run, &place)?;
+                milepost_sqlite::complete(tx, run, None)
+            })
+            .await
+    }
+
+    async fn effects(&self) -> Vec<Effect> {
+        let connection = self.connection();
+        let mut rows = connection
+            .prepare("SELECT job_id, token, place FROM test_effect ORDER BY job_id, token")
+            .expect("prepared");
+        let effects = rows.query_map((), |row| {
+            let job: [u8; 16] = row.get(0)?;
+            Ok(Effect { job: JobId(Uuid::from_bytes(job)), token: RunToken(row.get(1)?), place: row.get(2)? })
+        });
+        effects.expect("answered").collect::<Result<_, _>>().expect("read")
+    }
+
+    async fn expire_leases(&self, but: WorkerId) {
+        self.connection()
+            .execute("UPDATE worker SET lease_expires_at_ms = 0 WHERE id <> ?1", (but.0,))
+            .expect("expired");
+    }
+
+    async fn is_writable(&self) -> bool {
+        let mut connection = self.connection();
+        connection.busy_timeout(Duration::from_millis(500)).expect("set");
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).is_ok()
+    }
+}
