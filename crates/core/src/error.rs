@@ -116,10 +116,20 @@ pub enum StoreError {
         #[source]
         cause: Cause,
     },
+    /// The database refused the values it was given; the same call will never succeed. Nothing was changed.
+    #[error("the database refused what {verb} gave it")]
+    Refused {
+        /// The verb that was asked for.
+        verb: &'static str,
+        /// What the driver said.
+        #[source]
+        cause: Cause,
+    },
     /// The store's schema does not fit this binary.
     #[error("{0}")]
     Schema(SchemaError),
-    /// The database answered with an error that means a defect or a damaged store.
+    /// The database answered with an error that means a defect, a damaged store or one that cannot be written
+    /// now.
     #[error("the database failed at {verb}")]
     Database {
         /// The verb that was asked for.

@@ -205,6 +205,9 @@ impl NewJob {
                 range: "from 1 to 1000000",
             });
         }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(InvalidJob::OutOfRange { field: "timeout", value: 0, range: "at least 1 ms" });
+        }
         let payload = self.payload.get();
         if payload.len() > payload_bytes_max {
             return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max: payload_bytes_max });

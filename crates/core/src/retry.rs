@@ -41,9 +41,8 @@ impl RetryPolicy {
         let doublings = attempt.saturating_sub(1).min(62);
         let exponential = self.base.as_secs_f64() * 2f64.powi(doublings.cast_signed());
         let spread = 1.0 + self.jitter.clamp(0.0, 1.0) * (2.0 * random - 1.0);
-        Duration::from_secs_f64(
-            (exponential.min(self.cap.as_secs_f64()) * spread).min(self.cap.as_secs_f64()),
-        )
+        let seconds = (exponential.min(self.cap.as_secs_f64()) * spread).min(self.cap.as_secs_f64());
+        Duration::try_from_secs_f64(seconds).unwrap_or(self.cap)
     }
 
     /// What follows the failure of attempt `attempt` out of `max_attempts`: another try after a delay,
@@ -90,6 +89,11 @@ mod tests {
     fn a_longer_wait_that_the_failure_asks_for_is_honoured() {
         let hour = Duration::from_secs(3600);
         assert_eq!(RetryPolicy::default().after_failure(1, 3, true, Some(hour), 0.5).1, hour);
+    }
+
+    #[test]
+    fn the_longest_durations_are_waits_too() {
+        assert_eq!(RetryPolicy::fixed(Duration::MAX).delay(1, 0.5), Duration::MAX);
     }
 
     proptest! {

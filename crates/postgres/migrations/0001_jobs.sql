@@ -48,6 +48,7 @@ create table milepost.live (
     claim_id int,
     state milepost.job_state not null,
     stop_verb milepost.verb,
+    stop_note text,
     priority smallint not null,
     kind text not null,
     queue text not null,
@@ -113,10 +114,13 @@ create table milepost.worker (
     heartbeat_at timestamptz not null,
     lease_expires_at timestamptz not null,
     ended_at timestamptz,
-    died boolean not null default false
+    died boolean not null default false,
+    -- When it was seen, after its end, to hold nothing any more.
+    cleared_at timestamptz
 ) with (fillfactor = 50);
 
 create index worker_lease on milepost.worker (lease_expires_at) where ended_at is null;
+create index worker_uncleared on milepost.worker (ended_at) where ended_at is not null and cleared_at is null;
 
 -- Queues that an operator has touched; a queue without a row is not paused.
 create table milepost.queue (

@@ -1,6 +1,8 @@
 -- Takes up to $3 ready jobs for worker $1 under claim $2. $4..$7 are the lanes in the order in which to
--- look, each a (queue, kind, priority) and how many ms before now nothing is left in it (null: unknown); a
+-- look, each a (queue, kind, priority) and a time before which nothing is left in it (null: unknown); a
 -- lane is one probe of live_ready. Stops at the lane that fills the limit, so nothing is locked in vain.
+-- Always answers one row at least, of nulls when nothing was taken; each says the time, whether the worker has
+-- its lease, which queues are paused, and how many us it took so far.
 with worker as materialized (
     -- Against a rescue at the same moment: it locks this row before it looks for jobs.
     select id from milepost.worker
@@ -13,11 +15,11 @@ paused as materialized (
 ready as materialized (
     select l.id, l.state, l.ready_at
     from worker
-    cross join unnest($4::text[], $5::text[], $6::smallint[], $7::bigint[]) as lane(queue, kind, priority, age_ms)
+    cross join unnest($4::text[], $5::text[], $6::smallint[], $7::timestamptz[]) as lane(queue, kind, priority, floor)
     cross join lateral (
         select id, state, ready_at from milepost.live
         where queue = lane.queue and kind = lane.kind and priority = lane.priority
-          and ready_at is not null and ready_at >= coalesce(now() - lane.age_ms * interval '1 millisecond', '-infinity') and ready_at <= now()
+          and ready_at is not null and ready_at >= coalesce(lane.floor, '-infinity') and ready_at <= now()
         order by ready_at, id
         limit $3
         for update skip locked
@@ -39,6 +41,7 @@ logged as (
 )
 select t.id, t.token, $2::int as claim_id, t.attempt, t.max_attempts, j.kind, j.queue, j.priority, j.group_key,
        j.timeout_ms, j.created_at, j.payload::text as payload,
-       (extract(epoch from now() - t.ready_at) * 1000)::bigint as age_ms
-from taken t
-join milepost.job j on j.id = t.id
+       t.ready_at, look.at, look.alive, look.paused,
+       (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint as took_us
+from (select now() as at, exists (select from worker) as alive, array(select name from paused) as paused) look
+left join (taken t join milepost.job j on j.id = t.id) on true

@@ -1,8 +1,18 @@
--- Locks one worker whose lease ran out, or that is gone and left jobs behind, against its own claims and
--- against other rescuers.
-select w.id from milepost.worker w
-where (w.ended_at is null and w.lease_expires_at < now())
-   or (w.ended_at > now() - interval '1 day' and exists (select from milepost.live l where l.worker_id = w.id))
-order by w.lease_expires_at
+-- Locks one worker whose lease ran out, or that is gone and may have left runs behind, against its own claims
+-- and against other rescuers. $1: workers to leave out.
+select id from (
+    select id from milepost.worker
+    where ended_at is null and lease_expires_at < now() and id <> all ($1::int[])
+    order by lease_expires_at
+    limit 1
+    for update skip locked
+) expired
+union all
+select id from (
+    select id from milepost.worker
+    where ended_at is not null and cleared_at is null and id <> all ($1::int[])
+    order by ended_at
+    limit 1
+    for update skip locked
+) gone
 limit 1
-for update skip locked

@@ -1,31 +1,44 @@
--- Ends runs that stopped because they were asked to: $1 jobs, $2 run tokens, $3 verbs (cancel or abort),
--- $4 their workers. Answers the jobs whose end was accepted.
+-- Ends runs that stopped because they were asked to: $1 jobs, $2 run tokens, $3 verbs (cancel or abort; null: what
+-- was asked of the run, if anything was), $4 error codes and $5 messages of attempts that failed meanwhile.
+-- Answers the jobs whose end was accepted.
 with input as materialized (
-    select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[]) as i(id, token, verb, worker_id)
+    select * from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[])
+        as i(id, token, verb, error_code, error_message)
 ),
 gone as (
     delete from milepost.live l
     using input i
-    where l.id = i.id and l.token = i.token and l.state = 'running' and i.verb = 'cancel'
-    returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at
+    where l.id = i.id and l.token = i.token and l.state = 'running'
+      and coalesce(i.verb, l.stop_verb::text) = 'cancel'
+    returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, l.stop_note, i.error_code, i.error_message
 ),
 kept as (
     insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state)
     select id, now(), started_at, token, attempt, max_attempts, 'canceled' from gone
 ),
+-- As they are before the update.
+aborted as materialized (
+    select l.id, l.stop_note, l.worker_id, i.error_code, i.error_message
+    from input i
+    join milepost.live l on l.id = i.id
+    where l.token = i.token and l.state = 'running' and coalesce(i.verb, l.stop_verb::text) = 'abort'
+    for update of l
+),
 stayed as (
     update milepost.live l
-    set state = 'aborted', worker_id = null, claim_id = null, stop_verb = null, stop_at = null
-    from input i
-    where l.id = i.id and l.token = i.token and l.state = 'running' and i.verb = 'abort'
-    returning l.id, l.token, l.attempt, i.worker_id
+    set state = 'aborted', worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null
+    from aborted a
+    where l.id = a.id
+    returning l.id, l.token, l.attempt, a.worker_id, a.stop_note, a.error_code, a.error_message
 ),
 logged as (
-    insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
+    insert into milepost.history
+        (job_id, token, attempt, worker_id, verb, from_state, to_state, error_code, error_message, note)
     select id, token, attempt, worker_id, 'cancel'::milepost.verb, 'running'::milepost.job_state,
-           'canceled'::milepost.job_state
+           'canceled'::milepost.job_state, error_code, error_message, stop_note
     from gone
     union all
-    select id, token, attempt, worker_id, 'abort', 'running', 'aborted' from stayed
+    select id, token, attempt, worker_id, 'abort', 'running', 'aborted', error_code, error_message, stop_note
+    from stayed
 )
 select id from gone union all select id from stayed

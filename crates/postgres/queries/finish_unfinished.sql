@@ -1,6 +1,6 @@
 -- Takes back runs that did not finish: $1 jobs, $2 run tokens, $3 verbs (retry, fail or yield), $4 delays in
--- ms, $5 error codes, $6 error messages, $7 notes, $8 the worker. A yield does not spend the attempt.
--- Answers the jobs whose end was accepted.
+-- ms, $5 error codes, $6 error messages, $7 notes, $8 the worker. A yield does not spend the attempt. Runs that
+-- somebody asked to stop are left alone: they end as asked. Answers the jobs whose end was accepted.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])
         as i(id, token, verb, delay_ms, error_code, error_message, note)
@@ -10,9 +10,9 @@ stayed as (
     set state = case i.verb when 'retry' then 'retry_wait' when 'fail' then 'failed' else 'pending' end::milepost.job_state,
         ready_at = case when i.verb <> 'fail' then now() + i.delay_ms * interval '1 millisecond' end,
         attempt = l.attempt - case when i.verb = 'yield' then 1 else 0 end,
-        worker_id = null, claim_id = null, stop_verb = null, stop_at = null
+        worker_id = null, claim_id = null
     from input i
-    where l.id = i.id and l.token = i.token and l.state = 'running'
+    where l.id = i.id and l.token = i.token and l.state = 'running' and l.stop_verb is null
     returning l.id, l.token, l.attempt, l.state, l.ready_at, i.verb, i.error_code, i.error_message, i.note
 ),
 logged as (

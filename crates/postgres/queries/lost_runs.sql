@@ -1,7 +1,8 @@
--- Locks up to $2 runs that dead worker $1 held.
+-- Locks up to $2 runs that dead worker $1 held. One whose row a half-done transaction still has is left for
+-- later: its connection may take long to die.
 select l.id, l.token, l.attempt, l.max_attempts, l.kind, l.stop_verb::text as stop_verb, l.group_key is not null as grouped
 from milepost.live l
 where l.worker_id = $1 and l.state = 'running'
 order by l.id
 limit $2
-for update
+for update skip locked

@@ -3,7 +3,7 @@
 with overdue as materialized (
     select id from milepost.live where stop_at < now() order by stop_at limit $1
 )
-select l.id, l.token, l.worker_id, l.stop_verb::text as verb, l.group_key is not null as grouped
+select l.id, l.token, l.stop_verb::text as verb, l.group_key is not null as grouped
 from milepost.live l
 where l.id = any (array(select id from overdue)) and l.state = 'running' and l.stop_at < now()
 order by l.id

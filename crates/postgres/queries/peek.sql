@@ -1,12 +1,13 @@
--- How soon each lane has something to claim, in ms from now (0 or less: now); lanes as in claim, $1..$4.
--- Lanes with nothing are left out.
-select lane.ord, (extract(epoch from l.ready_at - now()) * 1000)::bigint as due_in_ms
-from unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[]) with ordinality
-    as lane(queue, kind, priority, age_ms, ord)
-cross join lateral (
+-- When each lane has something to claim, and how soon in ms (0 or less: now; null: it has nothing); lanes as in
+-- claim, $1..$4. Each row says the time, and how many us it took so far.
+select lane.ord, l.ready_at, (extract(epoch from l.ready_at - now()) * 1000)::bigint as due_in_ms, now() as at,
+       (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint as took_us
+from unnest($1::text[], $2::text[], $3::smallint[], $4::timestamptz[]) with ordinality
+    as lane(queue, kind, priority, floor, ord)
+left join lateral (
     select ready_at from milepost.live
     where queue = lane.queue and kind = lane.kind and priority = lane.priority
-      and ready_at is not null and ready_at >= coalesce(now() - lane.age_ms * interval '1 millisecond', '-infinity')
+      and ready_at is not null and ready_at >= coalesce(lane.floor, '-infinity')
     order by ready_at, id
     limit 1
-) l
+) l on true

@@ -1,6 +1,6 @@
 -- The functions of schema milepost. Replaced as a whole by every migration whose binary has other ones.
 --
--- Public: enqueue, enqueue_many, cancel, change. They join the caller's transaction.
+-- Public: enqueue, enqueue_many, cancel, change, complete. They join the caller's transaction.
 -- SQLSTATEs: MP001 the job cannot be accepted as it is; MP002 there is no such job; MP003 the job's state
 -- does not allow the verb. Payloads that are not JSON fail with PostgreSQL's own 22P02 (syntax) or 22P05 (NUL).
 
@@ -89,12 +89,28 @@ begin
 end
 $$;
 
+-- Tells the workers that hold a job to look who is to stop. As costly as every NOTIFY, but people are rare.
+create or replace function milepost.wake_to_stop() returns void language plpgsql as $$
+begin
+    if current_setting('milepost.wake', true) is distinct from 'off' then
+        notify milepost_wake, 'stop';
+    end if;
+end
+$$;
+
+-- The longest wait there is, in ms: a hundred years.
+create or replace function milepost.wait_ms_max() returns bigint language sql immutable parallel safe as $$
+    select 3155760000000
+$$;
+
 -- Refuses jobs that cannot be accepted, saying which and why.
 create or replace function milepost.check_jobs(
-    kinds text[], queues text[], keys text[], groups text[], priorities int[], max_attempts int[]
+    kinds text[], queues text[], keys text[], groups text[], priorities int[], max_attempts int[],
+    run_ats timestamptz[], delays_ms bigint[], timeouts_ms bigint[]
 ) returns void language plpgsql as $$
 declare
     bad record;
+    latest timestamptz := now() + milepost.wait_ms_max() * interval '1 millisecond';
 begin
     select c.ord, c.why into bad from (
         select i.ord, case
@@ -104,9 +120,13 @@ begin
             when i.grp = '' or octet_length(i.grp) > 200 then 'the group must have 1 to 200 bytes'
             when i.priority not between 1 and 4 then 'the priority must be from 1 (first) to 4 (last)'
             when i.attempts not between 1 and 1000000 then 'max_attempts must be from 1 to 1000000'
+            when not isfinite(i.run_at) or i.run_at > latest then 'run_at must be a time within the next hundred years'
+            when i.delay_ms not between 0 and milepost.wait_ms_max() then 'the delay must be from 0 ms to a hundred years'
+            when i.timeout_ms not between 1 and milepost.wait_ms_max() then 'the time-out must be from 1 ms to a hundred years'
+            when concat(i.kind, i.queue, i.key, i.grp) ~ '[[:cntrl:]]' then 'names and keys must not have control characters'
             end as why
-        from unnest(kinds, queues, keys, groups, priorities, max_attempts)
-            with ordinality as i(kind, queue, key, grp, priority, attempts, ord)
+        from unnest(kinds, queues, keys, groups, priorities, max_attempts, run_ats, delays_ms, timeouts_ms)
+            with ordinality as i(kind, queue, key, grp, priority, attempts, run_at, delay_ms, timeout_ms, ord)
     ) c
     where c.why is not null
     order by c.ord
@@ -120,7 +140,8 @@ $$;
 -- Enqueues many jobs at once, all or none, and answers in their order. Arrays that are given must be as long
 -- as payloads; an array or element that is null means the default. keys: at most one job of a kind ever has a
 -- key; the job that has it is answered with duplicate = true and nothing is changed. run_ats and delays_ms
--- (from now) say when a job may start at the earliest. ids: client-made UUIDv7s.
+-- (from now) say when a job may start at the earliest. ids: client-made UUIDv7s. payload_bytes_max: of a payload
+-- as JSON text; null: the caller has seen to it.
 create or replace function milepost.enqueue_many(
     kinds text[],
     payloads jsonb[],
@@ -153,10 +174,13 @@ begin
     then
         raise exception using errcode = 'MP001', message = 'the arrays must have as many elements as payloads';
     end if;
-    perform milepost.check_jobs(kinds, queues, keys, groups, priorities, max_attempts);
+    perform milepost.check_jobs(
+        kinds, queues, keys, groups, priorities, max_attempts, run_ats, delays_ms, timeouts_ms);
+    -- Text is made only of what is large enough to matter.
     select p.ord - 1 into too_large
     from unnest(payloads) with ordinality p(payload, ord)
-    where pg_column_size(p.payload) > payload_bytes_max order by p.ord limit 1;
+    where pg_column_size(p.payload) > payload_bytes_max / 8 and octet_length(p.payload::text) > payload_bytes_max
+    order by p.ord limit 1;
     if found then
         raise exception using errcode = 'MP001',
             message = format('job %s of the call: the payload has more than %s bytes (payload_bytes_max)',
@@ -164,6 +188,8 @@ begin
     end if;
     if ids is null then
         ids := array(select milepost.uuid_v7() from generate_series(1, jobs));
+    elsif array_position(ids, null) is not null then
+        ids := array(select coalesce(i.id, milepost.uuid_v7()) from unnest(ids) with ordinality i(id, ord) order by i.ord);
     end if;
 
     if exists (select from unnest(keys) k where k is not null) then
@@ -183,7 +209,7 @@ begin
     end if;
 
     with input as materialized (
-        select i.id, i.kind, coalesce(i.queue, 'default') as queue, i.payload, i.key, i.grp,
+        select i.id, i.kind, coalesce(i.queue, 'default') as queue, coalesce(i.payload, '{}') as payload, i.key, i.grp,
                coalesce(i.priority, 2)::smallint as priority, coalesce(i.attempts, 25) as attempts, i.timeout_ms,
                coalesce(case when i.run_at is not null then greatest(i.run_at, now()) end, now() + i.delay_ms * interval '1 millisecond', now()) as start_at
         from unnest(ids, kinds, queues, payloads, keys, groups, priorities, max_attempts, timeouts_ms, run_ats,
@@ -252,17 +278,25 @@ declare
     j milepost.job;
     now_state milepost.job_state;
     next_state milepost.job_state;
-    ready timestamptz := now() + delay_ms * interval '1 millisecond';
+    delay bigint := coalesce(delay_ms, 0);
+    grace bigint := coalesce(grace_ms, 0);
+    ready timestamptz;
 begin
+    if greatest(delay, grace) > milepost.wait_ms_max() or least(delay, grace) < 0 then
+        raise exception using errcode = 'MP001', message = 'delay_ms and grace_ms must be from 0 to a hundred years';
+    end if;
+    ready := now() + delay * interval '1 millisecond';
     select * into l from milepost.live where id = job for update;
-    if found then
-        now_state := l.state;
-    else
+    if not found then
         select * into e from milepost.ended where id = job for update;
         if not found then
-            raise exception using errcode = 'MP002', message = format('there is no job %s', job);
+            -- A rerun may have been about to take it back.
+            select * into l from milepost.live where id = job for update;
         end if;
-        now_state := e.state;
+    end if;
+    now_state := coalesce(l.state, e.state);
+    if now_state is null then
+        raise exception using errcode = 'MP002', message = format('there is no job %s', job);
     end if;
     select t.to_state into next_state from milepost.transition t where t.from_state = now_state and t.verb = what;
     if not found or what in ('claim', 'succeed', 'retry', 'fail', 'yield') then
@@ -279,9 +313,11 @@ begin
         end if;
     end if;
 
-    if now_state = 'running' and grace_ms > 0 then
-        update milepost.live set stop_verb = what, stop_at = now() + grace_ms * interval '1 millisecond' where id = job;
-        notify milepost_wake, 'stop';
+    if now_state = 'running' and grace > 0 then
+        update milepost.live
+        set stop_verb = what, stop_note = note, stop_at = least(stop_at, now() + grace * interval '1 millisecond')
+        where id = job;
+        perform milepost.wake_to_stop();
         return 'stop_requested';
     end if;
 
@@ -291,10 +327,13 @@ begin
         values (job, now(), l.started_at, l.token, l.attempt, l.max_attempts, next_state);
     elsif what = 'rerun' then
         delete from milepost.ended where id = job;
+        delete from milepost.progress where job_id = job;
         select * into j from milepost.job asked where asked.id = job;
         l := row(job, null, null, null, null, e.token, e.attempt, e.attempt + j.max_attempts, null, null, now_state,
-                 null, j.priority, j.kind, j.queue, j.group_key)::milepost.live;
+                 null, null, j.priority, j.kind, j.queue, j.group_key)::milepost.live;
         insert into milepost.live select l.*;
+    elsif what = 'resume' then
+        update milepost.live set max_attempts = greatest(l.max_attempts, l.attempt + 1) where id = job;
     elsif now_state = 'failed' then
         select * into j from milepost.job asked where asked.id = job;
         update milepost.live set max_attempts = l.attempt + j.max_attempts where id = job;
@@ -308,12 +347,12 @@ begin
     set state = next_state,
         ready_at = case when next_state in ('pending', 'retry_wait') then ready end,
         due_at = case when next_state = 'blocked' then ready end,
-        worker_id = null, claim_id = null, stop_verb = null, stop_at = null
+        worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null
     where id = job;
 
     insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state, ready_at, note)
     values (job, l.token, l.attempt, l.worker_id, what, now_state, next_state,
-            case when next_state in ('pending', 'retry_wait', 'blocked') and delay_ms > 0 then ready end, note);
+            case when next_state in ('pending', 'retry_wait', 'blocked') and delay > 0 then ready end, note);
 
     if l.group_key is not null then
         if next_state not in ('pending', 'running', 'retry_wait', 'blocked') then
@@ -333,5 +372,37 @@ $$;
 -- Cancels a job: at once when it waits; a running one is asked to stop and fenced off after grace_ms.
 create or replace function milepost.cancel(job uuid, reason text default null, grace_ms bigint default 10000)
 returns text language sql as $$
-    select milepost.change(job, 'cancel', reason, 0, grace_ms)
+    select milepost.change(job, 'cancel', reason, 0, coalesce(grace_ms, 10000))
+$$;
+
+-- Ends the run of a job as succeeded, in the transaction of its effects. Answers false when the job has moved on:
+-- then another attempt owns it, and the caller must roll back.
+create or replace function milepost.complete(job uuid, run_token int, result jsonb default null) returns boolean
+language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+    grouped boolean;
+begin
+    with gone as (
+        delete from milepost.live l
+        where l.id = job and l.token = run_token and l.state = 'running'
+        returning l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, l.group_key
+    ),
+    kept as (
+        insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state, result)
+        select job, now(), g.started_at, g.token, g.attempt, g.max_attempts, 'succeeded', complete.result from gone g
+    ),
+    logged as (
+        insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
+        select job, g.token, g.attempt, g.worker_id, 'succeed', 'running', 'succeeded' from gone g
+    )
+    select g.group_key is not null into grouped from gone g;
+    if not found then
+        return false;
+    end if;
+    if grouped then
+        perform milepost.free_groups(array[job]);
+    end if;
+    return true;
+end
 $$;

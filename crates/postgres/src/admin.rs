@@ -1,6 +1,7 @@
 //! The operators' port.
 
 use async_trait::async_trait;
+use milepost_core::duration::whole_ms;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
@@ -18,14 +19,13 @@ use crate::store::PostgresStore;
 #[async_trait]
 impl AdminStore for PostgresStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
-        let ms = |duration: std::time::Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let state: String = sqlx::query_scalar(statement::CHANGE)
             .bind(job.0)
             .bind(operation.verb.as_str())
             .bind(operation.note.as_deref())
-            .bind(ms(operation.delay))
-            .bind(ms(operation.grace))
-            .fetch_one(&self.inner.hot)
+            .bind(whole_ms(operation.delay))
+            .bind(whole_ms(operation.grace))
+            .fetch_one(&self.inner.intake)
             .await
             .map_err(|e| change_error(&self.inner.place, job, operation.verb, e))?;
         match state.parse::<JobState>() {

@@ -1,13 +1,15 @@
 //! Taking jobs.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
 use sqlx::postgres::PgRow;
-use sqlx::{PgExecutor, Row};
+use sqlx::{PgExecutor, Row, ValueRef};
 
 use crate::lane::Probe;
 use crate::row::{self, Decoded};
@@ -24,13 +26,8 @@ impl PostgresStore {
         let turn = usize::try_from(claim.claim_id).unwrap_or(0);
         let probe = self.inner.floors.probe(&pairs, turn);
         let rows = self.take(claim, &probe).await?;
-        let jobs: Vec<ClaimedJob> =
-            rows.iter().map(row::claimed_job).collect::<Decoded<_>>().map_err(|e| self.fail("claim", e))?;
-        self.learn(&probe, claim, &rows, &jobs).map_err(|e| self.fail("claim", e))?;
-        if jobs.is_empty() {
-            self.check_lease(claim.worker).await?;
-        }
-        Ok(jobs)
+        let jobs = self.learn(&probe, claim, &rows).map_err(|e| self.fail("claim", e))?;
+        jobs.ok_or(StoreError::WorkerLost(claim.worker))
     }
 
     async fn take(&self, claim: &Claim, probe: &Probe) -> StoreResult<Vec<PgRow>> {
@@ -43,38 +40,37 @@ impl PostgresStore {
         Ok(rows)
     }
 
-    /// A lane that did not fill the claim has nothing left; in one that did, nothing before its last job.
-    fn learn(&self, probe: &Probe, claim: &Claim, rows: &[PgRow], jobs: &[ClaimedJob]) -> Decoded<()> {
-        let floors = &self.inner.floors;
+    /// Reads what a claim brought, and remembers where the next one has to look; `None`: the worker is dead.
+    fn learn(&self, probe: &Probe, claim: &Claim, rows: &[PgRow]) -> Decoded<Option<Vec<ClaimedJob>>> {
+        let Some(last) = rows.last() else { return Ok(None) };
+        if !last.try_get::<bool, _>("alive")? {
+            return Ok(None);
+        }
+        let mut jobs = Vec::with_capacity(rows.len());
+        let mut last_taken: HashMap<(&str, &str, i16), Timestamp> = HashMap::new();
+        for row in rows.iter().filter(|row| row.try_get_raw(0).is_ok_and(|id| !id.is_null())) {
+            let ready_at = row.try_get::<jiff_sqlx::Timestamp, _>("ready_at")?.to_jiff();
+            let lane = (row.try_get("queue")?, row.try_get("kind")?, row.try_get("priority")?);
+            let floor = last_taken.entry(lane).or_insert(ready_at);
+            *floor = ready_at.max(*floor);
+            jobs.push(row::claimed_job(row)?);
+        }
         let taken = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
-        floors.spent(probe, taken);
-        if taken < claim.limit {
-            floors.learn_empty(probe);
-            return Ok(());
-        }
-        let mut youngest_ms: HashMap<(&str, &str, i16), i64> = HashMap::new();
-        for (row, job) in rows.iter().zip(jobs) {
-            let age_ms: i64 = row.try_get("age_ms")?;
-            let lane = (job.queue.as_str(), job.kind.as_str(), i16::from(job.priority.get()));
-            youngest_ms.entry(lane).and_modify(|ms| *ms = age_ms.min(*ms)).or_insert(age_ms);
-        }
+        let took_us: i64 = last.try_get("took_us")?;
+        self.inner.floors.spent(probe, Duration::from_micros(took_us.unsigned_abs()), taken);
+
+        let paused: Vec<String> = last.try_get("paused")?;
+        // When the claim was not filled, every lane that was looked at is empty up to now.
+        let empty_until = (taken < claim.limit).then_some(last.try_get::<jiff_sqlx::Timestamp, _>("at")?);
         for at in 0..probe.queues.len() {
             let lane = (probe.queues[at].as_str(), probe.kinds[at].as_str(), probe.priorities[at]);
-            if let Some(&age_ms) = youngest_ms.get(&lane) {
-                floors.learn(probe, at, age_ms);
+            let looked_at = !paused.contains(&probe.queues[at]);
+            let floor = empty_until.map(jiff_sqlx::Timestamp::to_jiff).filter(|_| looked_at);
+            if let Some(floor) = floor.or_else(|| last_taken.get(&lane).copied()) {
+                self.inner.floors.learn(probe, at, floor);
             }
         }
-        Ok(())
-    }
-
-    /// An empty claim may mean that the worker is dead.
-    async fn check_lease(&self, worker: WorkerId) -> StoreResult<()> {
-        let alive: bool = sqlx::query_scalar(statement::IS_ALIVE)
-            .bind(worker.0)
-            .fetch_one(&self.inner.hot)
-            .await
-            .map_err(|e| self.fail("claim", e))?;
-        if alive { Ok(()) } else { Err(StoreError::WorkerLost(worker)) }
+        Ok(Some(jobs))
     }
 
     pub(crate) async fn held_jobs(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
@@ -99,7 +95,7 @@ async fn take(
         .bind(&probe.queues)
         .bind(&probe.kinds)
         .bind(&probe.priorities)
-        .bind(&probe.ages_ms)
+        .bind(&probe.floors)
         .fetch_all(executor)
         .await
 }

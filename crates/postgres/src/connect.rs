@@ -27,7 +27,8 @@ pub enum WakeMode {
 /// How to use a PostgreSQL server.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    /// Connections for claims, ends and enqueues.
+    /// Connections for workers' verbs, such as claims and ends; as many again for callers' verbs, such as
+    /// enqueues and cancels, so that neither waits for the other.
     pub connections_max: u32,
     /// The largest payload accepted, in bytes of JSON text.
     pub payload_bytes_max: usize,
@@ -69,11 +70,20 @@ pub(crate) fn parse(url: &str, options: &PostgresOptions) -> StoreResult<PgConne
     })
 }
 
-/// The pool for hot verbs, with pinned plans, and the one for people's questions, with the planner's own.
+/// Connections by who uses them.
+pub(crate) struct Pools {
+    /// Workers' verbs, with pinned plans.
+    pub(crate) hot: PgPool,
+    /// Callers' verbs, with pinned plans.
+    pub(crate) intake: PgPool,
+    /// People's questions, with the planner's own plans.
+    pub(crate) calm: PgPool,
+}
+
 pub(crate) async fn pools(
     connect: &PgConnectOptions,
     options: &PostgresOptions,
-) -> Result<(PgPool, PgPool), sqlx::Error> {
+) -> Result<Pools, sqlx::Error> {
     // A pool tries until its time is up and then says only that; one try of our own says why it cannot be.
     tokio::time::timeout(options.acquire_timeout, PgConnection::connect_with(connect))
         .await
@@ -82,9 +92,8 @@ pub(crate) async fn pools(
         .await?;
     let base = || PgPoolOptions::new().acquire_timeout(options.acquire_timeout).test_before_acquire(false);
     let pin = options.wake == WakeMode::Listen;
-    let hot = base()
-        .max_connections(options.connections_max)
-        .after_connect(move |connection, _| {
+    let pinned = || {
+        base().max_connections(options.connections_max).after_connect(move |connection, _| {
             Box::pin(async move {
                 if pin {
                     connection.execute(sqlx::query(statement::PIN_PLANS).bind(false)).await?;
@@ -92,11 +101,12 @@ pub(crate) async fn pools(
                 Ok(())
             })
         })
-        .connect_with(connect.clone())
-        .await?;
+    };
+    let hot = pinned().connect_with(connect.clone()).await?;
+    let intake = pinned().connect_lazy_with(connect.clone());
     // People ask seldom: a connection that broke since the last question is found out before the next one.
     let calm = base().test_before_acquire(true).max_connections(4).connect_lazy_with(connect.clone());
-    Ok((hot, calm))
+    Ok(Pools { hot, intake, calm })
 }
 
 /// Refuses a server that is too old, and says loudly what weakens durability.

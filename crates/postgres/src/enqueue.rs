@@ -1,6 +1,7 @@
 //! Accepting jobs: through the SQL functions that every language uses.
 
 use async_trait::async_trait;
+use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, StartAt};
@@ -29,7 +30,7 @@ pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> StoreResult
 /// [`Invalid`](StoreError::Invalid) names the first job that cannot be accepted.
 pub async fn enqueue_many(connection: &mut PgConnection, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     check(jobs, PAYLOAD_BYTES_MAX)?;
-    insert(connection, jobs, PAYLOAD_BYTES_MAX).await.map_err(|e| enqueue_error("the caller's connection", e))
+    insert(connection, jobs).await.map_err(|e| enqueue_error("the caller's connection", e))
 }
 
 #[async_trait]
@@ -38,7 +39,7 @@ impl IntakeStore for PostgresStore {
         let bytes_max = self.inner.options.payload_bytes_max;
         check(jobs, bytes_max)?;
         let place = &self.inner.place;
-        match insert(&self.inner.hot, jobs, bytes_max).await {
+        match insert(&self.inner.intake, jobs).await {
             // The answer to an earlier call with these very jobs was lost: it had committed.
             Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
             outcome => outcome.map_err(|e| enqueue_error(place, e)),
@@ -54,7 +55,7 @@ impl PostgresStore {
             .bind(&ids)
             .bind(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>())
             .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>())
-            .fetch_all(&self.inner.hot)
+            .fetch_all(&self.inner.intake)
             .await
             .map_err(|e| self.fail("enqueue_many", e))?;
         let all: Option<Vec<Enqueued>> = known
@@ -72,11 +73,7 @@ fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
     Ok(())
 }
 
-async fn insert(
-    executor: impl PgExecutor<'_>,
-    jobs: &[NewJob],
-    bytes_max: usize,
-) -> Result<Vec<Enqueued>, sqlx::Error> {
+async fn insert(executor: impl PgExecutor<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>, sqlx::Error> {
     let each = |value: fn(&NewJob) -> &str| jobs.iter().map(value).collect::<Vec<_>>();
     let rows = sqlx::query(statement::ENQUEUE_MANY)
         .bind(each(|job| &job.kind))
@@ -90,13 +87,12 @@ async fn insert(
             _ => None,
         }))
         .bind(some_of(jobs, |job| match job.start {
-            StartAt::After(delay) => i64::try_from(delay.as_millis()).ok(),
+            StartAt::After(delay) => Some(whole_ms(delay)),
             _ => None,
         }))
         .bind(jobs.iter().map(|job| job.max_attempts.cast_signed()).collect::<Vec<_>>())
-        .bind(some_of(jobs, |job| job.timeout.and_then(|timeout| i64::try_from(timeout.as_millis()).ok())))
+        .bind(some_of(jobs, |job| job.timeout.map(whole_ms)))
         .bind(jobs.iter().map(|job| job.id.0).collect::<Vec<_>>())
-        .bind(i64::try_from(bytes_max).unwrap_or(i64::MAX))
         .fetch_all(executor)
         .await?;
     rows.iter().map(enqueued).collect()

@@ -13,14 +13,19 @@ const NO_SUCH_JOB: &str = "MP002";
 /// SQLSTATE of a verb that the job's state does not allow.
 const ILLEGAL: &str = "MP003";
 
-/// Classes and codes that a retry a little later may cure: connection trouble, a server that starts or
-/// stops, too many connections, serialization failures and deadlocks.
-const TRANSIENT: &[&str] = &["08", "57P", "53300", "40001", "40P01", "55P03"];
+/// Classes and codes that a retry a little later may cure: connection trouble, a server that starts, stops,
+/// is a standby for now, or lacks room; time-outs, serialization failures and deadlocks.
+const TRANSIENT: &[&str] = &["08", "25006", "40001", "40P01", "53", "55P03", "57", "58"];
+/// Classes of errors in the values that a statement was given: no retry cures them.
+const REFUSED: &[&str] = &["22", "23", "54"];
 
 /// An error of `verb` against the database at `place`.
 pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -> StoreError {
     if is_transient(&error) {
         return StoreError::Unavailable { place: place.to_owned(), cause: error.into() };
+    }
+    if is_of(&error, REFUSED) {
+        return StoreError::Refused { verb, cause: error.into() };
     }
     StoreError::Database { verb, cause: error.into() }
 }
@@ -73,10 +78,12 @@ fn is_transient(error: &sqlx::Error) -> bool {
         }
         // The driver's word for a connection that broke in the middle of a message.
         sqlx::Error::Protocol(_) => true,
-        error => {
-            database_error(error).is_some_and(|e| TRANSIENT.iter().any(|prefix| e.code().starts_with(prefix)))
-        }
+        error => is_of(error, TRANSIENT),
     }
+}
+
+fn is_of(error: &sqlx::Error, prefixes: &[&str]) -> bool {
+    database_error(error).is_some_and(|e| prefixes.iter().any(|prefix| e.code().starts_with(prefix)))
 }
 
 /// The place in the call that an error of `check_jobs` names: "job 7 of the call: …".

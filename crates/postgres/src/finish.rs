@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use milepost_core::duration::whole_ms;
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
@@ -63,6 +64,7 @@ impl PostgresStore {
 
 /// Ends by the statement that stores them.
 struct Ends<'a> {
+    all: &'a [&'a Finish],
     succeeded: Vec<&'a Finish>,
     unfinished: Vec<&'a Finish>,
     stopped: Vec<&'a Finish>,
@@ -70,18 +72,16 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn of(finishes: &[&'a Finish]) -> Self {
-        let mut ends =
-            Self { succeeded: Vec::new(), unfinished: Vec::new(), stopped: Vec::new(), grouped: false };
-        for finish in finishes {
-            ends.grouped |= finish.grouped;
+    fn of(all: &'a [&'a Finish]) -> Self {
+        let (mut succeeded, mut unfinished, mut stopped) = (Vec::new(), Vec::new(), Vec::new());
+        for finish in all {
             match finish.end {
-                End::Succeed { .. } => ends.succeeded.push(finish),
-                End::Retry { .. } | End::Fail { .. } | End::Yield { .. } => ends.unfinished.push(finish),
-                End::Cancel | End::Abort => ends.stopped.push(finish),
+                End::Succeed { .. } => succeeded.push(*finish),
+                End::Retry { .. } | End::Fail { .. } | End::Yield { .. } => unfinished.push(*finish),
+                End::Cancel | End::Abort => stopped.push(*finish),
             }
         }
-        ends
+        Self { all, succeeded, unfinished, stopped, grouped: all.iter().any(|finish| finish.grouped) }
     }
 
     fn only_plain_successes(&self) -> bool {
@@ -89,31 +89,51 @@ impl<'a> Ends<'a> {
     }
 
     async fn write(&self, connection: &mut PgConnection, worker: WorkerId) -> Result<Vec<Uuid>, sqlx::Error> {
+        let (jobs, _) = runs(self.all);
+        sqlx::query(statement::LOCK_RUNS).bind(jobs).execute(&mut *connection).await?;
         let mut accepted = Vec::new();
         if !self.succeeded.is_empty() {
             accepted.append(&mut succeed(&mut *connection, &self.succeeded).await?);
         }
-        if !self.unfinished.is_empty() {
-            accepted.append(&mut take_back(&mut *connection, &self.unfinished, worker).await?);
-        }
         if !self.stopped.is_empty() {
-            let workers = vec![worker.0; self.stopped.len()];
-            accepted.append(&mut stop(&mut *connection, &self.stopped, &workers).await?);
+            accepted.append(&mut stop(&mut *connection, &self.stopped).await?);
+        }
+        let mut waiting = HashSet::new();
+        if !self.unfinished.is_empty() {
+            let back = take_back(&mut *connection, &self.unfinished, worker).await?;
+            accepted.append(&mut self.stop_instead(connection, &back).await?);
+            let waits = |f: &&&Finish| matches!(f.end, End::Retry { .. } | End::Yield { .. });
+            waiting = self.unfinished.iter().filter(waits).map(|f| f.run.job.0).collect();
+            waiting.retain(|job| back.contains(job));
+            accepted.extend(back);
         }
         if self.grouped {
-            self.free_groups(connection, &accepted).await?;
+            self.free_groups(connection, &accepted, &waiting).await?;
         }
         Ok(accepted)
     }
 
-    async fn free_groups(&self, connection: &mut PgConnection, accepted: &[Uuid]) -> Result<(), sqlx::Error> {
-        let accepted: HashSet<&Uuid> = accepted.iter().collect();
-        let all = self.succeeded.iter().chain(&self.unfinished).chain(&self.stopped);
-        let freed: Vec<Uuid> = all
-            .filter(|f| f.grouped && !matches!(f.end, End::Retry { .. } | End::Yield { .. }))
-            .map(|f| f.run.job.0)
-            .filter(|job| accepted.contains(job))
-            .collect();
+    /// Ends, as they were asked to, the runs that were not taken back because somebody wants them stopped.
+    async fn stop_instead(
+        &self,
+        connection: &mut PgConnection,
+        back: &HashSet<Uuid>,
+    ) -> Result<Vec<Uuid>, sqlx::Error> {
+        let rest: Vec<&Finish> =
+            self.unfinished.iter().copied().filter(|f| !back.contains(&f.run.job.0)).collect();
+        if rest.is_empty() { Ok(Vec::new()) } else { stop(connection, &rest).await }
+    }
+
+    /// Hands on the slots of the jobs that no longer wait for another run.
+    async fn free_groups(
+        &self,
+        connection: &mut PgConnection,
+        accepted: &[Uuid],
+        waiting: &HashSet<Uuid>,
+    ) -> Result<(), sqlx::Error> {
+        let grouped: HashSet<Uuid> = self.all.iter().filter(|f| f.grouped).map(|f| f.run.job.0).collect();
+        let freed: Vec<Uuid> =
+            accepted.iter().copied().filter(|job| grouped.contains(job) && !waiting.contains(job)).collect();
         if !freed.is_empty() {
             sqlx::query(statement::FREE_GROUPS).bind(freed).execute(connection).await?;
         }
@@ -143,7 +163,7 @@ pub(crate) async fn take_back(
     executor: impl PgExecutor<'_>,
     finishes: &[&Finish],
     worker: WorkerId,
-) -> Result<Vec<Uuid>, sqlx::Error> {
+) -> Result<HashSet<Uuid>, sqlx::Error> {
     let mut delays_ms = Vec::with_capacity(finishes.len());
     let mut codes = Vec::with_capacity(finishes.len());
     let mut messages = Vec::with_capacity(finishes.len());
@@ -155,7 +175,7 @@ pub(crate) async fn take_back(
             End::Yield { delay, note } => (*delay, None, Some(storable(note))),
             End::Succeed { .. } | End::Cancel | End::Abort => (std::time::Duration::ZERO, None, None),
         };
-        delays_ms.push(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
+        delays_ms.push(whole_ms(delay));
         codes.push(failure.map(|failure| storable(&failure.code)));
         messages.push(failure.map(|failure| storable(&failure.message)));
         notes.push(note);
@@ -175,18 +195,28 @@ pub(crate) async fn take_back(
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
-/// Stores ends of runs that were asked to stop; `workers` held them, in their order.
+/// Stores ends of runs that were asked to stop. One that ended otherwise meanwhile ends as it was asked to, if
+/// it was.
 pub(crate) async fn stop(
     executor: impl PgExecutor<'_>,
     finishes: &[&Finish],
-    workers: &[i32],
 ) -> Result<Vec<Uuid>, sqlx::Error> {
     let (jobs, tokens) = runs(finishes);
+    let verb = |end: &End| matches!(end, End::Cancel | End::Abort).then(|| end.verb().as_str());
+    let failure = |end: &End| match end {
+        End::Retry { failure, .. } | End::Fail { failure } => {
+            Some((storable(&failure.code), storable(&failure.message)))
+        }
+        _ => None,
+    };
+    let (codes, messages): (Vec<_>, Vec<_>) =
+        finishes.iter().map(|finish| failure(&finish.end).unzip()).unzip();
     sqlx::query_scalar(statement::FINISH_STOPPED)
         .bind(jobs)
         .bind(tokens)
-        .bind(verbs(finishes))
-        .bind(workers)
+        .bind(finishes.iter().map(|finish| verb(&finish.end)).collect::<Vec<_>>())
+        .bind(codes)
+        .bind(messages)
         .fetch_all(executor)
         .await
 }
@@ -199,7 +229,7 @@ fn verbs(finishes: &[&Finish]) -> Vec<&'static str> {
     finishes.iter().map(|finish| finish.end.verb().as_str()).collect()
 }
 
-/// Error texts come from anywhere; PostgreSQL's text has no NUL.
-fn storable(text: &str) -> String {
+/// Texts of handlers may hold anything; PostgreSQL's text has no NUL.
+pub(crate) fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

@@ -19,15 +19,27 @@ impl MaintenanceStore for PostgresStore {
     async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>> {
         let fail = |e| self.fail("rescue_expired", e);
         let mut rescued = Vec::new();
+        // Those whose runs are all taken back, or held by transactions that have to end first.
+        let mut done: Vec<i32> = Vec::new();
         loop {
             let left = limit.saturating_sub(u32::try_from(rescued.len()).unwrap_or(u32::MAX));
+            if left == 0 {
+                return Ok(rescued);
+            }
             let mut tx = self.begin("rescue_expired").await?;
-            let worker: Option<i32> =
-                sqlx::query_scalar(statement::EXPIRED_WORKER).fetch_optional(&mut *tx).await.map_err(fail)?;
-            let Some(worker) = worker.map(WorkerId).filter(|_| left > 0) else { return Ok(rescued) };
-            sqlx::query(statement::BURY_WORKER).bind(worker.0).execute(&mut *tx).await.map_err(fail)?;
-            let mut lost = rescue_worker(&mut tx, worker, left, delay).await.map_err(fail)?;
+            let worker: Option<i32> = sqlx::query_scalar(statement::EXPIRED_WORKER)
+                .bind(&done)
+                .fetch_optional(&mut *tx)
+                .await
+                .map_err(fail)?;
+            let Some(worker) = worker else { return Ok(rescued) };
+            sqlx::query(statement::BURY_WORKER).bind(worker).execute(&mut *tx).await.map_err(fail)?;
+            let mut lost = rescue_worker(&mut tx, WorkerId(worker), left, delay).await.map_err(fail)?;
+            sqlx::query(statement::CLEAR_WORKER).bind(worker).execute(&mut *tx).await.map_err(fail)?;
             tx.commit().await.map_err(fail)?;
+            if u32::try_from(lost.len()).is_ok_and(|taken| taken < left) {
+                done.push(worker);
+            }
             rescued.append(&mut lost);
         }
     }
@@ -51,10 +63,7 @@ impl MaintenanceStore for PostgresStore {
         if stops.is_empty() {
             return Ok(Vec::new());
         }
-        let workers: Vec<i32> =
-            rows.iter().map(|row| row.try_get("worker_id")).collect::<Decoded<_>>().map_err(fail)?;
-        let stopped =
-            finish::stop(&mut *tx, &stops.iter().collect::<Vec<_>>(), &workers).await.map_err(fail)?;
+        let stopped = finish::stop(&mut *tx, &stops.iter().collect::<Vec<_>>()).await.map_err(fail)?;
         free_groups(&mut tx, stops.iter()).await.map_err(fail)?;
         tx.commit().await.map_err(fail)?;
         Ok(stopped.into_iter().map(JobId).collect())
@@ -81,7 +90,7 @@ async fn rescue_worker(
     let (stopped, back): (Vec<&Finish>, Vec<&Finish>) =
         ends.iter().partition(|finish| matches!(finish.end, End::Cancel | End::Abort));
     if !stopped.is_empty() {
-        finish::stop(&mut *connection, &stopped, &vec![worker.0; stopped.len()]).await?;
+        finish::stop(&mut *connection, &stopped).await?;
     }
     if !back.is_empty() {
         finish::take_back(&mut *connection, &back, worker).await?;

@@ -14,6 +14,8 @@ statements! {
     CHANGE = "change";
     CHECKPOINT = "checkpoint";
     CLAIM = "claim";
+    CLEAR_WORKER = "clear_worker";
+    COMPLETE = "complete";
     COUNT_BY_STATE = "count_by_state";
     ELECT_WAKER = "elect_waker";
     ENDED_RUNS = "ended_runs";
@@ -27,11 +29,11 @@ statements! {
     HEARTBEAT = "heartbeat";
     HELD = "held";
     HISTORY = "history";
-    IS_ALIVE = "is_alive";
     JOB = "job";
     JOBS = "jobs";
     JOBS_OF_CALL = "jobs_of_call";
     LANES = "lanes";
+    LOCK_RUNS = "lock_runs";
     LOST_RUNS = "lost_runs";
     OVERDUE_STOPS = "overdue_stops";
     PASS_ON = "pass_on";

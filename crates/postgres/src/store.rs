@@ -7,7 +7,7 @@ use milepost_core::schema::Migrated;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::{Executor, PgConnection, Postgres, Transaction};
 
-use crate::connect::{self, PostgresOptions, WakeMode};
+use crate::connect::{self, Pools, PostgresOptions, WakeMode};
 use crate::error::store_error;
 use crate::lane::Floors;
 use crate::{migrate, statement};
@@ -20,8 +20,10 @@ pub struct PostgresStore {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    /// For hot verbs: plans pinned.
+    /// For workers' verbs: plans pinned.
     pub(crate) hot: PgPool,
+    /// For callers' verbs, which may wait for transactions of others: plans pinned.
+    pub(crate) intake: PgPool,
     /// For people's questions: the planner's own plans.
     pub(crate) calm: PgPool,
     pub(crate) connect: PgConnectOptions,
@@ -39,11 +41,11 @@ impl PostgresStore {
     pub async fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
         let connect = connect::parse(url, &options)?;
         let place = connect::place(&connect);
-        let (hot, calm) =
+        let Pools { hot, intake, calm } =
             connect::pools(&connect, &options).await.map_err(|e| store_error(&place, "connect", e))?;
         connect::check_server(&calm, &place).await?;
         let floors = Floors::default();
-        Ok(Self { inner: Arc::new(Inner { hot, calm, connect, options, place, floors }) })
+        Ok(Self { inner: Arc::new(Inner { hot, intake, calm, connect, options, place, floors }) })
     }
 
     /// Brings the schema to this binary's version, in one transaction. Safe to call from many processes.
@@ -72,6 +74,7 @@ impl PostgresStore {
     /// Closes all connections; verbs that come later fail.
     pub async fn close(&self) {
         self.inner.hot.close().await;
+        self.inner.intake.close().await;
         self.inner.calm.close().await;
     }
 

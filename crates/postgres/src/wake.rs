@@ -26,8 +26,10 @@ use crate::store::PostgresStore;
 const CHANNEL: &str = "milepost_wake";
 /// How often an awake waker looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Looking may take one part in this many of the time.
+/// Looking may take one part in this many of the time, as long as it looks once in [`LOOK_EVERY_MAX`].
 const LOOK_SHARE: u32 = 10;
+/// How seldom a waker looks to whom every look is dear.
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
 /// How often an awake waker tells the other processes, at most.
 const PASS_ON_EVERY: Duration = Duration::from_millis(25);
 /// How long a sleeping waker trusts that nothing was missed.
@@ -194,7 +196,7 @@ impl<'a> Listener<'a> {
                     self.session.execute(statement::PASS_ON).await?;
                     passed_on = Instant::now();
                 }
-                self.doze(LOOK_EVERY.max(began.elapsed() * LOOK_SHARE)).await?;
+                self.doze((began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
             } else if self.ask(statement::SLEEP).await? {
                 let notified = self.sleep().await?;
                 self.session.execute(statement::RISE).await?;
@@ -204,7 +206,7 @@ impl<'a> Listener<'a> {
                 }
             } else {
                 // An enqueuer has its transaction open; it will not notify.
-                self.doze(LOOK_EVERY.max(began.elapsed() * LOOK_SHARE)).await?;
+                self.doze((began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
             }
         }
     }
@@ -256,24 +258,21 @@ impl<'a> Listener<'a> {
             .bind(&probe.queues)
             .bind(&probe.kinds)
             .bind(&probe.priorities)
-            .bind(&probe.ages_ms)
+            .bind(&probe.floors)
             .fetch_all(&self.store.inner.hot)
             .await?;
-        floors.spent(&probe, 0);
         self.looked_at_all = probe.from_bottom;
         let mut soonest: Option<i64> = None;
-        let mut open = vec![false; probe.queues.len()];
         for row in &rows {
             let lane = usize::try_from(row.try_get::<i64, _>("ord")? - 1).unwrap_or(0);
-            let due_in_ms: i64 = row.try_get("due_in_ms")?;
-            soonest = Some(soonest.map_or(due_in_ms, |soonest| soonest.min(due_in_ms)));
-            if due_in_ms <= 0 {
-                open[lane] = true;
-                floors.learn(&probe, lane, -due_in_ms);
-            }
+            let due_in_ms: Option<i64> = row.try_get("due_in_ms")?;
+            soonest = soonest.into_iter().chain(due_in_ms).min();
+            let empty_until = if due_in_ms.is_some_and(|ms| ms <= 0) { "ready_at" } else { "at" };
+            floors.learn(&probe, lane, row.try_get::<jiff_sqlx::Timestamp, _>(empty_until)?.to_jiff());
         }
-        for lane in (0..open.len()).filter(|&lane| !open[lane]) {
-            floors.learn(&probe, lane, 0);
+        if let Some(last) = rows.last() {
+            let took_us: i64 = last.try_get("took_us")?;
+            floors.spent(&probe, Duration::from_micros(took_us.unsigned_abs()), 0);
         }
         Ok(soonest.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())))
     }

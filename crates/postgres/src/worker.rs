@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
@@ -11,6 +12,7 @@ use sqlx::Row;
 use std::collections::HashSet;
 use uuid::Uuid;
 
+use crate::finish::storable;
 use crate::row::{Decoded, named};
 use crate::statement;
 use crate::store::PostgresStore;
@@ -23,7 +25,7 @@ impl WorkerStore for PostgresStore {
             .bind(&worker.name)
             .bind(&worker.queues)
             .bind(&worker.kinds)
-            .bind(i64::try_from(worker.lease.as_millis()).unwrap_or(i64::MAX))
+            .bind(whole_ms(worker.lease))
             .fetch_one(&self.inner.hot)
             .await
             .map(WorkerId)
@@ -66,14 +68,22 @@ impl WorkerStore for PostgresStore {
     }
 
     async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>> {
+        // Rows are locked in the order of ids everywhere.
+        let mut sorted: Vec<&Report> = reports.iter().collect();
+        sorted.sort_unstable_by_key(|report| report.run.job);
         let progress = |report: &Report| report.progress.clone();
         let accepted: Vec<Uuid> = sqlx::query_scalar(statement::REPORT)
-            .bind(reports.iter().map(|r| r.run.job.0).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| r.run.token.0).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| progress(r).map(|p| p.done)).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| progress(r).and_then(|p| p.total)).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| progress(r).and_then(|p| p.message)).collect::<Vec<_>>())
-            .bind(reports.iter().map(|r| r.checkpoint.as_deref()).collect::<Vec<_>>())
+            .bind(sorted.iter().map(|r| r.run.job.0).collect::<Vec<_>>())
+            .bind(sorted.iter().map(|r| r.run.token.0).collect::<Vec<_>>())
+            .bind(sorted.iter().map(|r| progress(r).map(|p| p.done)).collect::<Vec<_>>())
+            .bind(sorted.iter().map(|r| progress(r).and_then(|p| p.total)).collect::<Vec<_>>())
+            .bind(
+                sorted
+                    .iter()
+                    .map(|r| progress(r).and_then(|p| p.message).map(|text| storable(&text)))
+                    .collect::<Vec<_>>(),
+            )
+            .bind(sorted.iter().map(|r| r.checkpoint.as_deref()).collect::<Vec<_>>())
             .fetch_all(&self.inner.hot)
             .await
             .map_err(|e| self.fail("report_many", e))?;
