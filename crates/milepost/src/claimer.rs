@@ -11,7 +11,6 @@ use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::ident::Run;
 use milepost_core::port::StoreResult;
-use milepost_core::transition::Verb;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::executor;
@@ -20,7 +19,11 @@ use crate::incarnation::Shared;
 /// How long a claimer that is behind waits for more free places, so that its claims stay large.
 const GATHER: Duration = Duration::from_millis(2);
 /// How often it compares what it has in hand with what the store says.
-const RECONCILE_EVERY: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// The same while a handler is asked to stop: it may be fenced off meanwhile.
+const LOOK_EVERY_WHILE_STOPPING: Duration = Duration::from_secs(5);
+/// The same while a run is in hand that the store does not know.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// The longest wait between tries while the store does not answer.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -43,8 +46,9 @@ pub(crate) struct Claimer {
     failures: u32,
     /// Whether a claim failed, so that the store may hold jobs for us that we do not know of.
     in_doubt: bool,
-    reconciled_at: Instant,
-    /// Runs in hand that the store did not know at the last look; dropped when it does not know them at the next.
+    looked_at: Instant,
+    /// Runs in hand that the store did not know at the last look. When it does not know them at the next either,
+    /// their handlers are asked to stop, and at the one after that they are dropped.
     unknown: HashSet<Run>,
 }
 
@@ -58,7 +62,7 @@ impl Claimer {
             behind: false,
             failures: 0,
             in_doubt: false,
-            reconciled_at: Instant::now(),
+            looked_at: Instant::now(),
             unknown: HashSet::new(),
         }
     }
@@ -73,16 +77,21 @@ impl Claimer {
             () = shared.lost.cancelled() => return,
             () = self.claim_for_ever(&mut under_way) => return,
         }
-        while let Some((places, answer)) = under_way.next().await {
-            if let Ok(jobs) = answer {
-                self.start(jobs, places);
+        loop {
+            tokio::select! {
+                answered = under_way.next() => match answered {
+                    Some((places, Ok(jobs))) => self.start(jobs, places),
+                    Some((_, Err(_))) => {}
+                    None => return,
+                },
+                () = shared.lost.cancelled() => return,
             }
         }
     }
 
     async fn claim_for_ever(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
         loop {
-            if self.in_doubt || self.reconciled_at.elapsed() >= RECONCILE_EVERY {
+            if self.in_doubt || self.look_in().is_zero() {
                 // What the store says must not include what a claim under way is about to bring.
                 self.settle(under_way).await;
                 self.reconcile().await;
@@ -91,6 +100,7 @@ impl Claimer {
             if under_way.len() < claims_max {
                 let answered = tokio::select! {
                     biased;
+                    () = tokio::time::sleep(self.look_in()) => continue,
                     places = Self::free_places(&self.shared, &self.places, self.behind) => {
                         let Some(places) = places else { return };
                         under_way.push(self.claim(places));
@@ -184,6 +194,16 @@ impl Claimer {
         }
     }
 
+    /// How long until the next look at what the store says.
+    fn look_in(&self) -> Duration {
+        let every = match () {
+            () if !self.unknown.is_empty() => LOOK_AGAIN,
+            () if self.shared.flight.is_stopping() => LOOK_EVERY_WHILE_STOPPING,
+            () => LOOK_EVERY,
+        };
+        every.saturating_sub(self.looked_at.elapsed())
+    }
+
     /// Waits for a hint, or for the poll interval.
     async fn idle(&self) {
         let interval = self.shared.options.poll_interval.mul_f64(0.9 + 0.2 * fastrand::f64());
@@ -210,13 +230,13 @@ impl Claimer {
             return;
         };
         self.in_doubt = false;
-        self.reconciled_at = Instant::now();
+        self.looked_at = Instant::now();
         let known: HashSet<Run> = held.iter().map(|job| job.run).collect();
 
         let unknown: HashSet<Run> = handlers.into_iter().filter(|run| !known.contains(run)).collect();
         for &run in unknown.intersection(&self.unknown) {
             tracing::warn!(job = %run.job, token = %run.token, "the store has given this run up; stopping its handler");
-            self.shared.flight.stop(run, Verb::Cancel);
+            self.shared.flight.give_up(run);
         }
         self.unknown = unknown;
 

@@ -69,31 +69,41 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
     let _ = in_flight.acquire_many(IN_FLIGHT_MAX as u32).await;
 }
 
-/// Tells a batch until the store answers. A batch that the store refuses as a whole is told in halves, so
-/// that one end that cannot be stored does not hold up the others.
+/// Tells a batch until the store takes it. A batch whose values the store refuses is told in halves, so that one
+/// end that cannot be stored does not hold up the others.
 fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, ()> {
     async move {
         let mut wait = Duration::from_millis(50);
         loop {
-            match shared.store.finish_many(shared.worker, &batch).await {
+            let error = match shared.store.finish_many(shared.worker, &batch).await {
                 Ok(answers) => return acknowledge(shared, &batch, &answers),
-                Err(error) if error.is_transient() => {
-                    tracing::warn!(
-                        error = error.chain(),
-                        ends = batch.len(),
-                        "ends could not be stored; trying again"
-                    );
-                    if shared.give_up.is_cancelled() {
-                        return;
-                    }
-                    tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
-                    wait = (wait * 2).min(RETRY_WAIT_MAX);
-                }
-                Err(error) => return refused(shared, batch, &error).await,
+                Err(error) => error,
+            };
+            if matches!(error, StoreError::Refused { .. }) && !is_last_resort(&batch) {
+                return refused(shared, batch, &error).await;
             }
+            let ends = batch.len();
+            if error.is_transient() {
+                tracing::warn!(error = error.chain(), ends, "ends could not be stored; trying again");
+            } else {
+                tracing::error!(error = error.chain(), ends, "the store does not take ends; trying again");
+            }
+            if shared.give_up.is_cancelled() {
+                return;
+            }
+            tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
+            wait = (wait * 2).min(RETRY_WAIT_MAX);
         }
     }
     .boxed()
+}
+
+/// What is told of a run whose own end cannot be stored.
+const UNSTORABLE: &str = "unstorable";
+
+/// Whether nothing simpler than this could be told.
+fn is_last_resort(batch: &[Finish]) -> bool {
+    matches!(batch, [Finish { end: End::Fail { failure }, .. }] if failure.code == UNSTORABLE)
 }
 
 async fn refused(shared: &Arc<Shared>, mut batch: Vec<Finish>, error: &StoreError) {
@@ -105,10 +115,7 @@ async fn refused(shared: &Arc<Shared>, mut batch: Vec<Finish>, error: &StoreErro
     }
     let Some(finish) = batch.pop() else { return };
     tracing::error!(job = %finish.run.job, error = error.chain(), "the store refused the end of a run");
-    if matches!(&finish.end, End::Fail { failure } if failure.code == "unstorable") {
-        return;
-    }
-    let failure = Failure { code: "unstorable".to_owned(), message: error.chain() };
+    let failure = Failure { code: UNSTORABLE.to_owned(), message: error.chain() };
     tell(shared, vec![Finish { end: End::Fail { failure }, ..finish }]).await;
 }
 

@@ -10,24 +10,20 @@ use milepost_core::claim::ClaimedJob;
 use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::retry::RetryPolicy;
 use milepost_core::transition::Verb;
+use serde::de::IgnoredAny;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
+use crate::flight::Leash;
 use crate::handler::{JobError, KindEntry, Outcome};
 use crate::incarnation::Shared;
 
 /// Runs one job in a task of its own; the permit is its place among the concurrent ones.
-pub(crate) fn start(
-    shared: Arc<Shared>,
-    job: ClaimedJob,
-    stop: CancellationToken,
-    permit: OwnedSemaphorePermit,
-) {
+pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: OwnedSemaphorePermit) {
     let tracker = shared.tasks.clone();
     tracker.spawn(async move {
         let job = Arc::new(job);
-        let answer = perform(&shared, &job, stop).await;
+        let answer = perform(&shared, &job, leash).await;
         let stop_verb = shared.flight.ending(job.run);
         if let Some(answer) = answer {
             let end = end_of(&shared, &job, answer, stop_verb);
@@ -40,11 +36,12 @@ pub(crate) fn start(
     });
 }
 
-/// What the handler answered; `None` when the lease was lost meanwhile and nothing may be written any more.
+/// What the handler answered; `None` when the lease was lost meanwhile, or the store gave the run up, and nothing
+/// may be written any more.
 async fn perform(
     shared: &Arc<Shared>,
     job: &Arc<ClaimedJob>,
-    stop: CancellationToken,
+    leash: Leash,
 ) -> Option<Result<Outcome, JobError>> {
     let Some(kind) = shared.kinds.get(&job.kind) else {
         return Some(Err(JobError::retryable(
@@ -52,12 +49,13 @@ async fn perform(
             format!("this worker has no handler for {}", job.kind),
         )));
     };
-    let context = Context::new(job.clone(), stop.clone(), shared.reporter.clone(), shared.store.clone());
+    let context = Context::new(job.clone(), leash.stop, shared.reporter.clone(), shared.store.clone());
     let attempt = AssertUnwindSafe(attempt(kind, job, context)).catch_unwind();
     let answer = tokio::select! {
         biased;
         answer = attempt => answer,
         () = shared.lost.cancelled() => return None,
+        () = leash.cut.cancelled() => return None,
         () = shared.hand_back.cancelled() => {
             return Some(Ok(Outcome::Snooze(Duration::ZERO)));
         }
@@ -94,7 +92,12 @@ fn end_of(
     });
     match (answer, stopped) {
         (Ok(Outcome::Done), _) => End::Succeed { result: None },
-        (Ok(Outcome::Result(result)), _) => End::Succeed { result: Some(result) },
+        (Ok(Outcome::Result(result)), _) => match serde_json::from_str::<IgnoredAny>(&result) {
+            Ok(_) => End::Succeed { result: Some(result) },
+            Err(error) => {
+                retry(shared, job, JobError::fatal("result", format!("the result is not JSON: {error}")))
+            }
+        },
         (Ok(Outcome::Completed), _) => retry(
             shared,
             job,

@@ -7,11 +7,20 @@ use milepost_core::ident::{JobId, Run, RunToken};
 use milepost_core::transition::Verb;
 use tokio_util::sync::CancellationToken;
 
+/// By what a running handler is held.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Leash {
+    /// It is asked to stop.
+    pub(crate) stop: CancellationToken,
+    /// It is dropped, and nothing is told of it: the store has given its run up.
+    pub(crate) cut: CancellationToken,
+}
+
 /// One run in hand.
 #[derive(Debug)]
 struct Entry {
     token: RunToken,
-    stop: CancellationToken,
+    leash: Leash,
     stop_verb: Option<Verb>,
     /// Its handler is done, its end is on the way to the store.
     ending: bool,
@@ -24,14 +33,14 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// Takes runs in hand; answers their stop tokens, in order.
-    pub(crate) fn board(&self, runs: impl Iterator<Item = Run>) -> Vec<CancellationToken> {
+    /// Takes runs in hand; answers their leashes, in order.
+    pub(crate) fn board(&self, runs: impl Iterator<Item = Run>) -> Vec<Leash> {
         let mut all = self.lock();
         runs.map(|run| {
-            let stop = CancellationToken::new();
-            let entry = Entry { token: run.token, stop: stop.clone(), stop_verb: None, ending: false };
+            let leash = Leash::default();
+            let entry = Entry { token: run.token, leash: leash.clone(), stop_verb: None, ending: false };
             all.insert(run.job, entry);
-            stop
+            leash
         })
         .collect()
     }
@@ -40,15 +49,32 @@ impl Flight {
     pub(crate) fn stop(&self, run: Run, verb: Verb) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
             entry.stop_verb = Some(verb);
-            entry.stop.cancel();
+            entry.leash.stop.cancel();
         }
+    }
+
+    /// Lets go of a run that the store has given up: its handler is asked to stop, and dropped if it was asked
+    /// before.
+    pub(crate) fn give_up(&self, run: Run) {
+        if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
+            if entry.leash.stop.is_cancelled() {
+                entry.leash.cut.cancel();
+            }
+            entry.stop_verb.get_or_insert(Verb::Cancel);
+            entry.leash.stop.cancel();
+        }
+    }
+
+    /// Whether a handler was asked to stop and is not done.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.lock().values().any(|entry| entry.stop_verb.is_some() && !entry.ending)
     }
 
     /// Asks a run to stop because its worker leaves: its job is handed back, unless more was asked of it.
     pub(crate) fn warn(&self, run: Run) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
             entry.stop_verb.get_or_insert(Verb::Yield);
-            entry.stop.cancel();
+            entry.leash.stop.cancel();
         }
     }
 

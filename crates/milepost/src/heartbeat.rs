@@ -19,7 +19,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         let sent_at = Instant::now();
         let left = valid_until.saturating_duration_since(sent_at);
-        let answer = tokio::time::timeout(left, shared.store.heartbeat(shared.worker)).await;
+        // A connection that is cut off must not use up the lease: the next try has another one.
+        let patience = left.min(beat);
+        let answer = tokio::time::timeout(patience, shared.store.heartbeat(shared.worker)).await;
         let mut wait = beat;
         match answer {
             Ok(Ok(heartbeat)) => {
@@ -33,7 +35,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                 tracing::warn!(worker = %shared.worker, error = error.chain(), "the lease could not be renewed; trying again");
                 wait = beat / 5;
             }
-            Err(_) => {}
+            Err(_) => {
+                tracing::warn!(worker = %shared.worker, ?patience, "the store did not answer a heartbeat; trying again");
+                wait = beat / 5;
+            }
         }
         if Instant::now() >= valid_until {
             return lose(&shared, "it could not be renewed in time");

@@ -20,6 +20,9 @@ use crate::stats::Stats;
 use crate::worker::WorkerOptions;
 use crate::{heartbeat, maintenance};
 
+/// How long dropping handlers may take.
+const DROP_GRACE: Duration = Duration::from_secs(5);
+
 /// What the parts of one incarnation share.
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
@@ -129,9 +132,12 @@ impl Incarnation {
             }
             let _ = tokio::time::timeout(shared.options.hand_back_grace, shared.tasks.wait()).await;
             shared.hand_back.cancel();
-            shared.tasks.wait().await;
+            shared.wait_for_tasks().await;
         }
-        shared.reporter.flush(shared.store.as_ref()).await;
+        let flush = shared.reporter.flush(shared.store.as_ref());
+        if tokio::time::timeout(shared.options.lease, flush).await.is_err() {
+            tracing::warn!("the store did not take the last words of progress");
+        }
         self.settle().await;
         Ended::Left
     }
@@ -145,8 +151,19 @@ impl Incarnation {
                 "the store did not take the ends of some runs; they will be rescued"
             );
             shared.give_up.cancel();
-        } else if let Err(error) = shared.sign_off().await {
-            tracing::warn!(error = error.chain(), "the worker could not sign off; its lease will run out");
+        } else {
+            match tokio::time::timeout(shared.options.lease, shared.sign_off()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(
+                        error = error.chain(),
+                        "the worker could not sign off; its lease will run out"
+                    );
+                }
+                Err(_) => {
+                    tracing::warn!("the store does not let the worker sign off; its lease will run out")
+                }
+            }
         }
         shared.ended.cancel();
         drop((completer, helpers));
@@ -157,7 +174,7 @@ impl Incarnation {
         let Self { shared, completer, helpers } = self;
         shared.stats.leases_lost.add(1);
         shared.tasks.close();
-        shared.tasks.wait().await;
+        shared.wait_for_tasks().await;
         shared.ended.cancel();
         drop(helpers);
         // Ends from before are still told: they count where nobody has taken the job meanwhile.
@@ -170,6 +187,16 @@ impl Incarnation {
 }
 
 impl Shared {
+    /// Waits until every handler is dropped. One that blocks its thread cannot be, and is left behind.
+    async fn wait_for_tasks(&self) {
+        if tokio::time::timeout(DROP_GRACE, self.tasks.wait()).await.is_err() {
+            tracing::error!(
+                handlers = self.tasks.len(),
+                "handlers that block their thread could not be stopped; they go on behind the worker's back"
+            );
+        }
+    }
+
     /// Waits until the store has acknowledged every end.
     async fn all_told(&self) {
         while self.flight.len() > 0 {

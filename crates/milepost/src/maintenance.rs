@@ -16,14 +16,15 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         // Spread, so that many workers do not all look at the same moment.
         tokio::time::sleep(interval.mul_f64(0.75 + 0.5 * fastrand::f64())).await;
-        if let Err(error) = once(&shared).await {
+        // One after the other, and none for the failure of another.
+        let steps = [rescue(&shared).await, stop_overdue(&shared).await, fill_groups(&shared).await];
+        for error in steps.into_iter().filter_map(Result::err) {
             tracing::warn!(error = error.chain(), "upkeep failed; trying again");
-            tokio::time::sleep(interval).await;
         }
     }
 }
 
-async fn once(shared: &Shared) -> StoreResult<()> {
+async fn rescue(shared: &Shared) -> StoreResult<()> {
     let kinds = shared.kinds.clone();
     let rescued =
         shared.store.rescue_expired(BATCH_MAX, &move |kind, attempt| kinds.delay(kind, attempt)).await?;
@@ -31,9 +32,16 @@ async fn once(shared: &Shared) -> StoreResult<()> {
         shared.stats.rescued.add(rescued.len());
         tracing::warn!(jobs = rescued.len(), "took back jobs of workers whose lease ran out");
     }
+    Ok(())
+}
+
+async fn stop_overdue(shared: &Shared) -> StoreResult<()> {
     for job in shared.store.stop_overdue(BATCH_MAX).await? {
         tracing::warn!(%job, "did not stop in its grace time and was fenced off");
     }
-    shared.store.fill_groups().await?;
     Ok(())
+}
+
+async fn fill_groups(shared: &Shared) -> StoreResult<()> {
+    shared.store.fill_groups().await.map(drop)
 }

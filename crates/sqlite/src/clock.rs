@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
+use milepost_core::duration::whole_ms;
 use milepost_core::job::StartAt;
 
 /// Now, in Unix milliseconds.
@@ -12,14 +13,9 @@ pub(crate) fn now_ms() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Whole milliseconds that are not shorter than the duration: a backoff never ends early.
-pub(crate) fn duration_ms(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
-}
-
 /// This long after `from_ms`, at the latest the last time that can be written.
 pub(crate) fn later_ms(from_ms: i64, delay: Duration) -> i64 {
-    from_ms.saturating_add(duration_ms(delay)).min(Timestamp::MAX.as_millisecond())
+    from_ms.saturating_add(whole_ms(delay)).min(Timestamp::MAX.as_millisecond())
 }
 
 /// When a job may start that was accepted at `now_ms`.

@@ -1,6 +1,7 @@
 //! Accepting jobs.
 
-use milepost_core::error::StoreError;
+use milepost_core::duration::{WAIT_MAX, whole_ms};
+use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::ident::{JobId, RunToken};
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::StoreResult;
@@ -9,7 +10,7 @@ use milepost_core::transition::Verb;
 use rusqlite::{CachedStatement, Connection, Transaction};
 
 use crate::change::{Change, Recorder};
-use crate::clock::{duration_ms, now_ms, start_ms};
+use crate::clock::{later_ms, now_ms, start_ms};
 use crate::failure::Failure;
 use crate::group::take_slot;
 use crate::query;
@@ -36,6 +37,11 @@ pub(crate) fn check(jobs: &[NewJob], payload_bytes_max: usize) -> StoreResult<()
 /// Stores jobs that were checked.
 pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
     let mut intake = Intake::new(conn)?;
+    let latest_ms = later_ms(intake.now_ms, WAIT_MAX);
+    if let Some(index) = jobs.iter().position(|job| start_ms(job.start, intake.now_ms) > latest_ms) {
+        let why = "its start must be a time within the next hundred years".to_owned();
+        return Err(StoreError::Invalid { index, invalid: InvalidJob::Refused { why } }.into());
+    }
     jobs.iter().map(|job| intake.accept(job)).collect()
 }
 
@@ -96,7 +102,7 @@ impl<'conn> Intake<'conn> {
             &job.group,
             job.priority.get(),
             job.max_attempts,
-            job.timeout.map(duration_ms),
+            job.timeout.map(whole_ms),
             self.now_ms,
         ))?;
         Ok(inserted == 1)

@@ -36,6 +36,7 @@ impl Failure {
             Self::Sql(error) if is_unavailable(&error) => {
                 StoreError::Unavailable { place: place.to_owned(), cause: Box::new(error) }
             }
+            Self::Sql(error) if is_refused(&error) => StoreError::Refused { verb, cause: Box::new(error) },
             Self::Sql(error) => StoreError::Database { verb, cause: Box::new(error) },
         }
     }
@@ -44,6 +45,12 @@ impl Failure {
 /// Whether another process keeps the file locked.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Whether the values are to blame, so that no retry helps.
+fn is_refused(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
+    matches!(error.sqlite_error_code(), Some(ConstraintViolation | TooBig | TypeMismatch))
 }
 
 /// Whether it is the file that cannot be used now, rather than a defect or a damaged store.

@@ -25,7 +25,7 @@ pub fn complete(tx: &Transaction<'_>, run: Run, result: Option<&str>) -> StoreRe
 
 fn succeed(conn: &Connection, run: Run, result: Option<&str>) -> Result<(), Failure> {
     let mut finisher = Finisher::new(conn)?;
-    let Some((standing, _)) = finisher.running(run)? else {
+    let Some(Running { standing, .. }) = finisher.running(run)? else {
         return Err(StoreError::Fenced(run).into());
     };
     let step = Step { result, ..Step::new(Verb::Succeed, JobState::Succeeded) };
@@ -50,16 +50,16 @@ impl<'conn> Finisher<'conn> {
     }
 
     fn finish(&mut self, finish: &Finish) -> Result<Finished, Failure> {
-        let Some((standing, stop_note)) = self.running(finish.run)? else {
+        let Some(running) = self.running(finish.run)? else {
             return Ok(if self.ended_so(finish)? { Finished::Repeated } else { Finished::Fenced });
         };
-        let step = step(&finish.end, self.mover.now_ms(), stop_note.as_deref());
-        self.mover.go(&standing, &step)?;
+        let step = running.step(&finish.end, self.mover.now_ms());
+        self.mover.go(&running.standing, &step)?;
         Ok(Finished::Accepted)
     }
 
-    /// Where the job stands, when the run is still its own, and the note of who asked it to stop.
-    fn running(&mut self, run: Run) -> rusqlite::Result<Option<(Standing, Option<String>)>> {
+    /// Where the job stands, when the run is still its own.
+    fn running(&mut self, run: Run) -> rusqlite::Result<Option<Running>> {
         self.running
             .query_row((Id(&run.job), run.token.0), |row| {
                 let standing = Standing {
@@ -70,7 +70,7 @@ impl<'conn> Finisher<'conn> {
                     worker: row::worker_opt(row, 1)?,
                     group: row.get(2)?,
                 };
-                Ok((standing, row.get(3)?))
+                Ok(Running { standing, stop_verb: row::word_opt(row, 3)?, stop_note: row.get(4)? })
             })
             .optional()
     }
@@ -82,7 +82,33 @@ impl<'conn> Finisher<'conn> {
     }
 }
 
-fn step<'a>(end: &'a End, now_ms: i64, stop_note: Option<&'a str>) -> Step<'a> {
+/// A run that is still the job's own.
+struct Running {
+    standing: Standing,
+    /// What somebody asked of it, and why.
+    stop_verb: Option<Verb>,
+    stop_note: Option<String>,
+}
+
+impl Running {
+    /// How the job goes on. One that somebody asked to stop does not come back, whatever its handler says.
+    fn step<'a>(&'a self, end: &'a End, now_ms: i64) -> Step<'a> {
+        let step = step(end, now_ms);
+        let verb = match end {
+            End::Succeed { .. } => return step,
+            End::Cancel | End::Abort => step.verb,
+            End::Retry { .. } | End::Fail { .. } | End::Yield { .. } => match self.stop_verb {
+                Some(verb) => verb,
+                None => return step,
+            },
+        };
+        let to = if verb == Verb::Abort { JobState::Aborted } else { JobState::Canceled };
+        Step { failure: step.failure, note: self.stop_note.as_deref(), ..Step::new(verb, to) }
+    }
+}
+
+/// How a job goes on whose run ended so.
+fn step(end: &End, now_ms: i64) -> Step<'_> {
     let verb = end.verb();
     match end {
         End::Succeed { result } => Step { result: result.as_deref(), ..Step::new(verb, JobState::Succeeded) },
@@ -97,7 +123,7 @@ fn step<'a>(end: &'a End, now_ms: i64, stop_note: Option<&'a str>) -> Step<'a> {
             note: Some(note),
             ..Step::new(verb, JobState::Pending)
         },
-        End::Cancel => Step { note: stop_note, ..Step::new(verb, JobState::Canceled) },
-        End::Abort => Step { note: stop_note, ..Step::new(verb, JobState::Aborted) },
+        End::Cancel => Step::new(verb, JobState::Canceled),
+        End::Abort => Step::new(verb, JobState::Aborted),
     }
 }

@@ -152,7 +152,7 @@ fn attempts_anew(conn: &Connection, standing: &Standing, verb: Verb) -> rusqlite
         (JobState::Failed, Verb::RetryNow) | (_, Verb::Rerun) => {
             Ok(Some(standing.attempt.saturating_add(asked()?)))
         }
-        (_, Verb::Resume) => Ok(Some(asked()?.max(standing.attempt.saturating_add(1)))),
+        (_, Verb::Resume) => Ok(Some(standing.attempt.saturating_add(1))),
         _ => Ok(None),
     }
 }
@@ -172,6 +172,7 @@ fn rerun(
         step.max_attempts,
     ))?;
     conn.prepare_cached(query::LEAVE_ENDED)?.execute([Id(&standing.job)])?;
+    conn.prepare_cached(query::FORGET_PROGRESS)?.execute([Id(&standing.job)])?;
     Ok(mover.record(standing, step)?)
 }
 

@@ -18,6 +18,7 @@ queries! {
     ENDED_SO = "ended_so",
     ENQUEUE_JOB = "enqueue_job",
     ENQUEUE_LIVE = "enqueue_live",
+    FORGET_PROGRESS = "forget_progress",
     FREE_SLOT = "free_slot",
     GIVE_KEY_BACK = "give_key_back",
     HEARTBEAT = "heartbeat",

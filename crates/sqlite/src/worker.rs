@@ -1,11 +1,12 @@
 //! Workers and their leases.
 
+use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{Run, WorkerId};
 use milepost_core::worker::{Heartbeat, NewWorker, WorkerView};
 use rusqlite::{Connection, Row};
 
-use crate::clock::{duration_ms, later_ms, now_ms};
+use crate::clock::{later_ms, now_ms};
 use crate::failure::{Failure, defect};
 use crate::query;
 use crate::row;
@@ -19,7 +20,7 @@ pub(crate) fn register(conn: &Connection, worker: &NewWorker) -> Result<WorkerId
         &worker.name,
         json(&worker.queues)?,
         json(&worker.kinds)?,
-        duration_ms(worker.lease),
+        whole_ms(worker.lease),
         now_ms,
         later_ms(now_ms, worker.lease),
     ))?;

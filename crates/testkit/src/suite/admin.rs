@@ -10,6 +10,7 @@ use milepost_core::listing::{JobFilter, Waiting};
 use milepost_core::port::{Operated, Operation};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
+use milepost_core::worker::Report;
 
 use crate::scene::{KIND, LONG, Scene, failure};
 use crate::wait;
@@ -128,6 +129,44 @@ pub async fn a_rerun_goes_on_from_the_last_token(scene: Scene) {
     assert_eq!(scene.finish(&job, End::Fail { failure: failure() }).await, Finished::Fenced);
     scene.finish(&again, End::Succeed { result: None }).await;
     scene.assert_history_folds(job.run.job).await;
+}
+
+pub async fn a_rerun_forgets_how_far_the_job_was(scene: Scene) {
+    let job = scene.running(Scene::job()).await;
+    let report = Report { run: job.run, progress: None, checkpoint: Some("\"the last row\"".to_owned()) };
+    assert_eq!(scene.store.report_many(&[report]).await.unwrap(), [true]);
+    scene.finish(&job, End::Succeed { result: None }).await;
+    scene.operate(job.run.job, Operation::new(Verb::Rerun)).await.unwrap();
+    assert_eq!(scene.store.checkpoint(job.run.job).await.unwrap(), None);
+}
+
+pub async fn a_job_resumed_after_its_last_attempt_gets_one_more(scene: Scene) {
+    let job = scene.running(Scene::job().max_attempts(1)).await;
+    scene.finish(&job, End::Abort).await;
+    scene.operate(job.run.job, Operation::new(Verb::Resume)).await.unwrap();
+    let again = scene.claim(1).await.remove(0);
+    assert_eq!((again.attempt, again.max_attempts), (2, 2));
+}
+
+pub async fn a_stop_asked_for_again_comes_no_later(scene: Scene) {
+    let job = scene.running(Scene::job()).await;
+    let cancel = |grace| Operation::new(Verb::Cancel).grace(grace);
+    scene.operate(job.run.job, cancel(Duration::from_millis(50))).await.unwrap();
+    scene.operate(job.run.job, cancel(LONG)).await.unwrap();
+    wait::until("its first grace is over", || async {
+        scene.store.stop_overdue(10).await.unwrap() == [job.run.job]
+    })
+    .await;
+}
+
+pub async fn times_out_of_reach_are_refused(scene: Scene) {
+    let far = "9000-01-01T00:00:00Z".parse().unwrap();
+    let error = scene.try_enqueue(Scene::job().start(StartAt::At(far))).await.unwrap_err();
+    assert!(matches!(error, StoreError::Invalid { index: 0, .. }), "{error:?}");
+    let never = scene.enqueue(Scene::job().start(StartAt::After(Duration::MAX))).await;
+    scene.operate(never, Operation::new(Verb::Snooze).delay(Duration::MAX)).await.unwrap();
+    assert!(scene.claim(1).await.is_empty(), "the longest wait is a wait");
+    assert_eq!(scene.store.jobs(&JobFilter::default()).await.unwrap().len(), 1, "and can be shown");
 }
 
 pub async fn a_snoozed_job_is_not_claimed_before_its_time(scene: Scene) {

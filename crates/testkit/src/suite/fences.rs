@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::Run;
+use milepost_core::port::{Operated, Operation};
 use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, Report};
 
 use crate::scene::{LONG, Scene, failure, retry};
@@ -57,8 +59,7 @@ pub async fn an_end_told_twice_is_known_to_be_the_same(scene: Scene) {
         scene.assert_history_folds(job.run.job).await;
         // Out of the way of the next claim.
         if !scene.state(job.run.job).await.is_ended() {
-            let cancel = milepost_core::port::Operation::new(milepost_core::transition::Verb::Cancel);
-            scene.operate(job.run.job, cancel).await.unwrap();
+            scene.operate(job.run.job, Operation::new(Verb::Cancel)).await.unwrap();
         }
     }
 }
@@ -106,4 +107,28 @@ pub async fn checkpoints_and_progress_are_kept_for_the_next_attempt(scene: Scene
     let checkpoint = scene.store.checkpoint(job.run.job).await.unwrap().expect("kept");
     let checkpoint: serde_json::Value = serde_json::from_str(&checkpoint).unwrap();
     assert_eq!(checkpoint, serde_json::json!({ "row": 3 }));
+}
+
+pub async fn a_run_that_was_asked_to_stop_does_not_come_back(scene: Scene) {
+    let stops = [(Verb::Cancel, JobState::Canceled), (Verb::Abort, JobState::Aborted)];
+    for (verb, state) in stops {
+        let ends = [
+            retry(Duration::ZERO),
+            End::Fail { failure: failure() },
+            End::Yield { delay: LONG, note: "later".to_owned() },
+        ];
+        for end in ends {
+            let job = scene.running(Scene::job().group("g")).await;
+            let operation = Operation::new(verb).grace(LONG).note("the customer called");
+            assert_eq!(scene.operate(job.run.job, operation).await.unwrap(), Operated::StopRequested);
+            assert_eq!(scene.finish(&job, end.clone()).await, Finished::Accepted, "{end:?}");
+            assert_eq!(scene.state(job.run.job).await, state, "{verb} and then {end:?}");
+            let last = scene.history(job.run.job).await.pop().unwrap();
+            assert_eq!((last.verb, last.note.as_deref()), (verb, Some("the customer called")));
+            let failed = matches!(end, End::Retry { .. } | End::Fail { .. });
+            assert_eq!(last.error_code.is_some(), failed, "how the attempt failed is not forgotten");
+            scene.assert_history_folds(job.run.job).await;
+        }
+    }
+    assert_eq!(scene.running(Scene::job().group("g")).await.attempt, 1, "its group goes on");
 }

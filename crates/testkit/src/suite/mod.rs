@@ -25,9 +25,13 @@ macro_rules! conformance {
                 workers_are_listed_with_what_they_hold
                 a_retried_dead_letter_gets_its_attempts_again
                 a_rerun_goes_on_from_the_last_token
+                a_rerun_forgets_how_far_the_job_was
+                a_job_resumed_after_its_last_attempt_gets_one_more
                 a_snoozed_job_is_not_claimed_before_its_time
                 a_running_job_is_asked_to_stop_and_fenced_off_after_its_grace
                 operations_on_a_job_that_does_not_exist_say_so
+                a_stop_asked_for_again_comes_no_later
+                times_out_of_reach_are_refused
             }
             claims {
                 higher_priorities_go_first
@@ -46,6 +50,7 @@ macro_rules! conformance {
                 an_end_told_twice_is_known_to_be_the_same
                 a_batch_of_ends_is_answered_one_by_one
                 checkpoints_and_progress_are_kept_for_the_next_attempt
+                a_run_that_was_asked_to_stop_does_not_come_back
             }
             groups {
                 a_group_runs_one_job_at_a_time
