@@ -53,7 +53,6 @@ const HOT: &[(&str, &str)] = &[
     ("ended_runs", "'{}', '{}', '{}'"),
     ("report", "'{}', '{}', '{}', '{}', '{}', '{}'"),
     ("held", "1"),
-    ("complete", "gen_random_uuid(), 1, null"),
     ("stop_requests", "1"),
     ("heartbeat", "1"),
     ("peek", "'{default}', '{test}', '{2}', '{null}'"),

@@ -20,7 +20,7 @@ use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 use tokio::sync::watch;
 
-/// The store behind it always does what it is asked; only its answers suffer.
+/// The store behind it does what it is asked, unless it says otherwise; answers suffer.
 pub struct Faulty {
     inner: Arc<dyn Store>,
     /// So many claims that brought something are answered with an error.
@@ -29,6 +29,10 @@ pub struct Faulty {
     pub claims_late: AtomicUsize,
     /// So many batches of ends are answered with an error.
     pub ends_lost: AtomicUsize,
+    /// So many batches of ends are not taken, as by a store that cannot write or is damaged.
+    pub ends_failed: AtomicUsize,
+    /// So many batches of ends are refused for what is in them.
+    pub ends_refused: AtomicUsize,
     /// So many questions for what a worker holds are answered with an error.
     pub looks_lost: AtomicUsize,
     /// Answers to what a worker holds wait while this is true.
@@ -48,6 +52,8 @@ impl Faulty {
             claims_lost: AtomicUsize::new(0),
             claims_late: AtomicUsize::new(0),
             ends_lost: AtomicUsize::new(0),
+            ends_failed: AtomicUsize::new(0),
+            ends_refused: AtomicUsize::new(0),
             looks_lost: AtomicUsize::new(0),
             looks_held: watch::Sender::new(false),
             looks_waiting: AtomicUsize::new(0),
@@ -109,6 +115,13 @@ impl WorkerStore for Faulty {
     }
 
     async fn finish_many(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
+        let cause = || "on purpose".into();
+        if suffers(&self.ends_failed) {
+            return Err(StoreError::Database { verb: "finish_many", cause: cause() });
+        }
+        if suffers(&self.ends_refused) {
+            return Err(StoreError::Refused { verb: "finish_many", cause: cause() });
+        }
         let answers = self.inner.finish_many(worker, finishes).await?;
         if suffers(&self.ends_lost) { lost() } else { Ok(answers) }
     }

@@ -101,6 +101,16 @@ async fn refusals_have_their_own_sqlstates() {
         ("MP001", "select milepost.enqueue('runtime', max_attempts => 0)".to_owned()),
         ("MP001", "select milepost.enqueue('runtime', to_jsonb(repeat('x', 1100000)))".to_owned()),
         ("MP001", "select milepost.enqueue_many(array['a'], array['1', '2']::jsonb[])".to_owned()),
+        ("MP001", "select milepost.enqueue('runtime', run_at => 'infinity')".to_owned()),
+        ("MP001", "select milepost.enqueue('runtime', run_at => '20000-01-01')".to_owned()),
+        ("MP001", "select milepost.enqueue('runtime', timeout_ms => 0)".to_owned()),
+        ("MP001", r"select milepost.enqueue(E'run\ttime')".to_owned()),
+        (
+            "MP001",
+            "select milepost.enqueue_many(array['a'], array['1']::jsonb[], delays_ms => array[-1])"
+                .to_owned(),
+        ),
+        ("MP001", format!("select milepost.change('{done}', 'rerun', delay_ms => -1)")),
         ("MP002", "select milepost.cancel(gen_random_uuid())".to_owned()),
         ("MP003", format!("select milepost.cancel('{done}')")),
         ("MP003", format!("select milepost.change('{done}', 'claim')")),
@@ -111,6 +121,61 @@ async fn refusals_have_their_own_sqlstates() {
         assert_refused(&database, state, &statement).await;
     }
     assert_eq!(answer(&database, "select count(*) from milepost.job").await, "1", "nothing of it was stored");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_null_is_what_it_is_by_default() {
+    let (database, _, scene) = set().await;
+    let made = answer(
+        &database,
+        "select job_id from milepost.enqueue_many(array['test', 'test'], array[null, '1']::jsonb[], ids => array[null, null]::uuid[])",
+    )
+    .await;
+    assert_eq!(made.lines().count(), 2);
+    answer(
+        &database,
+        "select milepost.enqueue('test', null, null, null, null, null, null, null, null, null)",
+    )
+    .await;
+    let claimed = scene.claim(10).await;
+    assert_eq!(claimed.len(), 3);
+    let job = claimed[0].run.job;
+    assert_eq!(
+        answer(&database, &format!("select milepost.change('{job}', 'abort', null, null, null)")).await,
+        "aborted"
+    );
+    assert_eq!(
+        answer(&database, &format!("select milepost.change('{job}', 'resume', null, null, null)")).await,
+        "pending"
+    );
+    assert_eq!(scene.claim(1).await[0].run.job, job, "it can be claimed");
+    assert_eq!(
+        answer(&database, &format!("select milepost.cancel('{job}', null, null)")).await,
+        "stop_requested"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payload_is_measured_as_text() {
+    let (database, _, scene) = set().await;
+    // Half a megabyte as text, far more than one as the server keeps it.
+    let zeros =
+        "select job_id from milepost.enqueue('test', (select jsonb_agg(0) from generate_series(1, 180000)))";
+    let job = answer(&database, zeros).await;
+    assert_eq!(scene.claim(1).await[0].run.job, id(&job));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn psql_completes_a_run_once() {
+    let (database, _, scene) = set().await;
+    let job = scene.running(Scene::job()).await;
+    let complete =
+        |token: i32| format!("select milepost.complete('{}', {token}, '{{\"sent\": 1}}')", job.run.job);
+    assert_eq!(answer(&database, &complete(job.run.token.0 - 1)).await, "f", "fenced");
+    assert_eq!(answer(&database, &complete(job.run.token.0)).await, "t");
+    assert_eq!(answer(&database, &complete(job.run.token.0)).await, "f", "it has ended");
+    assert_eq!(scene.view(job.run.job).await.result.unwrap().get(), "{\"sent\": 1}");
+    scene.assert_history_folds(job.run.job).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

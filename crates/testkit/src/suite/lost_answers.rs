@@ -71,6 +71,29 @@ pub async fn an_end_whose_answer_was_lost_is_told_again(scene: Scene) {
     worker.shutdown().await;
 }
 
+pub async fn an_end_that_the_store_does_not_take_for_now_is_told_until_it_does(scene: Scene) {
+    let faulty = Faulty::before(scene.store.clone());
+    faulty.ends_failed.store(3, SeqCst);
+    let (worker, runs, _) = start(faulty).await;
+    let job = scene.enqueue(job()).await;
+    scene.assert_all_succeed(&[job]).await;
+    assert_run_once_each(&runs, &[job]);
+    worker.shutdown().await;
+}
+
+pub async fn an_end_whose_words_are_refused_becomes_a_failure_that_says_so(scene: Scene) {
+    let faulty = Faulty::before(scene.store.clone());
+    // The failure that stands for it is refused at first, too.
+    faulty.ends_refused.store(2, SeqCst);
+    let (worker, runs, _) = start(faulty).await;
+    let job = scene.enqueue(job()).await;
+    scene.until(job, JobState::Failed).await;
+    let last = scene.history(job).await.pop().unwrap();
+    assert_eq!(last.error_code.as_deref(), Some("unstorable"));
+    assert_run_once_each(&runs, &[job]);
+    worker.shutdown().await;
+}
+
 pub async fn a_run_that_ends_while_the_store_is_asked_is_not_run_again(scene: Scene) {
     let faulty = Faulty::before(scene.store.clone());
     let (worker, runs, gate) = start(faulty.clone()).await;

@@ -78,6 +78,8 @@ macro_rules! conformance {
             lost_answers {
                 jobs_of_a_claim_whose_answer_was_lost_are_adopted
                 an_end_whose_answer_was_lost_is_told_again
+                an_end_that_the_store_does_not_take_for_now_is_told_until_it_does
+                an_end_whose_words_are_refused_becomes_a_failure_that_says_so
                 a_run_that_ends_while_the_store_is_asked_is_not_run_again
                 a_claim_answered_late_beside_a_lost_one_is_run_once
                 a_worker_that_leaves_hands_back_what_a_lost_answer_brought
