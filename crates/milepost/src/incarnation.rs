@@ -152,18 +152,7 @@ impl Incarnation {
             );
             shared.give_up.cancel();
         } else {
-            match tokio::time::timeout(shared.options.lease, shared.sign_off()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    tracing::warn!(
-                        error = error.chain(),
-                        "the worker could not sign off; its lease will run out"
-                    );
-                }
-                Err(_) => {
-                    tracing::warn!("the store does not let the worker sign off; its lease will run out")
-                }
-            }
+            shared.leave_word().await;
         }
         shared.ended.cancel();
         drop((completer, helpers));
@@ -202,6 +191,16 @@ impl Shared {
         while self.flight.len() > 0 {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
+    }
+
+    /// Signs off, if the store answers in time.
+    async fn leave_word(&self) {
+        let why = match tokio::time::timeout(self.options.lease, self.sign_off()).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.chain(),
+            Err(_) => "the store does not answer".to_owned(),
+        };
+        tracing::warn!(why, "the worker could not sign off; its lease will run out");
     }
 
     /// Gives back what a claim took whose answer was lost, and retires.

@@ -15,6 +15,9 @@ use crate::statement;
 /// The oldest server that is supported.
 const VERSION_NUM_MIN: i32 = 150_000;
 
+/// How long a connection may have rested to be used without a test.
+const REST_TRUSTED: Duration = Duration::from_secs(1);
+
 /// How idle workers learn of new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeMode {
@@ -90,7 +93,15 @@ pub(crate) async fn pools(
         .map_err(|_| sqlx::Error::PoolTimedOut)??
         .close()
         .await?;
-    let base = || PgPoolOptions::new().acquire_timeout(options.acquire_timeout).test_before_acquire(false);
+    let base = || {
+        PgPoolOptions::new()
+            .acquire_timeout(options.acquire_timeout)
+            .test_before_acquire(false)
+            // Under load a test would cost a round trip each; what has rested may have broken meanwhile.
+            .before_acquire(|connection, its| {
+                Box::pin(async move { Ok(its.idle_for < REST_TRUSTED || connection.ping().await.is_ok()) })
+            })
+    };
     let pin = options.wake == WakeMode::Listen;
     let pinned = || {
         base().max_connections(options.connections_max).after_connect(move |connection, _| {
