@@ -9,16 +9,19 @@ use milepost_core::job::{Priority, StartAt};
 use milepost_core::state::JobState;
 
 use crate::bench::BenchCommand;
+use crate::config::command::ConfigCommand;
 use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
 use crate::queues::QueuesCommand;
+use crate::work::WorkArgs;
 use crate::workers::WorkersCommand;
 
 const EXAMPLES: &str = "\
 Examples:
   milepost demo
   milepost enqueue mail --payload '{\"to\": \"ada@example.org\"}'
+  milepost config init && milepost work
   milepost jobs list
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
   milepost --store postgres://app@db.internal/app migrate
@@ -51,6 +54,11 @@ pub(crate) enum Command {
     Migrate,
     /// Enqueue one job, or every line of a file
     Enqueue(Box<EnqueueArgs>),
+    /// Run jobs by a configuration file: as HTTP calls and as programs
+    Work(Box<WorkArgs>),
+    /// Check a configuration file, begin one, print its schema
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Look at jobs, cancel, retry or snooze them
     #[command(subcommand)]
     Jobs(JobsCommand),

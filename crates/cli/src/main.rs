@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod config;
 mod demo;
 mod enqueue;
 mod jobs;
@@ -11,6 +12,7 @@ mod queues;
 mod store;
 mod table;
 mod time;
+mod work;
 mod workers;
 
 use std::io::ErrorKind;
@@ -20,12 +22,17 @@ use clap::{CommandFactory, Parser};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
+use crate::config::Faulty;
 use crate::output::Outcome;
 use crate::store::StoreAddress;
+use crate::work::LogFormat;
+
+/// The exit status of wrong usage, a faulty configuration among it.
+const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_logging();
+    start_logging(&cli.command);
     let address = match cli.store.map(|store| store.parse::<StoreAddress>()).transpose() {
         Ok(address) => address,
         Err(why) => Cli::command().error(clap::error::ErrorKind::InvalidValue, why).exit(),
@@ -38,10 +45,12 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomeFailed) => ExitCode::FAILURE,
+        Ok(Outcome::WrongUsage) => ExitCode::from(USAGE),
+        Ok(Outcome::Interrupted(signal)) => ExitCode::from(128 + signal),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error);
-            ExitCode::FAILURE
+            if error.is::<Faulty>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -56,18 +65,24 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Jobs(command) => jobs::run(command, address).await,
         Command::Queues(command) => queues::run(command, address).await,
         Command::Workers(command) => workers::run(command, address).await,
+        Command::Work(args) => work::run(*args, named).await,
+        Command::Config(command) => config::command::run(command),
         Command::Bench(command) => bench::run(command, address).await,
     }
 }
 
-fn start_logging() {
-    let filter =
-        EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new("warn,sqlx=error"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(output::colours_on(&std::io::stderr()))
-        .init();
+/// A worker tells what it does; other commands speak of trouble only.
+fn start_logging(command: &Command) {
+    let (default, format) = match command {
+        Command::Work(args) => ("warn,milepost=info,sqlx=error", args.log_format),
+        _ => ("warn,sqlx=error", LogFormat::Text),
+    };
+    let filter = EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.with_target(false).with_ansi(output::colours_on(&std::io::stderr())).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
 }
 
 /// Whether the reader of our output has gone, as `head` does: no failure of ours.

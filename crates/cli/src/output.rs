@@ -12,6 +12,10 @@ pub(crate) enum Outcome {
     Done,
     /// Several things were asked for and some failed; each was reported.
     SomeFailed,
+    /// What was given cannot be used; it was told why.
+    WrongUsage,
+    /// A signal ended it at once.
+    Interrupted(u8),
 }
 
 /// A line of the answer.

@@ -120,6 +120,10 @@ fn each_command_helps_with_examples() {
         "queues pause",
         "queues resume",
         "workers list",
+        "work",
+        "config check",
+        "config init",
+        "config schema",
     ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help = place.run(&args).ok().out;

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,15 +67,19 @@ async fn perform(
     }))
 }
 
-/// The handler under its time limit.
+/// The handler under its time limit. When that is over it is asked to stop; what it then ends well counts.
 async fn attempt(kind: &KindEntry, job: &ClaimedJob, context: Context) -> Result<Outcome, JobError> {
+    let stop = context.cancellation().clone();
     // Called inside the future, so that a panic before its first await is caught too.
-    let handler = async { (kind.perform)(context).await };
-    match job.timeout.or(kind.timeout) {
-        None => handler.await,
-        Some(limit) => tokio::time::timeout(limit, handler).await.unwrap_or_else(|_| {
-            Err(JobError::retryable("timeout", format!("the attempt took longer than {limit:?}")))
-        }),
+    let mut handler = pin!(async { (kind.perform)(context).await });
+    let Some(limit) = job.timeout.or(kind.options.timeout) else { return handler.await };
+    if let Ok(answer) = tokio::time::timeout(limit, handler.as_mut()).await {
+        return answer;
+    }
+    stop.cancel();
+    match tokio::time::timeout(kind.options.stop_grace, handler).await {
+        Ok(Ok(end @ (Outcome::Done | Outcome::Result(_) | Outcome::Completed))) => Ok(end),
+        _ => Err(JobError::retryable("timeout", format!("the attempt took longer than {limit:?}"))),
     }
 }
 
@@ -121,7 +126,7 @@ fn handed_back() -> End {
 }
 
 fn retry(shared: &Shared, job: &ClaimedJob, error: JobError) -> End {
-    let backoff = shared.kinds.get(&job.kind).map_or_else(RetryPolicy::default, |kind| kind.backoff);
+    let backoff = shared.kinds.get(&job.kind).map_or_else(RetryPolicy::default, |kind| kind.options.backoff);
     let (verb, delay) = backoff.after_failure(
         job.attempt,
         job.max_attempts,

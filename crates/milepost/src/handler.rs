@@ -176,12 +176,29 @@ where
 
 type Perform = dyn Fn(Context) -> BoxFuture<'static, Result<Outcome, JobError>> + Send + Sync;
 
+/// How a worker treats the runs of a kind that has no type of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KindOptions {
+    /// How long a failed job waits before it is tried again.
+    pub backoff: RetryPolicy,
+    /// How long one attempt may take; a job may bring its own limit.
+    pub timeout: Option<Duration>,
+    /// How long a handler whose time is over gets to stop by itself, asked through
+    /// [`Context::cancellation`], before it is dropped.
+    pub stop_grace: Duration,
+}
+
+impl From<RetryPolicy> for KindOptions {
+    fn from(backoff: RetryPolicy) -> Self {
+        Self { backoff, ..Self::default() }
+    }
+}
+
 /// How one kind is run.
 #[derive(Clone)]
 pub(crate) struct KindEntry {
     pub(crate) perform: Arc<Perform>,
-    pub(crate) backoff: RetryPolicy,
-    pub(crate) timeout: Option<Duration>,
+    pub(crate) options: KindOptions,
 }
 
 /// The kinds that a worker runs.
@@ -200,10 +217,8 @@ impl Kinds {
                 }
             }
         };
-        self.insert(
-            J::KIND,
-            KindEntry { perform: Arc::new(perform), backoff: J::backoff(), timeout: J::TIMEOUT },
-        );
+        let options = KindOptions { backoff: J::backoff(), timeout: J::TIMEOUT, stop_grace: Duration::ZERO };
+        self.insert(J::KIND, KindEntry { perform: Arc::new(perform), options });
     }
 
     pub(crate) fn insert(&mut self, kind: &str, entry: KindEntry) {
@@ -222,6 +237,6 @@ impl Kinds {
 
     /// The wait after a failure, by the kind's policy; the default one for kinds this worker does not run.
     pub(crate) fn delay(&self, kind: &str, attempt: u32) -> Duration {
-        self.get(kind).map(|entry| entry.backoff).unwrap_or_default().delay(attempt, fastrand::f64())
+        self.get(kind).map(|entry| entry.options.backoff).unwrap_or_default().delay(attempt, fastrand::f64())
     }
 }

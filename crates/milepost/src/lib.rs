@@ -47,7 +47,7 @@ mod stats;
 mod worker;
 
 pub use context::Context;
-pub use handler::{Handler, IntoOutcome, Job, JobError, Outcome};
+pub use handler::{Handler, IntoOutcome, Job, JobError, KindOptions, Outcome};
 pub use milepost_core::claim::ClaimedJob;
 pub use milepost_core::error::{InvalidJob, StoreError};
 pub use milepost_core::ident::{JobId, Run, RunToken, WorkerId};

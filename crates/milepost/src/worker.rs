@@ -7,12 +7,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use milepost_core::job::QUEUE_DEFAULT;
 use milepost_core::port::{Store, StoreResult};
-use milepost_core::retry::RetryPolicy;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::handler::{Handler, Job, JobError, KindEntry, Kinds, Outcome};
+use crate::handler::{Handler, Job, JobError, KindEntry, KindOptions, Kinds, Outcome};
 use crate::incarnation::{Ended, Incarnation, Settings};
 use crate::stats::{Stats, StatsView};
 
@@ -68,15 +67,16 @@ impl WorkerBuilder {
         self
     }
 
-    /// Runs jobs of a kind that has no type of its own; the payload is the context's, as JSON text.
+    /// Runs jobs of a kind that has no type of its own; the payload is the context's, as JSON text. Of the options,
+    /// a [`RetryPolicy`](milepost_core::retry::RetryPolicy) alone will do.
     #[must_use]
-    pub fn handle_kind<F, Fut>(mut self, kind: &str, backoff: RetryPolicy, handler: F) -> Self
+    pub fn handle_kind<F, Fut>(mut self, kind: &str, options: impl Into<KindOptions>, handler: F) -> Self
     where
         F: Fn(Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
     {
         let perform = move |context| -> BoxFuture<'static, _> { handler(context).boxed() };
-        self.kinds.insert(kind, KindEntry { perform: Arc::new(perform), backoff, timeout: None });
+        self.kinds.insert(kind, KindEntry { perform: Arc::new(perform), options: options.into() });
         self
     }
 

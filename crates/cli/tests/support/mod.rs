@@ -3,7 +3,7 @@
 //! [`on_each_store`] makes two tests of one: on a SQLite file, and on a database of its own in
 //! PostgreSQL.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unused_macros, unused_imports, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::io::Write;

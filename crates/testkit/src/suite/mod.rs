@@ -98,6 +98,7 @@ macro_rules! conformance {
                 an_error_at_shutdown_does_not_spend_the_attempt
                 a_panic_is_recorded_and_tried_again
                 an_attempt_over_its_time_is_tried_again
+                a_handler_whose_time_is_over_is_asked_to_stop_before_it_is_dropped
                 a_payload_that_does_not_fit_fails_for_good
                 a_final_failure_and_spent_attempts_end_in_the_dead_letter
                 a_snoozed_job_comes_back_with_its_attempt

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use milepost::{Context, Job, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder};
+use milepost::{Context, Job, JobError, KindOptions, Outcome, RetryPolicy, Worker, WorkerBuilder};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
@@ -80,6 +80,25 @@ pub async fn an_attempt_over_its_time_is_tried_again(scene: Scene) {
     let job = scene.enqueue(job().timeout(Duration::from_millis(50))).await;
     scene.until(job, JobState::Succeeded).await;
     assert_eq!(the(&scene, job, Verb::Retry).await.error_code.as_deref(), Some("timeout"));
+    worker.shutdown().await;
+}
+
+pub async fn a_handler_whose_time_is_over_is_asked_to_stop_before_it_is_dropped(scene: Scene) {
+    let options = KindOptions {
+        timeout: Some(Duration::from_millis(50)),
+        stop_grace: Duration::from_secs(60),
+        ..RetryPolicy::fixed(Duration::from_millis(10)).into()
+    };
+    let handler = |context: Context| async move {
+        context.cancellation().cancelled().await;
+        Ok(if context.attempt() == 1 { Outcome::Stopped } else { Outcome::Done })
+    };
+    let worker = builder(scene.store.clone()).handle_kind(KIND, options, handler).start().await.unwrap();
+    let job = scene.enqueue(job()).await;
+    scene.until(job, JobState::Succeeded).await;
+    assert_eq!(the(&scene, job, Verb::Retry).await.error_code.as_deref(), Some("timeout"));
+    assert_eq!(scene.view(job).await.row.attempt, 2, "what it ends well in its grace counts");
+    scene.assert_history_folds(job).await;
     worker.shutdown().await;
 }
 

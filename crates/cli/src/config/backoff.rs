@@ -1,0 +1,50 @@
+//! `backoff` of a kind: how long failed jobs wait.
+
+use milepost::RetryPolicy;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::Node;
+use super::fault::Faults;
+use super::humane::Humane;
+use crate::args;
+
+/// The wait doubles with every failure, up to a cap.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Backoff {
+    /// The wait after the first failure. The default is `1s`.
+    base: Option<Humane>,
+    /// No wait is longer. The default is `1h`.
+    cap: Option<Humane>,
+    /// The share of the wait that is random: 0 for none, 1 for anything from nothing to double. The default is 0.1.
+    #[schemars(range(min = 0, max = 1))]
+    jitter: Option<f64>,
+}
+
+impl Backoff {
+    pub(crate) fn policy(&self) -> RetryPolicy {
+        let default = RetryPolicy::default();
+        RetryPolicy {
+            base: self.base.map_or(default.base, |time| time.0),
+            cap: self.cap.map_or(default.cap, |time| time.0),
+            jitter: self.jitter.unwrap_or(default.jitter),
+        }
+    }
+}
+
+pub(super) fn check(backoff: Option<&Node>, faults: &mut Faults) {
+    let Some(backoff) = backoff else { return };
+    let default = RetryPolicy::default();
+    let time = |key: &str, default| match backoff.get(key) {
+        Some(node) => args::duration(node.text()?).ok(),
+        None => Some(default),
+    };
+    if let (Some(base), Some(cap)) = (time("base", default.base), time("cap", default.cap))
+        && base > cap
+    {
+        let at = backoff.get("base").unwrap_or(backoff).span.start;
+        let what = format!("the first wait ({base:?}) is longer than the cap ({cap:?})");
+        faults.add(at, what, "make base shorter than cap; to wait the same each time, make them equal");
+    }
+}

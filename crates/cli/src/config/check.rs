@@ -1,0 +1,180 @@
+//! A file against the schema of its sections: every fault, each at its place.
+//!
+//! The schema is ours, so that only the words it uses are understood here; a test holds that it uses no others, and
+//! another one compares with a validator for all of JSON Schema.
+
+use std::path::Path;
+
+use serde_json::{Map, Value as Json};
+
+use super::document::{Node, Value};
+use super::fault::Faults;
+use super::format::Format;
+
+/// What is checked, and where complaints go.
+struct Check<'a> {
+    folder: &'a Path,
+    faults: &'a mut Faults,
+}
+
+/// Checks a whole file that lies in `folder`.
+pub(super) fn check(root: &Node, schema: &Json, folder: &Path, faults: &mut Faults) {
+    Check { folder, faults }.node(root, schema, "");
+}
+
+impl Check<'_> {
+    fn node(&mut self, node: &Node, schema: &Json, name: &str) {
+        // The schema of anything is `true`.
+        let Some(schema) = schema.as_object() else { return };
+        if let Some(wanted) = schema.get("type").and_then(Json::as_str)
+            && !is(node, wanted)
+        {
+            let what = format!("{name} is {}", kind_of(node));
+            self.faults.add(node.span.start, what, remedy(schema));
+            return;
+        }
+        match &node.value {
+            Value::Table(_) => self.table(node, schema, name),
+            Value::List(nodes) => self.list(node, nodes, schema, name),
+            Value::Integer(number) => self.number(node, *number as f64, schema, name),
+            Value::Float(number) => self.number(node, *number, schema, name),
+            Value::Text { text, from_environment } => self.text(node, text, *from_environment, schema, name),
+            Value::Bool(_) => {}
+        }
+    }
+
+    fn table(&mut self, node: &Node, schema: &Map<String, Json>, name: &str) {
+        let none = Map::new();
+        let known = schema.get("properties").and_then(Json::as_object).unwrap_or(&none);
+        let others = schema.get("additionalProperties").unwrap_or(&Json::Bool(true));
+        for entry in node.entries() {
+            let path = if name.is_empty() { entry.key.clone() } else { format!("{name}.{}", entry.key) };
+            match known.get(&entry.key) {
+                Some(schema) => self.node(&entry.node, schema, &path),
+                None if *others == Json::Bool(false) => self.unknown(entry.at, &entry.key, known, name),
+                None => self.node(&entry.node, others, &path),
+            }
+        }
+        for key in schema.get("required").and_then(Json::as_array).into_iter().flatten() {
+            let Some(key) = key.as_str() else { continue };
+            if node.get(key).is_none() {
+                let help = known.get(key).and_then(Json::as_object).map_or_else(String::new, remedy);
+                self.faults.add(
+                    node.span.start,
+                    format!("{name} says no {key}"),
+                    format!("add {key}: {help}"),
+                );
+            }
+        }
+    }
+
+    fn unknown(&mut self, at: usize, key: &str, known: &Map<String, Json>, name: &str) {
+        let place = if name.is_empty() { String::new() } else { format!(" in {name}") };
+        let all: Vec<&str> = known.keys().map(String::as_str).collect();
+        let remedy = match nearest(key, &all) {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => format!("known keys{place} are {}", all.join(", ")),
+        };
+        self.faults.add(at, format!("unknown key {key}{place}"), remedy);
+    }
+
+    fn list(&mut self, node: &Node, nodes: &[Node], schema: &Map<String, Json>, name: &str) {
+        if schema.get("minItems").and_then(Json::as_u64).is_some_and(|min| (nodes.len() as u64) < min) {
+            self.faults.add(node.span.start, format!("{name} is empty"), remedy(schema));
+        }
+        for (index, item) in nodes.iter().enumerate() {
+            let schema = schema.get("items").unwrap_or(&Json::Bool(true));
+            self.node(item, schema, &format!("{name}[{index}]"));
+        }
+    }
+
+    fn number(&mut self, node: &Node, number: f64, schema: &Map<String, Json>, name: &str) {
+        let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
+        let below = bound("minimum").is_some_and(|min| number < min);
+        let above = bound("maximum").is_some_and(|max| number > max);
+        // NaN is neither.
+        if below || above || !number.is_finite() {
+            self.faults.add(node.span.start, format!("{name} is {number}"), remedy(schema));
+        }
+    }
+
+    fn text(&mut self, node: &Node, text: &str, secret: bool, schema: &Map<String, Json>, name: &str) {
+        if secret && text.is_empty() {
+            // A variable that is not set was told already.
+            return;
+        }
+        if let Some(names) = schema.get("enum").and_then(Json::as_array)
+            && !names.iter().any(|name| name == text)
+        {
+            let names: Vec<&str> = names.iter().filter_map(Json::as_str).collect();
+            let what =
+                if secret { format!("{name} is none of its values") } else { format!("{name} is {text:?}") };
+            self.faults.add(node.span.start, what, format!("write one of {}", names.join(", ")));
+        }
+        let format = schema.get("format").and_then(Json::as_str).and_then(Format::named);
+        if let Some(Err((format, refused))) =
+            format.map(|format| format.check(text, self.folder).map_err(|refused| (format, refused)))
+        {
+            // What came from the environment may be a secret, and so may what a parser says about it.
+            let what = match secret {
+                true => format!("{name}, filled in from the environment, is {}", refused.what),
+                // An address may hold a password.
+                false if matches!(format, Format::Store | Format::Url) => {
+                    format!("{name} is {}: {}", refused.what, refused.why)
+                }
+                false => format!("{name} = {text:?} is {}: {}", refused.what, refused.why),
+            };
+            self.faults.add(node.span.start, what, format.remedy());
+        }
+    }
+}
+
+fn is(node: &Node, wanted: &str) -> bool {
+    match &node.value {
+        Value::Text { .. } => wanted == "string",
+        Value::Integer(_) => wanted == "integer" || wanted == "number",
+        Value::Float(_) => wanted == "number",
+        Value::Bool(_) => wanted == "boolean",
+        Value::List(_) => wanted == "array",
+        Value::Table(_) => wanted == "object",
+    }
+}
+
+const fn kind_of(node: &Node) -> &'static str {
+    match &node.value {
+        Value::Text { .. } => "a text",
+        Value::Integer(_) => "a whole number",
+        Value::Float(_) => "a number with a fraction, or too large",
+        Value::Bool(_) => "true or false",
+        Value::List(_) => "a list",
+        Value::Table(_) => "a table",
+    }
+}
+
+/// What to write where the schema wants this.
+fn remedy(schema: &Map<String, Json>) -> String {
+    let format = schema.get("format").and_then(Json::as_str).and_then(Format::named);
+    let bound = |key: &str| schema.get(key).map(ToString::to_string);
+    let range = match (bound("minimum"), bound("maximum")) {
+        (Some(min), Some(max)) => format!(" from {min} to {max}"),
+        (Some(min), None) => format!(" of at least {min}"),
+        (None, Some(max)) => format!(" of at most {max}"),
+        (None, None) => String::new(),
+    };
+    match (format, schema.get("type").and_then(Json::as_str)) {
+        (Some(format), _) => format.remedy().to_owned(),
+        (_, Some("string")) => "write a text in quotes".to_owned(),
+        (_, Some("integer")) => format!("write a whole number{range}, without quotes"),
+        (_, Some("number")) => format!("write a number{range}, without quotes"),
+        (_, Some("boolean")) => "write true or false, without quotes".to_owned(),
+        (_, Some("array")) => "write a list such as [\"a\", \"b\"]".to_owned(),
+        _ => "write a table such as { key = \"value\" }".to_owned(),
+    }
+}
+
+/// The known name that is most like this one, when one is like it at all.
+fn nearest<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::jaro_winkler(&key.to_lowercase().replace('-', "_"), name);
+    let nearest = known.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(nearest) > 0.8).then_some(nearest)
+}

@@ -1,0 +1,103 @@
+//! `milepost config`: check a configuration, begin one, and its schema.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::{Config, FILE_DEFAULT, Faulty, load, schema};
+use crate::output::{self, Outcome};
+
+/// What `milepost config init` writes.
+pub(super) const EXAMPLE: &str = include_str!("../../data/milepost.toml");
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say all that is wrong with a configuration, without running anything
+    #[command(
+        after_help = "Programs are looked up and environment variables filled in as `milepost work` would do.\n\
+        Exit status: 0 when it is good, 2 when it has faults.\n\n\
+        Examples:\n  milepost config check\n  milepost config check --config /etc/milepost.toml --json"
+    )]
+    Check {
+        #[command(flatten)]
+        file: ConfigFile,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a commented example to start from; a file that is there is left alone
+    #[command(
+        after_help = "Examples:\n  milepost config init\n  milepost config init --config jobs/milepost.toml"
+    )]
+    Init {
+        #[command(flatten)]
+        file: ConfigFile,
+    },
+    /// Print the JSON schema, for editors that complete and check as you type
+    #[command(after_help = "Examples:\n  milepost config schema > milepost.schema.json\n\n\
+        With this first line in milepost.toml, editors that know Taplo or Even Better TOML use it:\n  \
+        #:schema ./milepost.schema.json")]
+    Schema,
+}
+
+/// Which file.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigFile {
+    /// The configuration
+    #[arg(long = "config", value_name = "FILE", default_value = FILE_DEFAULT, env = "MILEPOST_CONFIG")]
+    pub(crate) path: PathBuf,
+}
+
+pub(crate) fn run(command: ConfigCommand) -> Result<Outcome> {
+    match command {
+        ConfigCommand::Check { file, json: false } => {
+            let config = load(&file.path)?;
+            output::line(praise(&file.path, &config))?;
+            Ok(Outcome::Done)
+        }
+        ConfigCommand::Check { file, json: true } => check_as_json(&file.path),
+        ConfigCommand::Init { file } => init(&file.path),
+        ConfigCommand::Schema => output::json(&schema::of_sections()).map(|()| Outcome::Done),
+    }
+}
+
+fn praise(path: &Path, config: &Config) -> String {
+    let kinds: Vec<&str> = config.kinds.keys().map(String::as_str).collect();
+    match kinds.as_slice() {
+        [] => format!("{} has no fault, and no kinds that `milepost work` could run", path.display()),
+        kinds => format!("{} has no fault; it runs {}", path.display(), kinds.join(", ")),
+    }
+}
+
+fn check_as_json(path: &Path) -> Result<Outcome> {
+    let file = path.display().to_string();
+    let (kinds, faults) = match load(path) {
+        Ok(config) => (config.kinds.into_keys().collect(), Vec::new()),
+        Err(error) => (Vec::new(), error.downcast::<Faulty>()?.faults),
+    };
+    output::json(&json!({ "file": file, "ok": faults.is_empty(), "kinds": kinds, "faults": faults }))?;
+    Ok(if faults.is_empty() { Outcome::Done } else { Outcome::WrongUsage })
+}
+
+fn init(path: &Path) -> Result<Outcome> {
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!(
+                "{} is there already and is left as it is; remove it, or name another file with --config",
+                path.display()
+            )
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
+    };
+    file.write_all(EXAMPLE.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    output::note(format_args!(
+        "wrote {}; try it with\n  milepost enqueue echo --payload '{{\"hello\": \"world\"}}'\n  milepost work",
+        path.display()
+    ));
+    Ok(Outcome::Done)
+}

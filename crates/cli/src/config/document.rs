@@ -1,0 +1,207 @@
+//! TOML as a tree in which every value knows its place.
+
+use std::ops::Range;
+
+use serde_json::{Map, Number, Value as Json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::fault::{Faults, place};
+
+/// A file as a tree.
+pub(super) struct Document {
+    pub(super) root: Node,
+    /// Sections whose header was there before, from the header on.
+    pub(super) repeated: Vec<Range<usize>>,
+}
+
+/// A value and its place.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) span: Range<usize>,
+    pub(super) value: Value,
+}
+
+#[derive(Debug)]
+pub(super) enum Value {
+    Text { text: String, from_environment: bool },
+    Integer(i64),
+    Float(f64),
+    Bool(bool),
+    List(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+/// A key with its place, and its value.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) at: usize,
+    pub(super) node: Node,
+}
+
+impl Document {
+    /// Parses a text; `None` when it is no TOML, which is then the only fault told. A key that is there twice is a
+    /// fault, but does not hide others.
+    pub(super) fn parse(text: &str, faults: &mut Faults) -> Option<Self> {
+        let (root, errors) = DeTable::parse_recoverable(text);
+        let mut is_toml = true;
+        let mut repeated: Vec<Range<usize>> = Vec::new();
+        for error in errors {
+            let span = error.span().unwrap_or_default();
+            if error.message() != "duplicate key" {
+                is_toml = false;
+                let remedy = "write it as TOML, where text stands in quotes: https://toml.io";
+                faults.add(span.start, format!("this is no TOML: {}", error.message()), remedy);
+            } else if !repeated.iter().any(|section| section.contains(&span.start)) {
+                let header = header_at(text, span.start);
+                repeated.extend(header.clone());
+                tell_repeated(text, span, header.is_some(), faults);
+            }
+        }
+        is_toml.then(|| Self { root: table(root), repeated })
+    }
+}
+
+fn tell_repeated(text: &str, key: Range<usize>, is_header: bool, faults: &mut Faults) {
+    let (name, line) = (text[key.clone()].to_owned(), line_at(text, key.start));
+    let first = if is_header { first_header(text, line) } else { first_key(text, &key) };
+    let first = first.map_or_else(String::new, |at| format!(" in line {}", place(text, at).0));
+    faults.add_repeated(
+        key.start,
+        format!("{name} is there twice; the first is{}", if first.is_empty() { " above" } else { &first }),
+        "remove one of the two, or give one another name",
+    );
+}
+
+/// The line around a byte.
+fn line_at(text: &str, at: usize) -> Range<usize> {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
+    start..end
+}
+
+fn is_header(line: &str) -> bool {
+    line.trim_start().starts_with('[')
+}
+
+/// The section whose header stands in the line of this byte.
+fn header_at(text: &str, at: usize) -> Option<Range<usize>> {
+    let line = line_at(text, at);
+    if !is_header(&text[line.clone()]) {
+        return None;
+    }
+    let mut end = line.end;
+    for next in text[line.end..].split_inclusive('\n') {
+        if is_header(next) {
+            break;
+        }
+        end += next.len();
+    }
+    Some(line.start..end)
+}
+
+/// Where the header of this line stands first.
+fn first_header(text: &str, line: Range<usize>) -> Option<usize> {
+    let header = |line: &str| line.split('#').next().unwrap_or("").split_whitespace().collect::<String>();
+    let wanted = header(&text[line.clone()]);
+    lines_with_start(&text[..line.start]).find(|(_, line)| header(line) == wanted).map(|(start, _)| start)
+}
+
+/// Where this key stands before in its section: on a line of its own, or earlier in the same line.
+fn first_key(text: &str, key: &Range<usize>) -> Option<usize> {
+    let name = &text[key.clone()];
+    let line = line_at(text, key.start);
+    let begins = |line: &str| {
+        let rest = line.trim_start().strip_prefix(name).map(str::trim_start);
+        rest.is_some_and(|rest| rest.starts_with(['=', '.']))
+    };
+    let above = &text[..line.start];
+    let section =
+        lines_with_start(above).filter(|(_, line)| is_header(line)).last().map_or(0, |(start, _)| start);
+    let found = lines_with_start(above).filter(|&(start, line)| start >= section && begins(line)).last();
+    found.map(|(start, _)| start).or_else(|| text[line.start..key.start].find(name).map(|at| line.start + at))
+}
+
+fn lines_with_start(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.split_inclusive('\n').scan(0, |at, line| {
+        let start = *at;
+        *at += line.len();
+        Some((start, line))
+    })
+}
+
+fn table(table: Spanned<DeTable<'_>>) -> Node {
+    let span = table.span();
+    let entries = table.into_inner().into_iter().map(|(key, value)| Entry {
+        at: key.span().start,
+        key: key.into_inner().into_owned(),
+        node: node(value),
+    });
+    Node { span, value: Value::Table(entries.collect()) }
+}
+
+fn node(value: Spanned<DeValue<'_>>) -> Node {
+    let span = value.span();
+    let value = match value.into_inner() {
+        DeValue::String(text) => Value::Text { text: text.into_owned(), from_environment: false },
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or_else(|_| Value::Float(f64::INFINITY), Value::Integer),
+        DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(yes) => Value::Bool(yes),
+        DeValue::Datetime(time) => Value::Text { text: time.to_string(), from_environment: false },
+        DeValue::Array(nodes) => Value::List(nodes.into_iter().map(node).collect()),
+        DeValue::Table(entries) => return table(Spanned::new(span, entries)),
+    };
+    Node { span, value }
+}
+
+impl Node {
+    pub(super) const fn is_table(&self) -> bool {
+        matches!(self.value, Value::Table(_))
+    }
+
+    /// The entries of a table; none of anything else.
+    pub(super) fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Table(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The nodes of a list; none of anything else.
+    pub(super) fn nodes(&self) -> &[Self] {
+        match &self.value {
+            Value::List(nodes) => nodes,
+            _ => &[],
+        }
+    }
+
+    /// A table's value by its key.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    /// The text that it is.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value without places.
+    pub(super) fn into_json(self) -> Json {
+        match self.value {
+            Value::Text { text, .. } => Json::String(text),
+            Value::Integer(number) => Json::Number(number.into()),
+            Value::Float(number) => Number::from_f64(number).map_or(Json::Null, Json::Number),
+            Value::Bool(yes) => Json::Bool(yes),
+            Value::List(nodes) => Json::Array(nodes.into_iter().map(Self::into_json).collect()),
+            Value::Table(entries) => {
+                let entries = entries.into_iter().map(|entry| (entry.key, entry.node.into_json()));
+                Json::Object(entries.collect::<Map<_, _>>())
+            }
+        }
+    }
+}

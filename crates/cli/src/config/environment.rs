@@ -1,0 +1,100 @@
+//! Variables of the environment in a file's texts: `${NAME}`; `$${` stands for `${` itself.
+
+use super::document::{Node, Value};
+use super::fault::Faults;
+
+/// Puts in what the environment holds. A variable that is not set is a fault; no value is ever said.
+pub(super) fn fill_in(
+    node: &mut Node,
+    file: &str,
+    variable: impl Fn(&str) -> Option<String>,
+    faults: &mut Faults,
+) {
+    fill_in_all(node, file, &variable, faults);
+}
+
+fn fill_in_all(node: &mut Node, file: &str, variable: &dyn Fn(&str) -> Option<String>, faults: &mut Faults) {
+    match &mut node.value {
+        Value::Text { text, from_environment } if text.contains("${") => {
+            match filled(text, variable) {
+                Ok(filled) => *text = filled,
+                Err(missing) => {
+                    let at = file[node.span.clone()].find(&missing.place).unwrap_or(0);
+                    faults.add(node.span.start + at, missing.what, missing.remedy);
+                    // So that nobody complains about the text that was not filled in.
+                    text.clear();
+                }
+            }
+            *from_environment = true;
+        }
+        Value::List(nodes) => nodes.iter_mut().for_each(|node| fill_in_all(node, file, variable, faults)),
+        Value::Table(entries) => {
+            entries.iter_mut().for_each(|entry| fill_in_all(&mut entry.node, file, variable, faults));
+        }
+        _ => {}
+    }
+}
+
+struct Missing {
+    place: String,
+    what: String,
+    remedy: String,
+}
+
+fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, Missing> {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        if let Some(before) = before.strip_suffix('$') {
+            filled.push_str(before);
+            filled.push_str("${");
+            rest = after;
+            continue;
+        }
+        let named = after.split_once('}').filter(|(name, _)| is_name(name));
+        let Some((name, after)) = named else {
+            return Err(Missing {
+                place: "${".to_owned(),
+                what: "${ begins a variable of the environment, but no name and } follow".to_owned(),
+                remedy: "write ${NAME}, or $${ for the characters ${ themselves".to_owned(),
+            });
+        };
+        let value = variable(name).ok_or_else(|| Missing {
+            place: format!("${{{name}}}"),
+            what: format!("the environment variable {name} is not set"),
+            remedy: format!("set {name} before milepost starts, or write the value here"),
+        })?;
+        filled.push_str(before);
+        filled.push_str(&value);
+        rest = after;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Option<String> {
+        filled(text, &|name| (name == "HOST").then(|| "db.internal".to_owned())).ok()
+    }
+
+    #[test]
+    fn variables_are_put_in_and_a_doubled_dollar_is_one() {
+        assert_eq!(
+            text("postgres://${HOST}:5432/${HOST}").unwrap(),
+            "postgres://db.internal:5432/db.internal"
+        );
+        assert_eq!(text("$HOST, $${HOST} and $5").unwrap(), "$HOST, ${HOST} and $5");
+        for bad in ["${PORT}", "${", "${}", "${HO ST}", "${1}"] {
+            assert_eq!(text(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What is wrong with a file, where, and what helps.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+
+use serde::Serialize;
+
+/// Faults as they are found, by their place in the text.
+#[derive(Debug, Default)]
+pub(super) struct Faults(Vec<Found>);
+
+#[derive(Debug)]
+struct Found {
+    /// The byte at which it stands.
+    at: usize,
+    /// The file itself repeats a section here: told whatever else is forgotten.
+    repeats: bool,
+    what: String,
+    remedy: String,
+}
+
+impl Faults {
+    pub(super) fn add(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
+        self.0.push(Found { at, repeats: false, what: what.into(), remedy: remedy.into() });
+    }
+
+    pub(super) fn add_repeated(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
+        self.0.push(Found { at, repeats: true, what: what.into(), remedy: remedy.into() });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Forgets what was found within sections that are there twice: most of it comes of mixing the two.
+    pub(super) fn forget(&mut self, sections: &[Range<usize>]) {
+        self.0.retain(|fault| fault.repeats || !sections.iter().any(|section| section.contains(&fault.at)));
+    }
+
+    /// The faults with lines and columns, in the order of the text.
+    pub(super) fn placed(&self, text: &str) -> Vec<Fault> {
+        let mut found: Vec<&Found> = self.0.iter().collect();
+        found.sort_by_key(|fault| fault.at);
+        let place = |fault: &Found| {
+            let (line, column) = place(text, fault.at);
+            Fault { line, column, what: fault.what.clone(), remedy: fault.remedy.clone() }
+        };
+        let mut faults: Vec<Fault> = found.into_iter().map(place).collect();
+        faults.dedup();
+        faults
+    }
+}
+
+/// The line and column of a byte, both from 1; columns are characters.
+pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// One thing that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Fault {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    /// What is wrong.
+    pub(crate) what: String,
+    /// What helps.
+    pub(crate) remedy: String,
+}
+
+/// A file that cannot be used, with all its faults.
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    pub(crate) file: String,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Faulty {
+    pub(super) fn new(path: &Path, faults: Vec<Fault>) -> Self {
+        Self { file: path.display().to_string(), faults }
+    }
+}
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.faults.len() {
+            1 => write!(f, "the configuration has a fault")?,
+            count => write!(f, "the configuration has {count} faults")?,
+        }
+        for Fault { line, column, what, remedy } in &self.faults {
+            write!(f, "\n{}:{line}:{column}: {what}\n  {remedy}", self.file)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Faulty {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_characters_from_one() {
+        let text = "a = 1\né = \"ü\" # x\n";
+        assert_eq!(place(text, 0), (1, 1));
+        assert_eq!(place(text, text.find('#').unwrap()), (2, 9));
+        assert_eq!(place(text, text.len()), (3, 1));
+    }
+}

@@ -1,0 +1,152 @@
+//! The forms that texts of the file can have, beyond what a schema says: names, checks, remedies.
+
+use std::path::{Path, PathBuf};
+
+use milepost_executors::http::check_url;
+
+use crate::args;
+use crate::store::StoreAddress;
+
+/// Why a text has not the form it should, and what helps.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// What the text should be, but is not.
+    pub(super) what: &'static str,
+    /// Why it is not; may repeat a part of the text.
+    pub(super) why: String,
+}
+
+/// A form by the name that it has in the schema, under `format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Duration,
+    PositiveDuration,
+    Store,
+    Url,
+    Program,
+    Folder,
+}
+
+impl Format {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "milepost-duration" => Self::Duration,
+            "milepost-duration-positive" => Self::PositiveDuration,
+            "milepost-store" => Self::Store,
+            "milepost-url" => Self::Url,
+            "milepost-program" => Self::Program,
+            "milepost-folder" => Self::Folder,
+            _ => return None,
+        })
+    }
+
+    /// What to write.
+    pub(super) const fn remedy(self) -> &'static str {
+        match self {
+            Self::Duration | Self::PositiveDuration => {
+                "write a duration in quotes, such as \"30s\", \"10m\" or \"1h 30m\""
+            }
+            Self::Store => {
+                "write the path of a SQLite file, or postgres://USER:PASSWORD@HOST/DATABASE; a password is best kept \
+                 in the environment: postgres://app:${DB_PASSWORD}@db.internal/app"
+            }
+            Self::Url => "write a URL such as \"https://mail.internal/send\"",
+            Self::Program => {
+                "write the name of a program on PATH, or its path; arguments go into args = [\"…\"], and there is no \
+                 shell"
+            }
+            Self::Folder => "write the path of a folder that is there",
+        }
+    }
+
+    /// Whether a text of a file in `folder` has this form.
+    pub(super) fn check(self, text: &str, folder: &Path) -> Result<(), Refused> {
+        let refused = |what, why| Err(Refused { what, why });
+        match self {
+            Self::Duration => match args::duration(text) {
+                Ok(_) => Ok(()),
+                Err(why) => refused("no duration", why),
+            },
+            Self::PositiveDuration => match args::positive_duration(text) {
+                Ok(_) => Ok(()),
+                Err(why) => refused("no duration that can be used here", why),
+            },
+            Self::Store => match store(text, folder) {
+                Ok(_) => Ok(()),
+                Err(why) => refused("no store", why),
+            },
+            Self::Url => match check_url(text) {
+                Ok(_) => Ok(()),
+                Err(why) => refused("no URL that can be used here", why.to_string()),
+            },
+            Self::Program => match program(text, folder) {
+                Some(_) => Ok(()),
+                None => refused("no program that can be run", "there is no such executable file".to_owned()),
+            },
+            Self::Folder => match folder.join(text).is_dir() {
+                true => Ok(()),
+                false => refused("no folder", "it is not there".to_owned()),
+            },
+        }
+    }
+}
+
+/// The store that a file in `folder` names: an address, or the path of a SQLite file.
+pub(super) fn store(text: &str, folder: &Path) -> Result<StoreAddress, String> {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+    let is_path = scheme.is_none_or(|scheme| !scheme.chars().all(|c| c.is_ascii_alphanumeric()));
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    match if is_path { Ok(StoreAddress::Sqlite(text.into())) } else { text.parse() }? {
+        StoreAddress::Sqlite(path) => Ok(StoreAddress::Sqlite(folder.join(path))),
+        address @ StoreAddress::Postgres(_) => Ok(address),
+    }
+}
+
+/// The program's file: a path as seen from `folder`, or what `PATH` has under the name.
+pub(super) fn program(text: &str, folder: &Path) -> Option<PathBuf> {
+    if text.is_empty() {
+        return None;
+    }
+    if text.contains('/') {
+        let path = std::path::absolute(folder.join(text)).ok()?;
+        return is_executable(&path).then_some(path);
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(text)).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_an_address_or_a_path_seen_from_the_file() {
+        let folder = Path::new("/etc/milepost");
+        let file = |path: &str| Ok(StoreAddress::Sqlite(path.into()));
+        assert_eq!(store("jobs.db", folder), file("/etc/milepost/jobs.db"));
+        assert_eq!(store("sqlite:/var/jobs.db", folder), file("/var/jobs.db"));
+        let url = "postgres://ada:s3cret@db/app";
+        assert_eq!(store(url, folder), Ok(StoreAddress::Postgres(url.to_owned())));
+        for bad in ["", "mysql://ada:s3cret@db/app", "sqlite:"] {
+            assert!(!store(bad, folder).unwrap_err().contains("s3cret"));
+        }
+    }
+
+    #[test]
+    fn a_program_is_looked_up_on_the_path_or_seen_from_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(program("sh", folder.path()).unwrap().ends_with("sh"));
+        assert!(program("/bin/sh", folder.path()).is_some());
+        assert_eq!(program("no-such-program", folder.path()), None);
+        std::fs::write(folder.path().join("send"), "").unwrap();
+        assert_eq!(program("./send", folder.path()), None, "it is not executable");
+    }
+}

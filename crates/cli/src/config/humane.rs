@@ -1,0 +1,22 @@
+//! Lengths of time as people write them.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::args;
+
+/// A length of time such as `30s`, `10m` or `1h 30m`.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(extend("format" = "milepost-duration"))]
+pub(crate) struct Humane(pub(crate) Duration);
+
+impl TryFrom<String> for Humane {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        args::duration(&text).map(Self)
+    }
+}

@@ -1,0 +1,88 @@
+//! `[kinds.NAME]`: what a kind runs, and what becomes of its failures.
+
+use std::time::Duration;
+
+use milepost::NewJob;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::backoff::{self, Backoff};
+use super::document::{Entry, Node};
+use super::exec::Exec;
+use super::fault::Faults;
+use super::http::{self, Http};
+use super::humane::Humane;
+
+/// A kind of job: exactly one of `http` and `exec`, and what they share.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Kind {
+    /// Runs the kind's jobs as HTTP calls.
+    #[serde(default)]
+    http: Option<Http>,
+    /// Runs the kind's jobs as a program.
+    #[serde(default)]
+    exec: Option<Exec>,
+    /// How long one attempt may take, whatever runs it; a job may bring its own limit. There is no limit by default,
+    /// but for the one of `http`.
+    #[serde(default)]
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    pub(crate) timeout: Option<Humane>,
+    /// How long a failed job waits before it is tried again.
+    #[serde(default)]
+    pub(crate) backoff: Backoff,
+}
+
+/// What runs a kind.
+#[derive(Debug)]
+pub(crate) enum Executor {
+    Http(Http),
+    Exec(Exec),
+}
+
+impl Kind {
+    /// What runs it: of a checked file there is exactly one.
+    pub(crate) fn executor(self) -> Option<Executor> {
+        self.http.map(Executor::Http).or_else(|| self.exec.map(Executor::Exec))
+    }
+
+    /// How long one attempt may take.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout.map(|time| time.0)
+    }
+}
+
+pub(super) fn check(kinds: Option<&Node>, faults: &mut Faults) {
+    for kind in kinds.map(Node::entries).unwrap_or_default() {
+        check_kind(kind, faults);
+    }
+}
+
+fn check_kind(Entry { key: name, at, node: kind }: &Entry, faults: &mut Faults) {
+    if let Err(why) = check_name("kind", name) {
+        faults.add(*at, why, "give it a name of 1 to 200 bytes without control characters");
+    }
+    match (kind.get("http"), kind.get("exec")) {
+        (None, None) if kind.is_table() => faults.add(
+            *at,
+            format!("the kind {name} says neither http nor exec: nothing would run it"),
+            "add http = { url = \"…\" } to call a server, or exec = { program = \"…\" } to run a program",
+        ),
+        (Some(http), Some(exec)) => faults.add(
+            http.span.start.max(exec.span.start),
+            format!("the kind {name} says both http and exec"),
+            "keep one of the two; a kind is run in one way",
+        ),
+        _ => {}
+    }
+    http::check(kind.get("http"), faults);
+    backoff::check(kind.get("backoff"), faults);
+}
+
+/// Whether jobs can carry this name; says why not.
+pub(super) fn check_name(field: &str, name: &str) -> Result<(), String> {
+    // The rule for kinds is the rule for queues.
+    NewJob::new(name, &())
+        .and_then(|job| job.check(usize::MAX))
+        .map_err(|error| error.to_string().replace("kind", field))
+}

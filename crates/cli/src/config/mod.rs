@@ -1,0 +1,109 @@
+//! `milepost.toml`: what a worker without Rust runs, and how.
+//!
+//! A file is read as a whole and all its faults are told at once: TOML with the place of every value
+//! ([`document`]), variables of the environment put in ([`environment`]), checked against the schema of the sections
+//! ([`schema`]) and by each section's own rules, and only then read into the sections.
+
+mod backoff;
+mod check;
+pub(crate) mod command;
+mod document;
+mod environment;
+mod exec;
+mod fault;
+mod format;
+mod http;
+mod humane;
+mod kind;
+mod schema;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use self::document::{Document, Node};
+use self::fault::Faults;
+pub(crate) use self::fault::{Fault, Faulty};
+pub(crate) use self::kind::{Executor, Kind};
+use self::worker::Worker;
+use crate::store::StoreAddress;
+
+/// The file that is read when none is named.
+pub(crate) const FILE_DEFAULT: &str = "milepost.toml";
+
+/// The sections of the file. A new one is a field here and a module beside this one; rules of its own that a schema
+/// cannot tell go into [`check_sections`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Sections {
+    /// Where the jobs are: `postgres://USER:PASSWORD@HOST/DATABASE`, or the path of a SQLite file, seen from the
+    /// folder of this file. The default is `milepost.db` in the current folder.
+    #[serde(default)]
+    #[schemars(extend("format" = "milepost-store"))]
+    store: Option<String>,
+    /// How the worker works.
+    #[serde(default)]
+    worker: Worker,
+    /// The kinds of jobs that the worker runs, each by its name.
+    #[serde(default)]
+    kinds: BTreeMap<String, Kind>,
+}
+
+/// The rules of the sections that a schema cannot tell.
+fn check_sections(root: &Node, faults: &mut Faults) {
+    worker::check(root.get("worker"), faults);
+    kind::check(root.get("kinds"), faults);
+}
+
+/// A file without faults.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// Where the jobs are, if the file says so.
+    pub(crate) store: Option<StoreAddress>,
+    pub(crate) worker: Worker,
+    pub(crate) kinds: BTreeMap<String, Kind>,
+    /// The folder from which relative paths are seen.
+    pub(crate) folder: PathBuf,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`Faulty`] with all that is wrong with it; another error when it cannot be read at all.
+pub(crate) fn load(path: &Path) -> Result<Config> {
+    let text = std::fs::read_to_string(path).with_context(|| {
+        format!("cannot read the configuration {}; `milepost config init` writes an example", path.display())
+    })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Ok(parse(&text, folder, |name| std::env::var(name).ok()).map_err(|faults| Faulty::new(path, faults))?)
+}
+
+/// Reads the text of a file that lies in `folder`; `variable` answers what the environment holds.
+fn parse(text: &str, folder: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Config, Vec<Fault>> {
+    let mut faults = Faults::default();
+    let document = Document::parse(text, &mut faults);
+    let Some(mut document) = document else { return Err(faults.placed(text)) };
+    environment::fill_in(&mut document.root, text, variable, &mut faults);
+    check::check(&document.root, &schema::of_sections(), folder, &mut faults);
+    check_sections(&document.root, &mut faults);
+    faults.forget(&document.repeated);
+    if !faults.is_empty() {
+        return Err(faults.placed(text));
+    }
+    let sections: Sections = serde_json::from_value(document.root.into_json()).map_err(|error| {
+        // The schema and the sections are made from the same types, so that this cannot be but for a defect.
+        faults.add(0, error.to_string(), "this is a defect of milepost: please report it");
+        faults.placed(text)
+    })?;
+    let store = sections.store.and_then(|store| format::store(&store, folder).ok());
+    Ok(Config { store, worker: sections.worker, kinds: sections.kinds, folder: folder.to_owned() })
+}
+
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;

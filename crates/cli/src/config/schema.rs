@@ -1,0 +1,32 @@
+//! The JSON schema of the file, made from the sections.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use serde_json::Value;
+
+use super::Sections;
+
+/// The schema as one document without references.
+pub(super) fn of_sections() -> Value {
+    let mut settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(plain));
+    settings.inline_subschemas = true;
+    let mut schema = settings.into_generator().into_root_schema_for::<Sections>();
+    schema.insert("title".to_owned(), "milepost.toml".into());
+    schema.to_value()
+}
+
+/// In the words that a TOML file needs. There is no null: what may be missing is simply not there. Formats of numbers are of no use to anybody.
+fn plain(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if schema.get("format").and_then(Value::as_str).is_some_and(|format| !format.starts_with("milepost-")) {
+        schema.remove("format");
+    }
+    schema.remove("default");
+}

@@ -1,0 +1,72 @@
+//! `[worker]`: how the worker works.
+
+use std::time::Duration;
+
+use milepost::WorkerOptions;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::Node;
+use super::fault::Faults;
+use super::humane::Humane;
+use super::kind;
+use crate::args;
+
+/// The shortest lease that leaves time to renew it.
+const LEASE_MIN: Duration = Duration::from_millis(500);
+
+/// How the worker works.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Worker {
+    /// Its name for people. The default is host and process id.
+    pub(crate) name: Option<String>,
+    /// The queues it serves. The default is `["default"]`.
+    #[schemars(length(min = 1))]
+    pub(crate) queues: Option<Vec<String>>,
+    /// The most jobs that run at once. The default is 64.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(crate) concurrency: Option<usize>,
+    /// How long it may be silent before it is declared dead and its jobs are taken back; at least `500ms`. The default
+    /// is `30s`.
+    pub(crate) lease: Option<Humane>,
+    /// How long it goes without looking for work when nothing wakes it. The default is `1s`.
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    pub(crate) poll_interval: Option<Humane>,
+    /// How long jobs may go on after a shutdown was asked for, before they are asked to stop. The default is `20s`.
+    pub(crate) drain: Option<Humane>,
+}
+
+impl Worker {
+    /// Changes the options in what the file says.
+    pub(crate) fn apply(self, options: &mut WorkerOptions) {
+        set(&mut options.name, self.name);
+        set(&mut options.queues, self.queues);
+        set(&mut options.concurrency, self.concurrency);
+        set(&mut options.lease, self.lease.map(|time| time.0));
+        set(&mut options.poll_interval, self.poll_interval.map(|time| time.0));
+        set(&mut options.drain, self.drain.map(|time| time.0));
+    }
+}
+
+fn set<T>(option: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *option = value;
+    }
+}
+
+pub(super) fn check(worker: Option<&Node>, faults: &mut Faults) {
+    let Some(worker) = worker else { return };
+    for queue in worker.get("queues").map(Node::nodes).unwrap_or_default() {
+        if let Some(Err(why)) = queue.text().map(|name| kind::check_name("queue", name)) {
+            faults.add(queue.span.start, why, "give it a name of 1 to 200 bytes without control characters");
+        }
+    }
+    let lease = worker.get("lease");
+    if let Some((lease, Ok(time))) = lease.and_then(|lease| Some((lease, args::duration(lease.text()?))))
+        && time < LEASE_MIN
+    {
+        let what = format!("a lease of {time:?} cannot be renewed in time");
+        faults.add(lease.span.start, what, "give it at least 500ms; 30s is a good lease");
+    }
+}

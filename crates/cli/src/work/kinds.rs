@@ -1,0 +1,70 @@
+//! The kinds of a configuration as handlers of a worker.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use milepost::{Context, JobError, KindOptions, Outcome, WorkerBuilder, WorkerOptions};
+use milepost_executors::exec::Exec;
+use milepost_executors::http::Http;
+
+use crate::config::{Executor, Kind};
+
+/// What a program gets beyond its grace, to be reaped.
+const REAP: Duration = Duration::from_secs(1);
+
+/// Gives the worker a handler for each kind, and enough time to stop them.
+pub(super) fn serve(
+    mut builder: WorkerBuilder,
+    kinds: BTreeMap<String, Kind>,
+    folder: &Path,
+    options: &mut WorkerOptions,
+) -> Result<WorkerBuilder> {
+    for (name, kind) in kinds {
+        let mut of_kind =
+            KindOptions { backoff: kind.backoff.policy(), timeout: kind.timeout(), ..KindOptions::default() };
+        match kind.executor().with_context(|| format!("nothing runs the kind {name}"))? {
+            Executor::Http(http) => {
+                let http = Http::new(&http.config()).with_context(|| format!("the kind {name}"))?;
+                let http = Arc::new(http);
+                builder = builder.handle_kind(&name, of_kind, move |context| {
+                    let http = http.clone();
+                    async move { logged(&context, http.run(&context)).await }
+                });
+            }
+            Executor::Exec(exec) => {
+                let config = exec.config(folder);
+                of_kind.stop_grace = config.kill_grace + REAP;
+                options.hand_back_grace = options.hand_back_grace.max(of_kind.stop_grace);
+                let exec = Arc::new(Exec::new(config));
+                builder = builder.handle_kind(&name, of_kind, move |context| {
+                    let exec = exec.clone();
+                    async move { logged(&context, exec.run(&context)).await }
+                });
+            }
+        }
+    }
+    Ok(builder)
+}
+
+/// Says how a run ended. What a server or a program said about it may be secret: that is kept with the job only.
+async fn logged(
+    context: &Context,
+    run: impl Future<Output = Result<Outcome, JobError>>,
+) -> Result<Outcome, JobError> {
+    let began = Instant::now();
+    let answer = run.await;
+    let (job, took_ms) = (context.job(), began.elapsed().as_millis());
+    let (id, kind, attempt) = (job.run.job, job.kind.as_str(), job.attempt);
+    match &answer {
+        Ok(Outcome::Stopped) => tracing::info!(job = %id, kind, attempt, took_ms, "stopped"),
+        Ok(_) => tracing::info!(job = %id, kind, attempt, took_ms, "succeeded"),
+        Err(error) => tracing::warn!(
+            job = %id, kind, attempt, took_ms, retryable = error.retryable,
+            "failed: {}", error.code
+        ),
+    }
+    answer
+}

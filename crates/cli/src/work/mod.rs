@@ -1,0 +1,128 @@
+//! `milepost work`: a worker that runs what a configuration says.
+
+mod kinds;
+mod signals;
+
+use std::num::NonZeroUsize;
+use std::pin::pin;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use futures::future::{Either, select};
+use milepost::{Store, Worker, WorkerOptions};
+
+use self::signals::Signals;
+use crate::config::command::ConfigFile;
+use crate::config::{self, Config};
+use crate::output::Outcome;
+use crate::store::{self, Schema, StoreAddress};
+
+const HELP: &str = "\
+What is given here goes before what the environment says (MILEPOST_STORE, ...),
+and that before the file.
+
+SIGTERM or SIGINT: no further jobs are taken, those that run get `drain` to end,
+and what did not end by then is handed back. A second one ends all at once; the
+jobs are taken back when the lease has run out.
+
+Exit status: 0 shut down well, 1 failed, 2 wrong usage or a faulty
+configuration, 128 and the signal's number when a second signal came.
+
+Examples:
+  milepost config init && milepost work
+  milepost work --config /etc/milepost.toml --log-format json
+  milepost work --queue mail --concurrency 4";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct WorkArgs {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// The worker's name for people [default: host and process id]
+    #[arg(long, env = "MILEPOST_WORKER_NAME")]
+    name: Option<String>,
+    /// A queue to serve; may be given several times
+    #[arg(long = "queue", value_name = "QUEUE", env = "MILEPOST_WORKER_QUEUES", value_delimiter = ',')]
+    queues: Vec<String>,
+    /// The most jobs that run at once
+    #[arg(long, value_name = "N", env = "MILEPOST_WORKER_CONCURRENCY")]
+    concurrency: Option<NonZeroUsize>,
+    /// How the log on stderr is written
+    #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How a log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<Outcome> {
+    let mut config = config::load(&args.file.path)?;
+    let file = args.file.path.display();
+    if config.kinds.is_empty() {
+        bail!(
+            "{file} has no kinds, so that there is nothing to run; add one, such as\n  [kinds.echo]\n  exec = {{ program = \"cat\" }}"
+        );
+    }
+    let address = named.or_else(|| config.store.take()).unwrap_or_default();
+    let mut signals = Signals::listen()?;
+    let store = tokio::select! {
+        store = store::open(&address, Schema::MadeWhenEmpty) => store?,
+        signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
+    };
+    let worker = start(store, config, args, &address).await?;
+    leave(worker, &mut signals).await
+}
+
+/// Waits until it is to leave; the second signal is for those who cannot wait.
+async fn leave(worker: Worker, signals: &mut Signals) -> Result<Outcome> {
+    let signal = signals.next().await;
+    tracing::info!("signal {signal}: taking no further jobs; ending what runs, or handing it back");
+    match select(pin!(worker.shutdown()), pin!(signals.next())).await {
+        Either::Left(((), _)) => {
+            tracing::info!("left");
+            Ok(Outcome::Done)
+        }
+        Either::Right((signal, _)) => {
+            tracing::warn!(
+                "signal {signal} again: leaving at once; what runs is taken back when the lease has run out"
+            );
+            Ok(Outcome::Interrupted(signal))
+        }
+    }
+}
+
+async fn start(
+    store: Arc<dyn Store>,
+    config: Config,
+    args: WorkArgs,
+    address: &StoreAddress,
+) -> Result<Worker> {
+    let Config { worker, kinds, folder, .. } = config;
+    let mut options = WorkerOptions::default();
+    worker.apply(&mut options);
+    if let Some(name) = args.name {
+        options.name = name;
+    }
+    if !args.queues.is_empty() {
+        options.queues = args.queues;
+    }
+    if let Some(concurrency) = args.concurrency {
+        options.concurrency = concurrency.get();
+    }
+    let names: Vec<String> = kinds.keys().cloned().collect();
+    let builder = kinds::serve(Worker::builder(store), kinds, &folder, &mut options)?;
+    let (name, queues, concurrency) = (options.name.clone(), options.queues.join(", "), options.concurrency);
+    let worker = builder.options(|all| *all = options).start().await?;
+    tracing::info!(
+        store = %address, queues, concurrency,
+        "{name} runs {} from {}", names.join(", "), args.file.path.display()
+    );
+    Ok(worker)
+}

@@ -1,0 +1,166 @@
+//! What a program says: progress and a result on standard output, complaints on standard error.
+
+use std::collections::VecDeque;
+
+use milepost::Context;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::ChildStdin;
+
+use super::process::Pipes;
+use crate::capped::{Capped, RESULT_BYTES_MAX};
+
+/// How a line of progress begins.
+const PROGRESS: &str = "MILEPOST_PROGRESS";
+/// The most bytes read at once.
+const READ_BYTES_MAX: usize = 8 * 1024;
+/// How much of the end of standard error is kept.
+const STDERR_BYTES_MAX: usize = 4 * 1024;
+/// The longest message of a line of progress, in bytes.
+const MESSAGE_BYTES_MAX: usize = 1000;
+
+/// What a program has said so far; bounded, however much it says.
+pub(super) struct Output {
+    stdout: Lines,
+    stderr: Tail,
+}
+
+impl Output {
+    pub(super) fn new(context: &Context) -> Self {
+        let stdout = Lines { context: context.clone(), current: Capped::default(), last: Capped::default() };
+        Self { stdout, stderr: Tail::default() }
+    }
+
+    /// Gives the program its input and listens until it closes both its outputs.
+    pub(super) async fn listen(&mut self, pipes: Pipes, input: &[u8]) {
+        let Self { stdout, stderr } = self;
+        tokio::join!(
+            feed(pipes.stdin, input),
+            read(pipes.stdout, |bytes| stdout.push(bytes)),
+            read(pipes.stderr, |bytes| stderr.push(bytes)),
+        );
+    }
+
+    /// The last line of standard output that is neither blank nor progress.
+    pub(super) fn last_line(&mut self) -> &Capped {
+        self.stdout.end_line();
+        &self.stdout.last
+    }
+
+    /// The end of standard error, to be put behind a sentence.
+    pub(super) fn last_words(&self) -> String {
+        match self.stderr.text() {
+            text if text.is_empty() => String::new(),
+            text => format!("; the end of its stderr:\n{text}"),
+        }
+    }
+}
+
+/// A program need not read its input: that it closes it is no fault.
+async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(input).await;
+    }
+}
+
+async fn read(pipe: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(&[u8])) {
+    let Some(mut pipe) = pipe else { return };
+    let mut buffer = vec![0; READ_BYTES_MAX];
+    while let Ok(bytes @ 1..) = pipe.read(&mut buffer).await {
+        take(&buffer[..bytes]);
+    }
+}
+
+/// Standard output, line by line.
+struct Lines {
+    context: Context,
+    current: Capped,
+    last: Capped,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let line = piece.strip_suffix(b"\n");
+            self.current.push(line.unwrap_or(piece), RESULT_BYTES_MAX);
+            if line.is_some() {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.current);
+        if let Some(progress) = line.bytes.strip_prefix(PROGRESS.as_bytes()) {
+            let progress = String::from_utf8_lossy(progress);
+            if let Some((done, total, message)) = progress_of(&progress) {
+                self.context.progress(done, total, message);
+                return;
+            }
+        }
+        if !line.bytes.trim_ascii().is_empty() {
+            self.last = line;
+        }
+    }
+}
+
+/// `done/total message`, of which total and message may be missing; `None` when it is something else.
+fn progress_of(text: &str) -> Option<(i64, Option<i64>, Option<String>)> {
+    let text = text.strip_prefix([' ', '\t'])?.trim();
+    let (numbers, message) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let (done, total) = match numbers.split_once('/') {
+        Some((done, total)) => (done, Some(total.parse().ok()?)),
+        None => (numbers, None),
+    };
+    let message = message.trim();
+    let message = &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)];
+    Some((done.parse().ok()?, total, (!message.is_empty()).then(|| message.to_owned())))
+}
+
+/// The end of a stream.
+#[derive(Default)]
+struct Tail {
+    bytes: VecDeque<u8>,
+    cut: bool,
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        let surplus = self.bytes.len().saturating_sub(STDERR_BYTES_MAX);
+        self.bytes.drain(..surplus);
+        self.cut |= surplus > 0;
+    }
+
+    fn text(&self) -> String {
+        let bytes: Vec<u8> = self.bytes.iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_matches([' ', '\n', '\r', '\t', '\u{fffd}']);
+        if self.cut { format!("…{text}") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_done_of_total_and_a_message() {
+        assert_eq!(progress_of(" 3/10 mails sent"), Some((3, Some(10), Some("mails sent".to_owned()))));
+        assert_eq!(progress_of(" 3"), Some((3, None, None)));
+        assert_eq!(progress_of("\t3/10 "), Some((3, Some(10), None)));
+        for other in ["", " ", " half", " 3/x", "3/4", " /4"] {
+            assert_eq!(progress_of(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_kept_and_no_more() {
+        let mut tail = Tail::default();
+        for _ in 0..100 {
+            tail.push(&[b'x'; READ_BYTES_MAX]);
+            assert!(tail.bytes.len() <= STDERR_BYTES_MAX);
+        }
+        tail.push(b"the end\n");
+        assert!(tail.text().starts_with("…xxx") && tail.text().ends_with("the end"));
+    }
+}

@@ -1,0 +1,179 @@
+//! Jobs as HTTP calls: the payload is posted as JSON, the answer says how the job ended.
+//!
+//! | answer | means |
+//! |---|---|
+//! | 2xx | success; the body is the result: JSON as it is, other text as a JSON string, cut at 64 KiB |
+//! | 408, 425, 429, 5xx | failed, to be tried again: `http_N`; a `Retry-After` is honoured, up to a day |
+//! | 3xx | failed for good: redirects are not followed |
+//! | any other | failed for good: `http_N` |
+//! | no connection | to be tried again: `http_connect` |
+//! | the connection broke, or the answer is no HTTP | to be tried again: `http_broken` |
+//! | too late, the body included | to be tried again: `http_timeout` |
+//!
+//! Every attempt of a job carries the same `Idempotency-Key`. Messages name the server and no more of the URL, since
+//! paths and parameters hold secrets as often as headers do.
+
+mod retry_after;
+mod settings;
+mod tls;
+
+use std::time::Duration;
+
+use milepost::{Context, JobError, Outcome};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Url};
+use tokio::time::{Instant, timeout_at};
+
+pub use self::settings::{HttpConfig, InvalidHttp, check_header, check_url};
+use crate::capped::{Capped, RESULT_BYTES_MAX};
+use crate::{facts, result};
+
+/// How long one call may take unless configured otherwise, from the connection to the end of the body.
+pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much of the body of a failure becomes part of its message.
+const WORDS_BYTES_MAX: usize = 1024;
+/// How long the words of a failure are waited for, whose status is known by then.
+const WORDS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Runs jobs as HTTP calls.
+pub struct Http {
+    client: Client,
+    url: Url,
+    timeout: Duration,
+}
+
+impl Http {
+    /// An executor with these settings and connections of its own, which it keeps for further calls.
+    ///
+    /// # Errors
+    /// [`InvalidHttp`] says what cannot be used.
+    pub fn new(config: &HttpConfig) -> Result<Self, InvalidHttp> {
+        let url = check_url(&config.url)?;
+        let headers: HeaderMap =
+            config.headers.iter().map(|(name, value)| check_header(name, value)).collect::<Result<_, _>>()?;
+        let client = Client::builder()
+            .default_headers(headers)
+            .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tls_backend_preconfigured(tls::config(&url)?)
+            .build()
+            .map_err(InvalidHttp::Client)?;
+        Ok(Self { client, url, timeout: config.timeout })
+    }
+
+    /// Runs one attempt. When the context is canceled, or this future is dropped, so is the call, at once.
+    ///
+    /// # Errors
+    /// As the answer says, see the [module](self).
+    pub async fn run(&self, context: &Context) -> Result<Outcome, JobError> {
+        tokio::select! {
+            biased;
+            () = context.cancellation().cancelled() => Ok(Outcome::Stopped),
+            answer = self.call(context) => answer,
+        }
+    }
+
+    async fn call(&self, context: &Context) -> Result<Outcome, JobError> {
+        let deadline = Instant::now() + self.timeout;
+        let late = |_| self.late();
+        let response = timeout_at(deadline, self.send(context)).await.map_err(late)??;
+        if !response.status().is_success() {
+            return Err(self.refused(response, deadline).await);
+        }
+        let mut body = Capped::default();
+        timeout_at(deadline, read(response, &mut body, RESULT_BYTES_MAX))
+            .await
+            .map_err(late)?
+            .map_err(|error| self.broken(error))?;
+        Ok(result::outcome(&body))
+    }
+
+    async fn send(&self, context: &Context) -> Result<Response, JobError> {
+        let job = context.job();
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header("idempotency-key", job.run.job.to_string())
+            .body(job.payload.clone());
+        for (name, value) in facts::of(context) {
+            request = request.header(format!("milepost-{name}"), value);
+        }
+        request.send().await.map_err(|error| self.broken(error))
+    }
+
+    /// The failure that an answer other than 2xx stands for.
+    async fn refused(&self, response: Response, deadline: Instant) -> JobError {
+        let status = response.status();
+        let code = format!("http_{}", status.as_u16());
+        if status.is_redirection() {
+            let to = response.headers().get(LOCATION).and_then(|to| self.url.join(to.to_str().ok()?).ok());
+            let to = to.map_or_else(String::new, |to| format!(" to {}", origin(&to)));
+            let message = format!(
+                "{} answered {status}: a redirect{to}, which is not followed; configure the URL that answers itself",
+                origin(&self.url)
+            );
+            return JobError::fatal(code, message);
+        }
+        let wait = retry_after::wait(response.headers());
+        let mut words = Capped::default();
+        let deadline = deadline.min(Instant::now() + WORDS_TIMEOUT);
+        // The status says enough when the words do not arrive.
+        let _ = timeout_at(deadline, read(response, &mut words, WORDS_BYTES_MAX)).await;
+        let mut message = format!("{} answered {status}", origin(&self.url));
+        if !words.bytes.is_empty() {
+            message = format!("{message}: {}", words.text());
+        }
+        if !is_retryable(status) {
+            return JobError::fatal(code, message);
+        }
+        let error = JobError::retryable(code, message);
+        match wait {
+            Some(wait) => error.after(wait),
+            None => error,
+        }
+    }
+
+    fn late(&self) -> JobError {
+        let message = format!("{} did not answer in full within {:?}", origin(&self.url), self.timeout);
+        JobError::retryable("http_timeout", message)
+    }
+
+    fn broken(&self, error: reqwest::Error) -> JobError {
+        let (code, what) = match &error {
+            error if error.is_connect() => ("http_connect", "cannot be reached"),
+            error if error.is_timeout() => ("http_timeout", "did not answer in time"),
+            _ => ("http_broken", "did not answer in full"),
+        };
+        let message =
+            format!("{} {what}: {}", origin(&self.url), JobError::from(error.without_url()).message);
+        JobError::retryable(code, message)
+    }
+}
+
+/// Reads a body up to a limit, and no further: its connection is then dropped with the response.
+async fn read(mut response: Response, body: &mut Capped, bytes_max: usize) -> reqwest::Result<()> {
+    while !body.cut
+        && let Some(chunk) = response.chunk().await?
+    {
+        body.push(&chunk, bytes_max);
+    }
+    Ok(())
+}
+
+fn is_retryable(status: StatusCode) -> bool {
+    status.is_server_error()
+        || matches!(
+            status,
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
+        )
+}
+
+/// The server that a URL names, without what may be secret: login, path and parameters.
+fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}

@@ -1,0 +1,49 @@
+//! What is secret in the settings of a call is in no log and no message, however much is logged.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use milepost_executors::http::HttpConfig;
+use support::Stage;
+use support::server::Server;
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_and_urls_are_not_told() {
+    let log = Log::default();
+    let writer = log.clone();
+    tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_writer(move || writer.clone())
+        .init();
+    let server = Server::start().await;
+    for path in ["/status/500", "/status/302?location=/s3cret", "/reset", "/garbage", "/text"] {
+        let headers = BTreeMap::from([("X-Token".to_owned(), "Bearer s3cret".to_owned())]);
+        let url = format!("{}{path}", server.url.replace("http://", "http://ada:s3cret@"));
+        let stage = Stage::http(HttpConfig { headers, ..HttpConfig::to(url) }).await;
+        let end = stage.first_end().await;
+        assert!(!format!("{end:?}").contains("s3cret"), "{end:?}");
+    }
+    assert_eq!(server.requests()[0].header("x-token"), Some("Bearer s3cret"), "it was sent");
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(!log.is_empty(), "something was logged");
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("s3cret")).collect();
+    assert!(told.is_empty(), "{told:#?}");
+}

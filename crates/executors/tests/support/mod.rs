@@ -1,0 +1,106 @@
+//! A store, a worker whose only kind an executor runs, and what became of its jobs.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+pub(crate) mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost::{Context, JobError, KindOptions, NewJob, Outcome, RetryPolicy, Worker};
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::JobId;
+use milepost_core::port::Operation;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_executors::exec::{Exec, ExecConfig};
+use milepost_executors::http::{Http, HttpConfig};
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+use milepost_testkit::suite::runtime::{self, KIND};
+use milepost_testkit::{Scene, wait};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct Stage {
+    pub(crate) scene: Scene,
+    pub(crate) worker: Worker,
+    pub(crate) folder: TempDir,
+}
+
+/// What failures are tried again after: soon.
+pub(crate) fn soon() -> KindOptions {
+    RetryPolicy::fixed(Duration::from_millis(10)).into()
+}
+
+impl Stage {
+    pub(crate) async fn http(config: HttpConfig) -> Self {
+        let http = Arc::new(Http::new(&config).unwrap());
+        Self::with(soon(), move |context| {
+            let http = http.clone();
+            async move { http.run(&context).await }
+        })
+        .await
+    }
+
+    pub(crate) async fn exec(config: ExecConfig) -> Self {
+        let stop_grace = config.kill_grace + Duration::from_secs(1);
+        Self::exec_with(KindOptions { stop_grace, ..soon() }, config).await
+    }
+
+    pub(crate) async fn exec_with(options: KindOptions, config: ExecConfig) -> Self {
+        let exec = Arc::new(Exec::new(config));
+        Self::with(options, move |context| {
+            let exec = exec.clone();
+            async move { exec.run(&context).await }
+        })
+        .await
+    }
+
+    async fn with<F, Fut>(options: KindOptions, handler: F) -> Self
+    where
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+        store.migrate().await.unwrap();
+        let scene = Scene::on(Arc::new(store)).await;
+        let builder = runtime::builder(scene.store.clone()).handle_kind(KIND, options, handler);
+        let worker = builder.start().await.unwrap();
+        Self { scene, worker, folder }
+    }
+
+    pub(crate) async fn enqueue(&self, payload: &Value) -> JobId {
+        self.scene.enqueue(NewJob::new(KIND, payload).unwrap()).await
+    }
+
+    /// Enqueues a job and answers its result once it has succeeded.
+    pub(crate) async fn result(&self, payload: &Value) -> Option<Value> {
+        let job = self.enqueue(payload).await;
+        self.scene.assert_all_succeed(&[job]).await;
+        self.scene.view(job).await.result.map(|json| serde_json::from_str(json.get()).unwrap())
+    }
+
+    /// Enqueues a job and answers how its first attempt ended.
+    pub(crate) async fn first_end(&self) -> HistoryEntry {
+        let job = self.enqueue(&Value::Null).await;
+        self.end_of(job).await
+    }
+
+    /// How the first attempt of a job ended.
+    pub(crate) async fn end_of(&self, job: JobId) -> HistoryEntry {
+        let is_end = |entry: &HistoryEntry| !matches!(entry.verb, Verb::Create | Verb::Claim);
+        let find = || async { self.scene.history(job).await.into_iter().find(is_end) };
+        wait::until("the first attempt has ended", || async { find().await.is_some() }).await;
+        find().await.unwrap()
+    }
+
+    /// An operator cancels a job that runs.
+    pub(crate) async fn cancel(&self, job: JobId) {
+        let operation = Operation::new(Verb::Cancel).grace(Duration::from_secs(60));
+        self.scene.operate(job, operation).await.unwrap();
+        self.scene.until(job, JobState::Canceled).await;
+        self.scene.assert_history_folds(job).await;
+    }
+}
