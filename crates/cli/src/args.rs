@@ -14,6 +14,7 @@ use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
 use crate::queues::QueuesCommand;
+use crate::schedules::SchedulesCommand;
 use crate::work::WorkArgs;
 use crate::workers::WorkersCommand;
 
@@ -65,6 +66,9 @@ pub(crate) enum Command {
     /// Look at queues, pause and resume them
     #[command(subcommand)]
     Queues(QueuesCommand),
+    /// Make jobs again and again: cron expressions with time zones, and intervals
+    #[command(subcommand)]
+    Schedules(SchedulesCommand),
     /// Look at the workers
     #[command(subcommand)]
     Workers(WorkersCommand),

@@ -9,6 +9,7 @@ mod jobs;
 mod migrate;
 mod output;
 mod queues;
+mod schedules;
 mod store;
 mod table;
 mod time;
@@ -64,6 +65,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Enqueue(args) => enqueue::run(*args, address).await,
         Command::Jobs(command) => jobs::run(command, address).await,
         Command::Queues(command) => queues::run(command, address).await,
+        Command::Schedules(command) => schedules::run(command, address).await,
         Command::Workers(command) => workers::run(command, address).await,
         Command::Work(args) => work::run(*args, named).await,
         Command::Config(command) => config::command::run(command),

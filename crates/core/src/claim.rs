@@ -47,4 +47,6 @@ pub struct ClaimedJob {
     pub timeout: Option<Duration>,
     /// When it was enqueued.
     pub created_at: Timestamp,
+    /// The tick of a schedule that it stands for, however late it runs.
+    pub nominal_at: Option<Timestamp>,
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::ident::{JobId, Run, WorkerId};
+use crate::schedule::InvalidSchedule;
 use crate::transition::IllegalTransition;
 
 /// A word that is not one of the known names.
@@ -107,6 +108,18 @@ pub enum StoreError {
         #[source]
         invalid: InvalidJob,
     },
+    /// The schedule cannot be accepted as it is.
+    #[error("schedule {name:?}: {invalid}")]
+    InvalidSchedule {
+        /// Its name, shortened.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        invalid: InvalidSchedule,
+    },
+    /// There is no such schedule.
+    #[error("there is no schedule {0:?}")]
+    NoSuchSchedule(String),
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

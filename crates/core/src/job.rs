@@ -98,6 +98,8 @@ pub struct NewJob {
     pub max_attempts: u32,
     /// How long one attempt may take; `None` leaves it to the handler's own setting.
     pub timeout: Option<Duration>,
+    /// The tick of a schedule that it stands for.
+    pub nominal_at: Option<Timestamp>,
 }
 
 impl NewJob {
@@ -133,6 +135,7 @@ impl NewJob {
             start: StartAt::Now,
             max_attempts: MAX_ATTEMPTS_DEFAULT,
             timeout: None,
+            nominal_at: None,
         }
     }
 

@@ -15,6 +15,7 @@ pub mod job;
 pub mod listing;
 pub mod port;
 pub mod retry;
+pub mod schedule;
 pub mod schema;
 pub mod state;
 pub mod transition;

@@ -54,6 +54,8 @@ pub struct JobRow {
     pub group: Option<String>,
     /// When it was enqueued.
     pub created_at: Timestamp,
+    /// The tick of a schedule that it stands for.
+    pub nominal_at: Option<Timestamp>,
     /// When it may be claimed; `None` while it runs, waits for its group or has ended.
     pub ready_at: Option<Timestamp>,
     /// When the current attempt began.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use milepost_core::claim::ClaimedJob;
 use milepost_core::error::StoreError;
 use milepost_core::ident::Run;
@@ -50,6 +51,13 @@ impl Context {
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.job.attempt
+    }
+
+    /// The tick of the schedule that the job stands for, however late it runs: what a report of the day before
+    /// counts from. `None` for a job that no schedule made.
+    #[must_use]
+    pub fn nominal_at(&self) -> Option<Timestamp> {
+        self.job.nominal_at
     }
 
     /// Canceled when the job is to stop: an operator asked for it, the worker shuts down and its time to drain

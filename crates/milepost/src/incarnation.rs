@@ -18,7 +18,7 @@ use crate::handler::Kinds;
 use crate::reporter::Reporter;
 use crate::stats::Stats;
 use crate::worker::WorkerOptions;
-use crate::{heartbeat, maintenance};
+use crate::{heartbeat, maintenance, ticker};
 
 /// How long dropping handlers may take.
 const DROP_GRACE: Duration = Duration::from_secs(5);
@@ -105,6 +105,7 @@ impl Incarnation {
         let helpers = vec![
             spawn(heartbeat::run(shared.clone())),
             spawn(maintenance::run(shared.clone())),
+            spawn(ticker::run(shared.clone())),
             spawn(listen(shared.clone())),
             spawn(shared.reporter.clone().run(shared.store.clone())),
         ];

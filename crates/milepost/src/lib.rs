@@ -44,6 +44,7 @@ mod incarnation;
 mod maintenance;
 mod reporter;
 mod stats;
+mod ticker;
 mod worker;
 
 pub use context::Context;
@@ -52,7 +53,8 @@ pub use milepost_core::claim::ClaimedJob;
 pub use milepost_core::error::{InvalidJob, StoreError};
 pub use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 pub use milepost_core::job::{Enqueued, NewJob, Priority, StartAt};
-pub use milepost_core::port::{Store, StoreResult};
+pub use milepost_core::port::{Put, ScheduleStore, Store, StoreResult, Synced};
 pub use milepost_core::retry::RetryPolicy;
+pub use milepost_core::schedule::{InvalidSchedule, Misfire, Schedule, ScheduleView, Source, Spec};
 pub use stats::StatsView;
 pub use worker::{Worker, WorkerBuilder, WorkerOptions};

@@ -51,6 +51,8 @@ stats! {
     adopted,
     /// Jobs taken back from dead workers.
     rescued,
+    /// Jobs that ticks of schedules made here.
+    ticked,
     /// Times that the lease was lost and the worker registered anew.
     leases_lost,
 }

@@ -41,7 +41,7 @@ logged as (
 )
 select t.id, t.token, $2::int as claim_id, t.attempt, t.max_attempts, j.kind, j.queue, j.priority, j.group_key,
        j.timeout_ms, j.created_at, j.payload::text as payload,
-       t.ready_at, look.at, look.alive, look.paused,
+       j.nominal_at, t.ready_at, look.at, look.alive, look.paused,
        (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint as took_us
 from (select now() as at, exists (select from worker) as alive, array(select name from paused) as paused) look
 left join (taken t join milepost.job j on j.id = t.id) on true

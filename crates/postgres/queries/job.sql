@@ -1,7 +1,7 @@
 -- Job $1 with all there is to see but its history.
 select j.id, j.kind, j.queue, coalesce(l.state, e.state)::text as state, j.priority,
        coalesce(l.attempt, e.attempt) as attempt, coalesce(l.max_attempts, e.max_attempts) as max_attempts, j.key,
-       j.group_key, j.created_at, l.ready_at, coalesce(l.started_at, e.started_at) as started_at, e.ended_at,
+       j.group_key, j.created_at, j.nominal_at, l.ready_at, coalesce(l.started_at, e.started_at) as started_at, e.ended_at,
        l.worker_id, coalesce(l.token, e.token) as token,
        j.payload::text as payload, e.result::text as result, p.done, p.total, p.message, p.checkpoint::text as checkpoint,
        l.stop_verb is not null as stop_requested, l.due_at,

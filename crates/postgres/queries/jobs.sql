@@ -9,7 +9,7 @@ with page as (
     where ($1::text is null or state = $1::text::milepost.job_state)
 )
 select p.id, j.kind, j.queue, p.state::text, j.priority, p.attempt, p.max_attempts, j.key, j.group_key,
-       j.created_at, p.ready_at, p.started_at, p.ended_at, p.worker_id, p.token
+       j.created_at, j.nominal_at, p.ready_at, p.started_at, p.ended_at, p.worker_id, p.token
 from page p
 join milepost.job j on j.id = p.id
 where ($2::text is null or j.kind = $2) and ($3::text is null or j.queue = $3)

@@ -141,7 +141,7 @@ $$;
 -- as payloads; an array or element that is null means the default. keys: at most one job of a kind ever has a
 -- key; the job that has it is answered with duplicate = true and nothing is changed. run_ats and delays_ms
 -- (from now) say when a job may start at the earliest. ids: client-made UUIDv7s. payload_bytes_max: of a payload
--- as JSON text; null: the caller has seen to it.
+-- as JSON text; null: the caller has seen to it. nominal_ats: the ticks of schedules that the jobs stand for.
 create or replace function milepost.enqueue_many(
     kinds text[],
     payloads jsonb[],
@@ -154,7 +154,8 @@ create or replace function milepost.enqueue_many(
     max_attempts int[] default null,
     timeouts_ms bigint[] default null,
     ids uuid[] default null,
-    payload_bytes_max bigint default 1048576
+    payload_bytes_max bigint default 1048576,
+    nominal_ats timestamptz[] default null
 ) returns table (job_id uuid, duplicate boolean) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -170,7 +171,7 @@ begin
         coalesce(cardinality(priorities), jobs), coalesce(cardinality(groups), jobs),
         coalesce(cardinality(run_ats), jobs), coalesce(cardinality(delays_ms), jobs),
         coalesce(cardinality(max_attempts), jobs), coalesce(cardinality(timeouts_ms), jobs),
-        coalesce(cardinality(ids), jobs)])
+        coalesce(cardinality(ids), jobs), coalesce(cardinality(nominal_ats), jobs)])
     then
         raise exception using errcode = 'MP001', message = 'the arrays must have as many elements as payloads';
     end if;
@@ -211,15 +212,18 @@ begin
     with input as materialized (
         select i.id, i.kind, coalesce(i.queue, 'default') as queue, coalesce(i.payload, '{}') as payload, i.key, i.grp,
                coalesce(i.priority, 2)::smallint as priority, coalesce(i.attempts, 25) as attempts, i.timeout_ms,
+               i.nominal_at,
                coalesce(case when i.run_at is not null then greatest(i.run_at, now()) end, now() + i.delay_ms * interval '1 millisecond', now()) as start_at
         from unnest(ids, kinds, queues, payloads, keys, groups, priorities, max_attempts, timeouts_ms, run_ats,
-                    delays_ms, owners)
-            as i(id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, run_at, delay_ms, owner)
+                    delays_ms, owners, nominal_ats)
+            as i(id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, run_at, delay_ms, owner,
+                 nominal_at)
         where i.owner is null or i.owner = i.id
     ),
     jobs_made as (
-        insert into milepost.job (id, kind, queue, payload, key, group_key, priority, max_attempts, timeout_ms, created_at)
-        select id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, now() from input
+        insert into milepost.job (id, kind, queue, payload, key, group_key, priority, max_attempts, timeout_ms, created_at,
+                                  nominal_at)
+        select id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, now(), nominal_at from input
     ),
     live_made as (
         insert into milepost.live (id, kind, queue, priority, group_key, max_attempts, state, ready_at, due_at)

@@ -6,8 +6,9 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, StartAt};
 use milepost_core::port::{IntakeStore, StoreResult};
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, PgExecutor, Row};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::{PgConnection, PgExecutor, Postgres, Row};
 use uuid::Uuid;
 
 use crate::error::{enqueue_error, is_repeated_id};
@@ -66,7 +67,7 @@ impl PostgresStore {
     }
 }
 
-fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
+pub(crate) fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
     for (index, job) in jobs.iter().enumerate() {
         job.check(bytes_max).map_err(|invalid| StoreError::Invalid { index, invalid })?;
     }
@@ -74,8 +75,17 @@ fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
 }
 
 async fn insert(executor: impl PgExecutor<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>, sqlx::Error> {
+    let rows = bind(sqlx::query(statement::ENQUEUE_MANY), jobs).fetch_all(executor).await?;
+    rows.iter().map(enqueued).collect()
+}
+
+/// Binds the first 12 parameters of a statement that enqueues.
+pub(crate) fn bind<'q>(
+    query: Query<'q, Postgres, PgArguments>,
+    jobs: &'q [NewJob],
+) -> Query<'q, Postgres, PgArguments> {
     let each = |value: fn(&NewJob) -> &str| jobs.iter().map(value).collect::<Vec<_>>();
-    let rows = sqlx::query(statement::ENQUEUE_MANY)
+    query
         .bind(each(|job| &job.kind))
         .bind(each(|job| job.payload.get()))
         .bind(some_of(jobs, |job| job.key.as_deref()))
@@ -93,9 +103,7 @@ async fn insert(executor: impl PgExecutor<'_>, jobs: &[NewJob]) -> Result<Vec<En
         .bind(jobs.iter().map(|job| job.max_attempts.cast_signed()).collect::<Vec<_>>())
         .bind(some_of(jobs, |job| job.timeout.map(whole_ms)))
         .bind(jobs.iter().map(|job| job.id.0).collect::<Vec<_>>())
-        .fetch_all(executor)
-        .await?;
-    rows.iter().map(enqueued).collect()
+        .bind(some_of(jobs, |job| job.nominal_at.map(jiff_sqlx::Timestamp::from)))
 }
 
 /// An option of every job, or nothing at all when no job has it: most calls use few options.
@@ -104,6 +112,6 @@ fn some_of<'a, T>(jobs: &'a [NewJob], option: impl Fn(&'a NewJob) -> Option<T>) 
     values.iter().any(Option::is_some).then_some(values)
 }
 
-fn enqueued(row: &PgRow) -> Result<Enqueued, sqlx::Error> {
+pub(crate) fn enqueued(row: &PgRow) -> Result<Enqueued, sqlx::Error> {
     Ok(Enqueued { job: JobId(row.try_get(0)?), duplicate: row.try_get(1)? })
 }

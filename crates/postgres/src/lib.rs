@@ -16,6 +16,7 @@ mod lane;
 mod migrate;
 mod rescue;
 mod row;
+mod schedule;
 pub mod statement;
 mod store;
 mod wake;

@@ -8,7 +8,10 @@ use sqlx::{Executor, PgConnection, Row};
 use crate::store::Inner;
 
 /// Every migration, in order; its version is its place, from 1. An applied one is never edited.
-const MIGRATIONS: &[(&str, &str)] = &[("jobs", include_str!("../migrations/0001_jobs.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("jobs", include_str!("../migrations/0001_jobs.sql")),
+    ("schedules", include_str!("../migrations/0002_schedules.sql")),
+];
 
 /// The functions of schema `milepost`, replaced as a whole.
 const API: &str = include_str!("../sql/api.sql");

@@ -31,6 +31,7 @@ pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
         timeout: row.try_get::<Option<i64>, _>(9)?.map(|ms| Duration::from_millis(ms.unsigned_abs())),
         created_at: row.try_get::<jiff_sqlx::Timestamp, _>(10)?.to_jiff(),
         payload: row.try_get(11)?,
+        nominal_at: row.try_get::<Option<jiff_sqlx::Timestamp>, _>(12)?.map(jiff_sqlx::Timestamp::to_jiff),
     })
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn job_row(row: &PgRow) -> Decoded<JobRow> {
         key: row.try_get("key")?,
         group: row.try_get("group_key")?,
         created_at: row.try_get::<jiff_sqlx::Timestamp, _>("created_at")?.to_jiff(),
+        nominal_at: time(row, "nominal_at")?,
         ready_at: time(row, "ready_at")?,
         started_at: time(row, "started_at")?,
         ended_at: time(row, "ended_at")?,
@@ -138,11 +140,11 @@ pub(crate) fn stop_verb(row: &PgRow, column: &str) -> Decoded<Option<Verb>> {
     if row.try_get_raw(column)?.is_null() { Ok(None) } else { named(row, column).map(Some) }
 }
 
-fn time(row: &PgRow, column: &str) -> Decoded<Option<Timestamp>> {
+pub(crate) fn time(row: &PgRow, column: &str) -> Decoded<Option<Timestamp>> {
     Ok(row.try_get::<Option<jiff_sqlx::Timestamp>, _>(column)?.map(jiff_sqlx::Timestamp::to_jiff))
 }
 
-fn json(row: &PgRow, column: &str) -> Decoded<Option<Box<RawValue>>> {
+pub(crate) fn json(row: &PgRow, column: &str) -> Decoded<Option<Box<RawValue>>> {
     let Some(text) = row.try_get::<Option<String>, _>(column)? else {
         return Ok(None);
     };
@@ -151,6 +153,6 @@ fn json(row: &PgRow, column: &str) -> Decoded<Option<Box<RawValue>>> {
         .map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
 }
 
-fn count<I: sqlx::ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Decoded<u32> {
+pub(crate) fn count<I: sqlx::ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Decoded<u32> {
     Ok(row.try_get::<i32, _>(column)?.unsigned_abs())
 }

@@ -16,6 +16,7 @@ statements! {
     CLAIM = "claim";
     CLEAR_WORKER = "clear_worker";
     COMPLETE = "complete";
+    CLOCK = "clock";
     COUNT_BY_STATE = "count_by_state";
     ELECT_WAKER = "elect_waker";
     ENDED_RUNS = "ended_runs";
@@ -38,17 +39,23 @@ statements! {
     OVERDUE_STOPS = "overdue_stops";
     PASS_ON = "pass_on";
     PAUSE_QUEUE = "pause_queue";
+    PAUSE_SCHEDULE = "pause_schedule";
     PEEK = "peek";
     PIN_PLANS = "pin_plans";
     QUEUES = "queues";
     REGISTER_WORKER = "register_worker";
+    REMOVE_SCHEDULE = "remove_schedule";
     REPORT = "report";
     RETIRE_WORKER = "retire_worker";
     RISE = "rise";
+    SCHEDULES = "schedules";
     SETTINGS = "settings";
     SLEEP = "sleep";
     STOP_REQUESTS = "stop_requests";
+    TICK_SCHEDULE = "tick_schedule";
+    UNPAUSE_SCHEDULE = "unpause_schedule";
     UNSEAT_WAKER = "unseat_waker";
     WAITING_GROUPS = "waiting_groups";
     WORKERS = "workers";
+    WRITE_SCHEDULE = "write_schedule";
 }

@@ -1,7 +1,7 @@
 -- Everything about one job. ?1 job
 SELECT page.id, page.kind, page.queue, page.state, job.priority, page.attempt, page.max_attempts, job.key,
        job.group_key, job.created_at_ms, page.ready_at_ms, page.started_at_ms, page.ended_at_ms,
-       page.worker_id, page.token,
+       page.worker_id, page.token, job.nominal_at_ms,
        job.payload, page.result, progress.done, progress.total, progress.message, progress.checkpoint,
        page.stop_verb
 FROM (

@@ -2,7 +2,7 @@
 -- ?1 older than this job, ?2 state, ?3 kind, ?4 queue (?2 to ?4 NULL: any), ?5 how many
 SELECT page.id, page.kind, page.queue, page.state, job.priority, page.attempt, page.max_attempts, job.key,
        job.group_key, job.created_at_ms, page.ready_at_ms, page.started_at_ms, page.ended_at_ms,
-       page.worker_id, page.token
+       page.worker_id, page.token, job.nominal_at_ms
 FROM (
     SELECT id, kind, queue, state, attempt, max_attempts, ready_at_ms, started_at_ms, NULL AS ended_at_ms,
            worker_id, token

@@ -167,6 +167,7 @@ fn read_ready(
         group: row.get(5)?,
         timeout: row::duration_opt(row, 7)?,
         created_at: row::time(row, 8)?,
+        nominal_at: row::time_opt(row, 9)?,
     };
     Ok(Ready { job, state: row::word(row, 1)? })
 }
@@ -193,5 +194,6 @@ fn read_held(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
         group: row.get(9)?,
         timeout: row::duration_opt(row, 10)?,
         created_at: row::time(row, 11)?,
+        nominal_at: row::time_opt(row, 12)?,
     })
 }

@@ -1,5 +1,6 @@
 //! Accepting jobs.
 
+use jiff::Timestamp;
 use milepost_core::duration::{WAIT_MAX, whole_ms};
 use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::ident::{JobId, RunToken};
@@ -104,6 +105,7 @@ impl<'conn> Intake<'conn> {
             job.max_attempts,
             job.timeout.map(whole_ms),
             self.now_ms,
+            job.nominal_at.map(Timestamp::as_millisecond),
         ))?;
         Ok(inserted == 1)
     }

@@ -28,6 +28,7 @@ mod reader;
 mod report;
 mod rescue;
 mod row;
+mod schedule;
 mod stand;
 mod store;
 mod waiting;

@@ -51,6 +51,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         ended_at: row::time_opt(row, 12)?,
         worker: row::worker_opt(row, 13)?,
         token: row::token(row, 14)?,
+        nominal_at: row::time_opt(row, 15)?,
     })
 }
 
@@ -67,20 +68,20 @@ pub(crate) fn job(conn: &Connection, job: JobId) -> Result<Option<JobView>, Fail
 fn read_view(row: &Row<'_>) -> rusqlite::Result<JobView> {
     Ok(JobView {
         row: read_row(row)?,
-        payload: row::json(row, 15)?,
-        result: row::json_opt(row, 16)?,
+        payload: row::json(row, 16)?,
+        result: row::json_opt(row, 17)?,
         progress: read_progress(row)?,
-        checkpoint: row::json_opt(row, 20)?,
-        stop_requested: row.get::<_, Option<String>>(21)?.is_some(),
+        checkpoint: row::json_opt(row, 21)?,
+        stop_requested: row.get::<_, Option<String>>(22)?.is_some(),
         waiting_for: None,
     })
 }
 
 fn read_progress(row: &Row<'_>) -> rusqlite::Result<Option<Progress>> {
-    let Some(done) = row.get(17)? else {
+    let Some(done) = row.get(18)? else {
         return Ok(None);
     };
-    Ok(Some(Progress { done, total: row.get(18)?, message: row.get(19)? }))
+    Ok(Some(Progress { done, total: row.get(19)?, message: row.get(20)? }))
 }
 
 /// Every state change of a job, oldest first.

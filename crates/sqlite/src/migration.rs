@@ -14,8 +14,10 @@ struct Migration {
 }
 
 /// All of them, oldest first. One that was released is never changed.
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "jobs", sql: include_str!("../migrations/0001_jobs.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "jobs", sql: include_str!("../migrations/0001_jobs.sql") },
+    Migration { version: 2, name: "schedules", sql: include_str!("../migrations/0002_schedules.sql") },
+];
 
 /// The version that this binary needs.
 const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;

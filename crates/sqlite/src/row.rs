@@ -22,7 +22,7 @@ impl rusqlite::ToSql for Id<'_> {
 }
 
 /// A column that holds what it cannot hold.
-fn odd(
+pub(crate) fn odd(
     column: usize,
     kind: Type,
     cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
@@ -13,9 +14,10 @@ use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
 use milepost_core::port::{
-    AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, Store, StoreResult,
-    WakeStream, WorkerStore,
+    AdminStore, Clock, IntakeStore, MaintenanceStore, Operated, Operation, Put, RetryDelay, ScheduleStore,
+    Store, StoreResult, WakeStream, WorkerStore,
 };
+use milepost_core::schedule::{Schedule, ScheduleView, Source, Tick};
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 use tokio::sync::watch;
@@ -197,5 +199,54 @@ impl AdminStore for Faulty {
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
         self.inner.count_by_state().await
+    }
+}
+
+#[async_trait]
+impl ScheduleStore for Faulty {
+    async fn clock(&self) -> StoreResult<Clock> {
+        self.inner.clock().await
+    }
+
+    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>> {
+        self.inner.schedules().await
+    }
+
+    async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {
+        self.inner.schedule(name).await
+    }
+
+    async fn due_schedules(&self, limit: u32) -> StoreResult<Vec<ScheduleView>> {
+        self.inner.due_schedules(limit).await
+    }
+
+    async fn write_schedule(
+        &self,
+        schedule: &Schedule,
+        source: Source,
+        next_at: Option<Timestamp>,
+    ) -> StoreResult<Put> {
+        self.inner.write_schedule(schedule, source, next_at).await
+    }
+
+    async fn remove_schedule(&self, name: &str) -> StoreResult<bool> {
+        self.inner.remove_schedule(name).await
+    }
+
+    async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
+        self.inner.pause_schedule(name).await
+    }
+
+    async fn unpause_schedule(
+        &self,
+        name: &str,
+        version: i64,
+        next_at: Option<Timestamp>,
+    ) -> StoreResult<bool> {
+        self.inner.unpause_schedule(name, version, next_at).await
+    }
+
+    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
+        self.inner.tick_schedule(tick).await
     }
 }

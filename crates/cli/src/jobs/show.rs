@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
-use milepost_core::listing::{JobView, Waiting};
+use milepost_core::listing::{JobRow, JobView, Waiting};
 use milepost_core::port::Store;
+use milepost_core::schedule::schedule_of_key;
 use milepost_core::worker::Progress;
 use serde::Serialize;
 
@@ -69,6 +70,7 @@ fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Resu
         ("queue", Some(format!("{}, priority {}", row.queue, row.priority))),
         ("key", row.key.clone()),
         ("group", row.group.clone()),
+        ("schedule", tick(row, now)),
         ("state", Some(format!("{}{stopping}", row.state))),
         ("waits", view.waiting_for.as_ref().map(|waiting| why(waiting, now))),
         ("attempt", Some(format!("{} of {}", row.attempt, row.max_attempts))),
@@ -101,6 +103,12 @@ fn why(waiting: &Waiting, now: Timestamp) -> String {
         Waiting::NoWorker { kind, queue } => format!("no living worker serves kind {kind} in queue {queue}"),
         Waiting::Turn => "workers serve it and are busy with other jobs".to_owned(),
     }
+}
+
+/// The schedule and the tick that the job stands for.
+fn tick(row: &JobRow, now: Timestamp) -> Option<String> {
+    let schedule = schedule_of_key(row.key.as_deref()?)?;
+    Some(format!("{schedule}, tick of {}", exact(row.nominal_at?, now)))
 }
 
 fn share(progress: &Progress) -> String {

@@ -6,12 +6,14 @@
 mod admin;
 mod intake;
 mod maintenance;
+mod schedule;
 mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
 pub use intake::IntakeStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
+pub use schedule::{Clock, Put, ScheduleStore, Synced};
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;
 
@@ -21,6 +23,6 @@ use crate::error::StoreError;
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// A whole store.
-pub trait Store: IntakeStore + WorkerStore + MaintenanceStore + AdminStore {}
+pub trait Store: IntakeStore + WorkerStore + MaintenanceStore + AdminStore + ScheduleStore {}
 
-impl<T: IntakeStore + WorkerStore + MaintenanceStore + AdminStore> Store for T {}
+impl<T: IntakeStore + WorkerStore + MaintenanceStore + AdminStore + ScheduleStore> Store for T {}

@@ -17,9 +17,11 @@ fn refused(outcome: Result<(), StoreError>) -> SchemaError {
 async fn an_empty_file_is_too_old_until_it_is_migrated() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&dir.path().join("m.db"), SqliteOptions::default()).unwrap();
-    assert_eq!(refused(store.check_schema().await), SchemaError::TooOld { found: 0, known: 1 });
-    assert_eq!(store.migrate().await.unwrap(), Migrated { from: 0, to: 1 });
-    assert_eq!(store.migrate().await.unwrap(), Migrated { from: 1, to: 1 });
+    let SchemaError::TooOld { found: 0, known } = refused(store.check_schema().await) else {
+        panic!("an empty file is too old");
+    };
+    assert_eq!(store.migrate().await.unwrap(), Migrated { from: 0, to: known });
+    assert_eq!(store.migrate().await.unwrap(), Migrated { from: known, to: known });
     store.check_schema().await.unwrap();
 }
 
@@ -28,9 +30,9 @@ async fn a_newer_schema_is_refused() {
     let home = Home::new().await;
     let newer = "INSERT INTO schema_migration VALUES (99, 'later', 'x', 0)";
     home.connection().execute(newer, ()).unwrap();
-    let too_new = SchemaError::TooNew { found: 99, known: 1 };
-    assert_eq!(refused(home.store.check_schema().await), too_new);
-    assert_eq!(refused(home.store.migrate().await.map(drop)), too_new);
+    for outcome in [home.store.check_schema().await, home.store.migrate().await.map(drop)] {
+        assert!(matches!(refused(outcome), SchemaError::TooNew { found: 99, .. }));
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,138 @@
+//! `milepost schedules add`.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
+use milepost_core::port::Put;
+use milepost_core::schedule::{Misfire, Schedule, Source, Spec};
+
+use crate::args;
+use crate::output::{self, Outcome};
+use crate::store::{self, Schema, StoreAddress};
+use crate::time::exact;
+
+const HELP: &str = "\
+Cron fields: [second] minute hour day-of-month month day-of-week, with *, lists,
+ranges, steps and names (MON-FRI, JAN). When both days are restricted, either
+is enough. L is the last day, 15W the weekday nearest to the 15th, MON#1 the
+first Monday, FRI#L the last Friday. Macros: @hourly @daily @midnight @weekly
+@monthly @yearly @annually.
+
+When clocks are changed, fixed hours tick once a day: a time that is skipped at
+the first instant after, one that comes twice at the first. Hours that begin
+with * go by what the clock shows. See `milepost schedules preview`.
+
+Ticks are missed when no worker runs for longer than --misfire-grace.
+
+Examples:
+  milepost schedules add nightly --cron '0 3 * * *' --zone Europe/Berlin --kind report
+  milepost schedules add poll --every 10m --kind poll --payload '{\"feed\": 7}'
+  milepost schedules add invoices --cron '0 6 1 * *' --kind invoice \\
+      --misfire all --misfire-max 12 --group invoices";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct AddArgs {
+    /// The schedule's name
+    name: String,
+
+    #[command(flatten)]
+    when: super::spec::When,
+    /// The time zone whose clock the cron expression goes by: an IANA name
+    #[arg(long, default_value = "UTC", conflicts_with = "every")]
+    zone: String,
+
+    /// Which handler runs the jobs
+    #[arg(long)]
+    kind: String,
+    /// The input of each job, as JSON
+    #[arg(long, value_name = "JSON", default_value = "null")]
+    payload: String,
+    /// Where the jobs wait
+    #[arg(long, default_value = QUEUE_DEFAULT)]
+    queue: String,
+    /// Which jobs of the queue go first: from 1 (first) to 4 (last)
+    #[arg(long, default_value = "2", value_parser = args::priority)]
+    priority: Priority,
+    /// How many attempts each job gets; a crash of its worker spends one
+    #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT)]
+    max_attempts: u32,
+    /// Jobs of a group run one at a time
+    #[arg(long)]
+    group: Option<String>,
+    /// How long one attempt may take
+    #[arg(long, value_name = "DURATION", value_parser = args::positive_duration)]
+    timeout: Option<Duration>,
+
+    /// What becomes of ticks that were missed
+    #[arg(long, value_enum, default_value_t = Policy::Once)]
+    misfire: Policy,
+    /// The most missed ticks that get a job, the youngest; needs --misfire all
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    misfire_max: u32,
+    /// A tick that is no later than this was not missed
+    #[arg(long, value_name = "DURATION", value_parser = args::duration, default_value = "60s")]
+    misfire_grace: Duration,
+
+    /// Replace the schedule of this name; it stays paused if it is
+    #[arg(long)]
+    replace: bool,
+}
+
+/// What becomes of ticks that were missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    /// They are dropped
+    Skip,
+    /// One job for all of them, with the nominal time of the last
+    Once,
+    /// A job each, up to --misfire-max
+    All,
+}
+
+impl AddArgs {
+    fn schedule(self) -> Result<Schedule> {
+        let spec: Spec = self.when.spec(&self.zone)?;
+        let mut job = NewJob::from_json(self.kind, self.payload)?
+            .queue(self.queue)
+            .priority(self.priority)
+            .max_attempts(self.max_attempts);
+        job.group = self.group;
+        job.timeout = self.timeout;
+        let misfire = match self.misfire {
+            Policy::Skip => Misfire::Skip,
+            Policy::Once => Misfire::Once,
+            Policy::All => Misfire::All { max: self.misfire_max },
+        };
+        let schedule = Schedule::new(self.name, spec, job).misfire(misfire).misfire_grace(self.misfire_grace);
+        schedule.check()?;
+        Ok(schedule)
+    }
+}
+
+pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome> {
+    let replace = args.replace;
+    let schedule = args.schedule()?;
+    let store = store::open(address, Schema::MadeWhenEmpty).await?;
+    let name = &schedule.name;
+    let before = store.schedule(name).await?;
+    if before.is_some() && !replace {
+        bail!("there is a schedule {name} already; --replace puts this one in its place");
+    }
+    if store.put_schedule(&schedule, Source::Operator).await? == Put::Foreign {
+        bail!("schedule {name} comes from a configuration; change it there, or choose another name");
+    }
+    let words = if before.is_some() { "is replaced" } else { "is made" };
+    let next_at = store.schedule(name).await?.and_then(|view| view.next_at);
+    match next_at {
+        Some(next_at) => {
+            let next_at = exact(next_at, Timestamp::now());
+            output::line(format_args!("schedule {name} {words}; next tick {next_at}"))?;
+        }
+        None => output::line(format_args!("schedule {name} {words}"))?,
+    }
+    Ok(Outcome::Done)
+}

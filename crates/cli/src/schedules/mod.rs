@@ -1,0 +1,53 @@
+//! `milepost schedules`: work that comes back.
+
+mod add;
+mod list;
+mod operate;
+mod preview;
+mod show;
+mod spec;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::output::Outcome;
+use crate::store::{self, Schema, StoreAddress};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SchedulesCommand {
+    /// List schedules with their last and next tick, and why one does not run
+    List(list::ListArgs),
+    /// Show everything about one schedule
+    Show(show::ShowArgs),
+    /// Make a schedule
+    Add(Box<add::AddArgs>),
+    /// Remove a schedule; the jobs it made stay
+    #[command(after_help = "Examples:\n  milepost schedules remove nightly")]
+    Remove(operate::ScheduleName),
+    /// Stop a schedule's ticks
+    #[command(after_help = "Ticks that come while a schedule is paused are dropped.\n\n\
+        Examples:\n  milepost schedules pause nightly\n  milepost schedules resume nightly")]
+    Pause(operate::ScheduleName),
+    /// Let a paused schedule go on with its next tick from now
+    #[command(after_help = "Examples:\n  milepost schedules resume nightly")]
+    Resume(operate::ScheduleName),
+    /// Enqueue a job of a schedule at once; its ticks stay as they are
+    #[command(after_help = "Examples:\n  milepost schedules run-now nightly")]
+    RunNow(operate::RunNowArgs),
+    /// Print the next ticks of a cron expression or an interval
+    Preview(preview::PreviewArgs),
+}
+
+pub(crate) async fn run(command: SchedulesCommand, address: &StoreAddress) -> Result<Outcome> {
+    let store = || store::open(address, Schema::MustFit);
+    match command {
+        SchedulesCommand::List(args) => list::run(&args, store().await?.as_ref()).await,
+        SchedulesCommand::Show(args) => show::run(&args, store().await?.as_ref()).await,
+        SchedulesCommand::Add(args) => add::run(*args, address).await,
+        SchedulesCommand::Remove(args) => operate::remove(&args, store().await?.as_ref()).await,
+        SchedulesCommand::Pause(args) => operate::pause(&args, store().await?.as_ref()).await,
+        SchedulesCommand::Resume(args) => operate::resume(&args, store().await?.as_ref()).await,
+        SchedulesCommand::RunNow(args) => operate::run_now(&args, store().await?.as_ref()).await,
+        SchedulesCommand::Preview(args) => preview::run(&args),
+    }
+}

@@ -1,0 +1,79 @@
+//! `milepost schedules remove`, `pause`, `resume` and `run-now`.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use milepost_core::error::StoreError;
+use milepost_core::port::Store;
+use milepost_core::schedule::Source;
+
+use crate::output::{self, Outcome};
+
+#[derive(Debug, Args)]
+pub(crate) struct ScheduleName {
+    /// The schedule's name
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunNowArgs {
+    /// The schedule's name
+    name: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn remove(args: &ScheduleName, store: &dyn Store) -> Result<Outcome> {
+    let name = &args.name;
+    match store.schedule(name).await? {
+        Some(view) if view.source == Source::Config => bail!(
+            "schedule {name} comes from a configuration, which would make it again; take it out there, or `milepost schedules pause {name}`"
+        ),
+        _ if !store.remove_schedule(name).await? => Err(none(name)),
+        _ => {
+            output::line(format_args!("schedule {name} is removed; jobs it made stay"))?;
+            Ok(Outcome::Done)
+        }
+    }
+}
+
+pub(super) async fn pause(args: &ScheduleName, store: &dyn Store) -> Result<Outcome> {
+    let name = &args.name;
+    let changed = store.pause_schedule(name).await?;
+    if !changed && store.schedule(name).await?.is_none() {
+        return Err(none(name));
+    }
+    let words = if changed { "is paused" } else { "was paused already" };
+    output::line(format_args!("schedule {name} {words}"))?;
+    Ok(Outcome::Done)
+}
+
+pub(super) async fn resume(args: &ScheduleName, store: &dyn Store) -> Result<Outcome> {
+    let name = &args.name;
+    let changed = store.resume_schedule(name).await.map_err(|error| known(error, name))?;
+    let words = if changed { "goes on" } else { "was not paused" };
+    output::line(format_args!("schedule {name} {words}"))?;
+    Ok(Outcome::Done)
+}
+
+pub(super) async fn run_now(args: &RunNowArgs, store: &dyn Store) -> Result<Outcome> {
+    let made = store.run_schedule_now(&args.name).await.map_err(|error| known(error, &args.name))?;
+    if args.json {
+        output::json(&made)?;
+    } else {
+        output::line(format_args!("{}  enqueued", made.job))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// That there is no such schedule, and where to find those that are.
+pub(super) fn none(name: &str) -> anyhow::Error {
+    anyhow::anyhow!("there is no schedule {name:?}; `milepost schedules list` names all")
+}
+
+fn known(error: StoreError, name: &str) -> anyhow::Error {
+    match error {
+        StoreError::NoSuchSchedule(_) => none(name),
+        other => other.into(),
+    }
+}

@@ -1,0 +1,29 @@
+//! When something is to happen, as the command line says it.
+
+use std::time::Duration;
+
+use clap::Args;
+use milepost_core::schedule::{InvalidSchedule, Spec};
+
+use crate::args;
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false, id = "when")]
+pub(super) struct When {
+    /// A cron expression: 5 fields, 6 with seconds first, or a macro such as @daily
+    #[arg(long, value_name = "EXPRESSION")]
+    cron: Option<String>,
+    /// An interval in whole seconds; its ticks are the multiples of it since 1970 (UTC)
+    #[arg(long, value_name = "DURATION", value_parser = args::positive_duration)]
+    every: Option<Duration>,
+}
+
+impl When {
+    /// The spec, by the clock of this zone.
+    pub(super) fn spec(&self, zone: &str) -> Result<Spec, InvalidSchedule> {
+        match self.every {
+            Some(interval) => Spec::every(interval),
+            None => Spec::cron(self.cron.as_deref().unwrap_or_default(), zone),
+        }
+    }
+}

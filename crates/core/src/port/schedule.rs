@@ -1,0 +1,141 @@
+//! What keeps schedules, and what lets their ticks happen once.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::{IntakeStore, StoreResult};
+use crate::error::StoreError;
+use crate::job::Enqueued;
+use crate::schedule::{Schedule, ScheduleView, Source, Tick};
+
+/// The store's time, and the tick to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Now.
+    pub now: Timestamp,
+    /// The earliest tick of all schedules that are not paused.
+    pub next_at: Option<Timestamp>,
+}
+
+/// What became of a [`put_schedule`](ScheduleStore::put_schedule).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// The schedule stands as it was given.
+    Stands,
+    /// Nothing was changed: a schedule of this name belongs to the other source.
+    Foreign,
+}
+
+/// What [`sync_schedules`](ScheduleStore::sync_schedules) did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// Schedules of the configuration that it no longer names; they are gone.
+    pub removed: Vec<String>,
+    /// Names in the configuration that stand for an operator's schedule, which was left as it is.
+    pub foreign: Vec<String>,
+}
+
+/// Keeps schedules and lets them tick. Any number of processes may do so at once: a tick is one atomic step that
+/// happens only while the schedule has the version it was decided on.
+#[async_trait]
+pub trait ScheduleStore: IntakeStore {
+    /// The store's time and the next tick.
+    async fn clock(&self) -> StoreResult<Clock>;
+
+    /// Every schedule, by name.
+    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>>;
+
+    /// One schedule.
+    async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>>;
+
+    /// Up to `limit` schedules with a tick that is due, longest due first. One that cannot be read is left out
+    /// and told in the log, so that it does not hold up the others.
+    async fn due_schedules(&self, limit: u32) -> StoreResult<Vec<ScheduleView>>;
+
+    /// Stores a checked schedule. One of the same name and source is replaced; it keeps its next tick when it
+    /// ticks as before, and gets this one when it does not. It stays paused if it was.
+    async fn write_schedule(
+        &self,
+        schedule: &Schedule,
+        source: Source,
+        next_at: Option<Timestamp>,
+    ) -> StoreResult<Put>;
+
+    /// Removes a schedule; its jobs stay. Answers whether there was one.
+    async fn remove_schedule(&self, name: &str) -> StoreResult<bool>;
+
+    /// Stops a schedule's ticks. Answers whether that changed anything.
+    async fn pause_schedule(&self, name: &str) -> StoreResult<bool>;
+
+    /// Lets a paused schedule go on with this tick, unless it has another version by now. Answers whether it does.
+    async fn unpause_schedule(
+        &self,
+        name: &str,
+        version: i64,
+        next_at: Option<Timestamp>,
+    ) -> StoreResult<bool>;
+
+    /// Enqueues the jobs of a tick and moves the schedule on, both or neither, in one call that leaves no
+    /// transaction open. `None`, and nothing was changed, when the schedule has another version by now, is paused
+    /// or gone.
+    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>>;
+
+    /// Stores a schedule. Its first tick is the next one from now; when it replaces one that ticks the same way,
+    /// ticks that are due stay due.
+    async fn put_schedule(&self, schedule: &Schedule, source: Source) -> StoreResult<Put> {
+        check(schedule)?;
+        let now = self.clock().await?.now;
+        self.write_schedule(schedule, source, schedule.spec.next_after(now)).await
+    }
+
+    /// Lets a paused schedule go on with its next tick from now; those that came meanwhile are dropped. Answers
+    /// whether that changed anything.
+    async fn resume_schedule(&self, name: &str) -> StoreResult<bool> {
+        loop {
+            let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
+            if view.paused_at.is_none() {
+                return Ok(false);
+            }
+            let next_at = view.schedule.spec.next_after(self.clock().await?.now);
+            if self.unpause_schedule(name, view.version, next_at).await? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Enqueues a job of a schedule at once, whatever its ticks and even while it is paused.
+    async fn run_schedule_now(&self, name: &str) -> StoreResult<Enqueued> {
+        let none = || StoreError::NoSuchSchedule(name.to_owned());
+        let view = self.schedule(name).await?.ok_or_else(none)?;
+        let job = view.schedule.run_now(self.clock().await?.now);
+        let made = self.enqueue_many(&[job]).await?;
+        made.first().copied().ok_or_else(none)
+    }
+
+    /// Makes the schedules of a configuration stand as it says and removes those that it no longer names.
+    /// Operators' schedules are left alone, and what they paused stays paused.
+    async fn sync_schedules(&self, configured: &[Schedule]) -> StoreResult<Synced> {
+        configured.iter().try_for_each(check)?;
+        let mut synced = Synced::default();
+        for schedule in configured {
+            if self.put_schedule(schedule, Source::Config).await? == Put::Foreign {
+                synced.foreign.push(schedule.name.clone());
+            }
+        }
+        for view in self.schedules().await? {
+            let name = view.schedule.name;
+            let named = configured.iter().any(|schedule| schedule.name == name);
+            if view.source == Source::Config && !named && self.remove_schedule(&name).await? {
+                synced.removed.push(name);
+            }
+        }
+        Ok(synced)
+    }
+}
+
+fn check(schedule: &Schedule) -> StoreResult<()> {
+    schedule.check().map_err(|invalid| {
+        let name = schedule.name.chars().take(60).collect();
+        StoreError::InvalidSchedule { name, invalid }
+    })
+}

@@ -1,0 +1,153 @@
+//! Ticks that are due, on time and missed.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::{InvalidSchedule, Schedule};
+use crate::error::UnknownName;
+
+/// The most missed ticks that one schedule makes up for.
+pub const MISFIRE_MAX: u32 = 1000;
+/// The most jobs of one transaction; what is left over stays due.
+const FIRED_AT_ONCE: usize = 500;
+/// Dropped ticks are counted up to this many.
+const COUNTED_MAX: u32 = 10_000;
+
+/// What becomes of ticks that were missed: that nobody saw before their grace time was over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "policy")]
+pub enum Misfire {
+    /// They are dropped.
+    Skip,
+    /// One job stands for all of them, with the nominal time of the last.
+    #[default]
+    Once,
+    /// Each gets its job.
+    All {
+        /// At most so many, the youngest; older ones are dropped.
+        max: u32,
+    },
+}
+
+impl Misfire {
+    /// How many of the youngest missed ticks get a job.
+    const fn kept(self) -> u32 {
+        match self {
+            Self::Skip => 0,
+            Self::Once => 1,
+            Self::All { max } => max,
+        }
+    }
+
+    pub(super) fn check(self) -> Result<(), InvalidSchedule> {
+        match self {
+            Self::All { max } if !(1..=MISFIRE_MAX).contains(&max) => {
+                Err(InvalidSchedule::MisfireMax { given: max, max: MISFIRE_MAX })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The policy of this name; `max` is for `all`.
+    ///
+    /// # Errors
+    /// [`UnknownName`] lists the known ones.
+    pub fn named(name: &str, max: Option<u32>) -> Result<Self, UnknownName> {
+        match name {
+            "skip" => Ok(Self::Skip),
+            "once" => Ok(Self::Once),
+            "all" => Ok(Self::All { max: max.unwrap_or(MISFIRE_MAX) }),
+            _ => Err(UnknownName { given: name.to_owned(), known: &["skip", "once", "all"] }),
+        }
+    }
+
+    /// Its name, as it stands in the store.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Once => "once",
+            Self::All { .. } => "all",
+        }
+    }
+
+    /// The most it makes up for, where that is a choice.
+    #[must_use]
+    pub const fn max(self) -> Option<u32> {
+        match self {
+            Self::All { max } => Some(max),
+            Self::Skip | Self::Once => None,
+        }
+    }
+}
+
+impl fmt::Display for Misfire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All { max } => write!(f, "all, up to {max}"),
+            _ => f.write_str(self.as_str()),
+        }
+    }
+}
+
+/// What is to be done about ticks that are due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatchUp {
+    /// The ticks that get a job, oldest first.
+    pub fire: Vec<Timestamp>,
+    /// How many get none; counted up to 10,000.
+    pub dropped: u32,
+    /// The first tick that stays: still due when there were very many.
+    pub next_at: Option<Timestamp>,
+}
+
+impl Schedule {
+    /// What is to be done at `now` when `first` is the first tick that nobody has seen to, and is due.
+    #[must_use]
+    pub fn catch_up(&self, first: Timestamp, now: Timestamp) -> CatchUp {
+        let grace = SignedDuration::try_from(self.misfire_grace).unwrap_or(SignedDuration::MAX);
+        let missed_before = now.checked_sub(grace).unwrap_or(Timestamp::MIN);
+        let (mut fire, dropped) =
+            if first < missed_before { self.missed(first, missed_before) } else { (vec![], 0) };
+
+        let on_time = match fire.last() {
+            Some(&last) => self.spec.next_after(last),
+            None if first < missed_before => self.next_at_or_after(missed_before),
+            None => Some(first),
+        };
+        let mut next_at = on_time;
+        while let Some(tick) = next_at.filter(|tick| *tick <= now && fire.len() <= FIRED_AT_ONCE) {
+            fire.push(tick);
+            next_at = self.spec.next_after(tick);
+        }
+        if fire.len() > FIRED_AT_ONCE {
+            next_at = Some(fire[FIRED_AT_ONCE]);
+            fire.truncate(FIRED_AT_ONCE);
+        }
+        CatchUp { fire, dropped, next_at }
+    }
+
+    /// Of the ticks from `first`, which is one, to `before`, those that get a job, and how many do not.
+    fn missed(&self, first: Timestamp, before: Timestamp) -> (Vec<Timestamp>, u32) {
+        let mut kept = VecDeque::new();
+        let mut end = before;
+        while kept.len() < self.misfire.kept() as usize && end > first {
+            end = self.spec.last_between(first, end).unwrap_or(first);
+            kept.push_front(end);
+        }
+        let mut dropped = 0;
+        let mut tick = Some(first);
+        while let Some(at) = tick.filter(|at| *at < end && dropped < COUNTED_MAX) {
+            dropped += 1;
+            tick = self.spec.next_after(at);
+        }
+        (kept.into(), dropped)
+    }
+
+    fn next_at_or_after(&self, at: Timestamp) -> Option<Timestamp> {
+        self.spec.next_after(at.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(at))
+    }
+}

@@ -1,0 +1,66 @@
+//! Time zones by name.
+
+use std::sync::LazyLock;
+
+use jiff::tz::{self, TimeZone, TimeZoneDatabase};
+
+use super::InvalidSchedule;
+
+/// How many names are suggested for one that is not known.
+const SUGGESTED: usize = 3;
+/// How much a suggestion must look like what was given: 1.0 is the same.
+const LIKENESS_MIN: f64 = 0.75;
+
+/// The zones that are compiled in: for machines without tzdata, and for names that theirs has dropped.
+static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// The zone of this name. The machine's own data go first: they are updated more often than binaries.
+pub(super) fn named(name: &str) -> Result<TimeZone, InvalidSchedule> {
+    tz::db().get(name).or_else(|_| BUNDLED.get(name)).map_err(|_| InvalidSchedule::Zone {
+        given: name.chars().take(60).collect(),
+        nearest: nearest(name),
+    })
+}
+
+/// Known names that look like this one or whose city does, best first.
+fn nearest(given: &str) -> Vec<String> {
+    let given = given.to_lowercase();
+    let city = |name: &str| name.rsplit('/').next().map(str::to_owned).unwrap_or_default();
+    let mut names: Vec<(f64, String)> = BUNDLED
+        .available()
+        .map(|name| {
+            let known = name.as_str().to_lowercase().replace('_', " ");
+            let asked = given.replace('_', " ");
+            let whole = strsim::jaro_winkler(&known, &asked);
+            let part = strsim::normalized_damerau_levenshtein(&city(&known), &city(&asked));
+            (whole.max(part), name.as_str().to_owned())
+        })
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .collect();
+    names.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    names.into_iter().take(SUGGESTED).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_known_without_the_machines_data() {
+        assert!(BUNDLED.get("Europe/Berlin").is_ok());
+        assert!(named("US/Pacific").is_ok(), "an old name that some systems leave out");
+        assert!(named("utc").is_ok());
+    }
+
+    #[test]
+    fn an_unknown_zone_is_answered_with_the_nearest_names() {
+        let nearest = |name: &str| match named(name) {
+            Err(InvalidSchedule::Zone { nearest, .. }) => nearest,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(nearest("Europe/Berlim")[0], "Europe/Berlin");
+        assert_eq!(nearest("berlin")[0], "Europe/Berlin");
+        assert_eq!(nearest("America/NewYork")[0], "America/New_York");
+        assert_eq!(nearest("!"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,39 @@
+-- Schedules: work that comes back. A tick enqueues jobs; each job says which tick it stands for.
+
+alter table milepost.job add column nominal_at timestamptz;
+
+-- It takes one array more now; with both there, calls would be ambiguous.
+drop function if exists milepost.enqueue_many(
+    text[], jsonb[], text[], text[], int[], text[], timestamptz[], bigint[], int[], bigint[], uuid[], bigint);
+
+create type milepost.schedule_source as enum ('operator', 'config');
+
+-- spec: a cron expression by the clock of time_zone, or @every and an interval.
+-- version: rises with every change; a tick happens only on the version it was decided on. It starts at the time of
+-- creation, so that one that is removed and made again never has an old one.
+-- next_at: the first tick that nobody has seen to.
+-- fired, dropped: how many jobs its ticks made, and how many missed ticks made none.
+create table milepost.schedule (
+    name text primary key,
+    spec text not null,
+    time_zone text not null,
+    kind text not null,
+    queue text not null,
+    payload jsonb not null,
+    priority smallint not null,
+    max_attempts int not null,
+    group_key text,
+    timeout_ms bigint,
+    misfire text not null,
+    misfire_max int,
+    misfire_grace_ms bigint not null,
+    source milepost.schedule_source not null,
+    version bigint not null default (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+    paused_at timestamptz,
+    next_at timestamptz,
+    last_at timestamptz,
+    fired bigint not null default 0,
+    dropped bigint not null default 0
+);
+
+create index schedule_due on milepost.schedule (next_at) where paused_at is null;

@@ -1,0 +1,2 @@
+-- Removes schedule $1. Its jobs stay.
+delete from milepost.schedule where name = $1

@@ -1,0 +1,173 @@
+//! Schedules and their ticks.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::duration::whole_ms;
+use milepost_core::job::{Enqueued, Priority};
+use milepost_core::port::{Clock, Put, ScheduleStore, StoreResult};
+use milepost_core::schedule::{JobTemplate, Misfire, Schedule, ScheduleView, Source, Spec, Tick};
+use sqlx::postgres::{PgPool, PgRow};
+use sqlx::Row;
+
+use crate::enqueue;
+use crate::error::enqueue_error;
+use crate::row::{self, Decoded, count, named};
+use crate::statement;
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl ScheduleStore for PostgresStore {
+    async fn clock(&self) -> StoreResult<Clock> {
+        let (now, next_at): (jiff_sqlx::Timestamp, Option<jiff_sqlx::Timestamp>) =
+            sqlx::query_as(statement::CLOCK)
+                .fetch_one(&self.inner.hot)
+                .await
+                .map_err(|e| self.fail("clock", e))?;
+        Ok(Clock { now: now.to_jiff(), next_at: next_at.map(jiff_sqlx::Timestamp::to_jiff) })
+    }
+
+    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>> {
+        let rows = rows(&self.inner.calm, None, false, i64::MAX).await;
+        rows.and_then(|rows| rows.iter().map(view).collect()).map_err(|e| self.fail("schedules", e))
+    }
+
+    async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {
+        let rows = rows(&self.inner.calm, Some(name), false, 1).await;
+        rows.and_then(|rows| rows.first().map(view).transpose()).map_err(|e| self.fail("schedule", e))
+    }
+
+    async fn due_schedules(&self, limit: u32) -> StoreResult<Vec<ScheduleView>> {
+        let rows = rows(&self.inner.hot, None, true, i64::from(limit)).await;
+        let rows = rows.map_err(|e| self.fail("due_schedules", e))?;
+        Ok(rows.iter().filter_map(readable).collect())
+    }
+
+    async fn write_schedule(
+        &self,
+        schedule: &Schedule,
+        source: Source,
+        next_at: Option<jiff::Timestamp>,
+    ) -> StoreResult<Put> {
+        let Schedule { name, spec, job, misfire, misfire_grace } = schedule;
+        let written = sqlx::query(statement::WRITE_SCHEDULE)
+            .bind(name)
+            .bind(spec.to_string())
+            .bind(spec.zone_name())
+            .bind(&job.kind)
+            .bind(&job.queue)
+            .bind(job.payload.get())
+            .bind(i16::from(job.priority.get()))
+            .bind(job.max_attempts.cast_signed())
+            .bind(&job.group)
+            .bind(job.timeout.map(whole_ms))
+            .bind(misfire.as_str())
+            .bind(misfire.max().map(u32::cast_signed))
+            .bind(whole_ms(*misfire_grace))
+            .bind(source.as_str())
+            .bind(next_at.map(jiff_sqlx::Timestamp::from))
+            .execute(&self.inner.intake)
+            .await
+            .map_err(|e| self.fail("write_schedule", e))?;
+        Ok(if written.rows_affected() == 1 { Put::Stands } else { Put::Foreign })
+    }
+
+    async fn remove_schedule(&self, name: &str) -> StoreResult<bool> {
+        let removed = sqlx::query(statement::REMOVE_SCHEDULE).bind(name).execute(&self.inner.intake).await;
+        removed.map(|done| done.rows_affected() == 1).map_err(|e| self.fail("remove_schedule", e))
+    }
+
+    async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
+        let paused = sqlx::query(statement::PAUSE_SCHEDULE).bind(name).execute(&self.inner.intake).await;
+        paused.map(|done| done.rows_affected() == 1).map_err(|e| self.fail("pause_schedule", e))
+    }
+
+    async fn unpause_schedule(
+        &self,
+        name: &str,
+        version: i64,
+        next_at: Option<jiff::Timestamp>,
+    ) -> StoreResult<bool> {
+        sqlx::query(statement::UNPAUSE_SCHEDULE)
+            .bind(name)
+            .bind(version)
+            .bind(next_at.map(jiff_sqlx::Timestamp::from))
+            .execute(&self.inner.intake)
+            .await
+            .map(|done| done.rows_affected() == 1)
+            .map_err(|e| self.fail("unpause_schedule", e))
+    }
+
+    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
+        enqueue::check(&tick.jobs, self.inner.options.payload_bytes_max)?;
+        let rows = enqueue::bind(sqlx::query(statement::TICK_SCHEDULE), &tick.jobs)
+            .bind(&tick.schedule)
+            .bind(tick.version)
+            .bind(tick.next_at.map(jiff_sqlx::Timestamp::from))
+            .bind(tick.last_at.map(jiff_sqlx::Timestamp::from))
+            .bind(i64::from(tick.dropped))
+            .fetch_all(&self.inner.hot)
+            .await
+            .map_err(|e| enqueue_error(&self.inner.place, e))?;
+        let made = if tick.jobs.is_empty() { &rows[..0] } else { &rows[..] };
+        let made: Decoded<Vec<Enqueued>> = made.iter().map(enqueue::enqueued).collect();
+        let made = made.map_err(|e| self.fail("tick_schedule", e))?;
+        Ok((!rows.is_empty()).then_some(made))
+    }
+}
+
+async fn rows(pool: &PgPool, name: Option<&str>, due: bool, limit: i64) -> Result<Vec<PgRow>, sqlx::Error> {
+    sqlx::query(statement::SCHEDULES).bind(name).bind(due).bind(limit).fetch_all(pool).await
+}
+
+/// The schedule, unless its row says something that this binary does not know.
+fn readable(row: &PgRow) -> Option<ScheduleView> {
+    view(row)
+        .inspect_err(|error| {
+            let name: String = row.try_get("name").unwrap_or_default();
+            tracing::error!(schedule = name, %error, "the schedule cannot be read and does not tick");
+        })
+        .ok()
+}
+
+fn view(row: &PgRow) -> Decoded<ScheduleView> {
+    Ok(ScheduleView {
+        schedule: schedule(row)?,
+        source: named(row, "source")?,
+        paused_at: row::time(row, "paused_at")?,
+        next_at: row::time(row, "next_at")?,
+        last_at: row::time(row, "last_at")?,
+        fired: row.try_get("fired")?,
+        dropped: row.try_get("dropped")?,
+        version: row.try_get("version")?,
+    })
+}
+
+fn schedule(row: &PgRow) -> Decoded<Schedule> {
+    let ms = |ms: i64| Duration::from_millis(ms.unsigned_abs());
+    let max = row.try_get::<Option<i32>, _>("misfire_max")?.map(i32::unsigned_abs);
+    Ok(Schedule {
+        name: row.try_get("name")?,
+        spec: Spec::parse(row.try_get("spec")?, row.try_get("time_zone")?).map_err(|e| odd("spec", e))?,
+        job: template(row)?,
+        misfire: Misfire::named(row.try_get("misfire")?, max).map_err(|e| odd("misfire", e))?,
+        misfire_grace: ms(row.try_get("misfire_grace_ms")?),
+    })
+}
+
+fn template(row: &PgRow) -> Decoded<JobTemplate> {
+    let priority = row.try_get::<i16, _>("priority")?;
+    Ok(JobTemplate {
+        kind: row.try_get("kind")?,
+        queue: row.try_get("queue")?,
+        payload: row::json(row, "payload")?.unwrap_or_default(),
+        priority: Priority::try_from(u8::try_from(priority).unwrap_or(0)).map_err(|e| odd("priority", e))?,
+        max_attempts: count(row, "max_attempts")?,
+        group: row.try_get("group_key")?,
+        timeout: row.try_get::<Option<i64>, _>("timeout_ms")?.map(|ms| Duration::from_millis(ms.unsigned_abs())),
+    })
+}
+
+fn odd(column: &str, cause: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
+    sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(cause) }
+}

@@ -1,0 +1,185 @@
+//! Schedules and their ticks.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use milepost_core::duration::whole_ms;
+use milepost_core::job::{Enqueued, Priority};
+use milepost_core::port::{Clock, Put, ScheduleStore, StoreResult};
+use milepost_core::schedule::{JobTemplate, Misfire, Schedule, ScheduleView, Source, Spec, Tick};
+use rusqlite::types::Type;
+use rusqlite::{Connection, Row};
+
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::failure::{Failure, defect};
+use crate::store::SqliteStore;
+use crate::{enqueue, query, row};
+
+#[async_trait]
+impl ScheduleStore for SqliteStore {
+    async fn clock(&self) -> StoreResult<Clock> {
+        self.read("clock", clock).await
+    }
+
+    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>> {
+        self.read("schedules", |conn| select(conn, None, None, u32::MAX, view)).await
+    }
+
+    async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {
+        let name = name.to_owned();
+        let found = self.read("schedule", move |conn| select(conn, Some(&name), None, 1, view)).await?;
+        Ok(found.into_iter().next())
+    }
+
+    async fn due_schedules(&self, limit: u32) -> StoreResult<Vec<ScheduleView>> {
+        let due = move |conn: &Connection| select(conn, None, Some(now_ms()), limit, readable);
+        Ok(self.read("due_schedules", due).await?.into_iter().flatten().collect())
+    }
+
+    async fn write_schedule(
+        &self,
+        schedule: &Schedule,
+        source: Source,
+        next_at: Option<Timestamp>,
+    ) -> StoreResult<Put> {
+        let schedule = schedule.clone();
+        self.write("write_schedule", Hint::NONE, move |tx| write(tx, &schedule, source, next_at)).await
+    }
+
+    async fn remove_schedule(&self, name: &str) -> StoreResult<bool> {
+        let name = name.to_owned();
+        self.write("remove_schedule", Hint::NONE, move |tx| {
+            Ok(tx.prepare_cached(query::REMOVE_SCHEDULE)?.execute([&name])? == 1)
+        })
+        .await
+    }
+
+    async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
+        let name = name.to_owned();
+        self.write("pause_schedule", Hint::NONE, move |tx| {
+            Ok(tx.prepare_cached(query::PAUSE_SCHEDULE)?.execute((&name, now_ms()))? == 1)
+        })
+        .await
+    }
+
+    async fn unpause_schedule(
+        &self,
+        name: &str,
+        version: i64,
+        next_at: Option<Timestamp>,
+    ) -> StoreResult<bool> {
+        let name = name.to_owned();
+        let next_at_ms = next_at.map(Timestamp::as_millisecond);
+        self.write("unpause_schedule", Hint::NONE, move |tx| {
+            Ok(tx.prepare_cached(query::UNPAUSE_SCHEDULE)?.execute((&name, version, next_at_ms))? == 1)
+        })
+        .await
+    }
+
+    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
+        enqueue::check(&tick.jobs, self.options().payload_bytes_max)?;
+        let tick = tick.clone();
+        self.write("tick_schedule", Hint::READY, move |tx| move_on(tx, &tick)).await
+    }
+}
+
+fn clock(conn: &Connection) -> Result<Clock, Failure> {
+    let next_at = conn.prepare_cached(query::NEXT_TICK)?.query_row((), |row| row::time_opt(row, 0))?;
+    let now = Timestamp::from_millisecond(now_ms()).map_err(|e| defect("clock", e.to_string()))?;
+    Ok(Clock { now, next_at })
+}
+
+fn select<T>(
+    conn: &Connection,
+    name: Option<&str>,
+    due_ms: Option<i64>,
+    limit: u32,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, Failure> {
+    let mut statement = conn.prepare_cached(query::SCHEDULES)?;
+    let found = statement.query_map((name, due_ms, limit), read)?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
+}
+
+fn write(
+    conn: &Connection,
+    schedule: &Schedule,
+    source: Source,
+    next_at: Option<Timestamp>,
+) -> Result<Put, Failure> {
+    let Schedule { name, spec, job, misfire, misfire_grace } = schedule;
+    let written = conn.prepare_cached(query::WRITE_SCHEDULE)?.execute(rusqlite::params![
+        name,
+        spec.to_string(),
+        spec.zone_name(),
+        job.kind,
+        job.queue,
+        job.payload.get(),
+        job.priority.get(),
+        job.max_attempts,
+        job.group,
+        job.timeout.map(whole_ms),
+        misfire.as_str(),
+        misfire.max(),
+        whole_ms(*misfire_grace),
+        source.as_str(),
+        next_at.map(Timestamp::as_millisecond),
+        now_ms() * 1000,
+    ])?;
+    Ok(if written == 1 { Put::Stands } else { Put::Foreign })
+}
+
+fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Vec<Enqueued>>, Failure> {
+    let moved = conn.prepare_cached(query::TICK_SCHEDULE)?.execute((
+        &tick.schedule,
+        tick.version,
+        tick.next_at.map(Timestamp::as_millisecond),
+        tick.last_at.map(Timestamp::as_millisecond),
+        i64::try_from(tick.jobs.len()).unwrap_or(i64::MAX),
+        tick.dropped,
+    ))?;
+    if moved == 0 { Ok(None) } else { enqueue::insert(conn, &tick.jobs).map(Some) }
+}
+
+/// The schedule, unless its row says something that this binary does not know.
+fn readable(row: &Row<'_>) -> rusqlite::Result<Option<ScheduleView>> {
+    let name: String = row.get(0)?;
+    Ok(view(row)
+        .inspect_err(|error| {
+            tracing::error!(schedule = name, %error, "the schedule cannot be read and does not tick");
+        })
+        .ok())
+}
+
+fn view(row: &Row<'_>) -> rusqlite::Result<ScheduleView> {
+    Ok(ScheduleView {
+        schedule: schedule(row)?,
+        source: row::word(row, 13)?,
+        version: row.get(14)?,
+        paused_at: row::time_opt(row, 15)?,
+        next_at: row::time_opt(row, 16)?,
+        last_at: row::time_opt(row, 17)?,
+        fired: row.get(18)?,
+        dropped: row.get(19)?,
+    })
+}
+
+fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
+    let (spec, zone): (String, String) = (row.get(1)?, row.get(2)?);
+    let misfire: String = row.get(10)?;
+    Ok(Schedule {
+        name: row.get(0)?,
+        spec: Spec::parse(&spec, &zone).map_err(|e| row::odd(1, Type::Text, e))?,
+        job: JobTemplate {
+            kind: row.get(3)?,
+            queue: row.get(4)?,
+            payload: row::json(row, 5)?,
+            priority: Priority::try_from(row.get::<_, u8>(6)?).map_err(|e| row::odd(6, Type::Integer, e))?,
+            max_attempts: row.get(7)?,
+            group: row.get(8)?,
+            timeout: row::duration_opt(row, 9)?,
+        },
+        misfire: Misfire::named(&misfire, row.get(11)?).map_err(|e| row::odd(10, Type::Text, e))?,
+        misfire_grace: row::duration_opt(row, 12)?.unwrap_or_default(),
+    })
+}
