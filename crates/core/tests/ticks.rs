@@ -205,11 +205,8 @@ mod changes_of_the_clocks {
         let fixed = cron("30 1 * * *", "America/New_York");
         let back = local(&fixed, "2026-10-31T12:00:00Z", "2026-11-02T12:00:00Z");
         assert_eq!(back, ["11-01 01:30 -04:00", "11-02 01:30 -05:00"]);
-        let hourly = local(
-            &cron("30 * * * *", "America/New_York"),
-            "2026-11-01T05:00:00Z",
-            "2026-11-01T07:00:00Z",
-        );
+        let hourly =
+            local(&cron("30 * * * *", "America/New_York"), "2026-11-01T05:00:00Z", "2026-11-01T07:00:00Z");
         assert_eq!(hourly, ["11-01 01:30 -04:00", "11-01 01:30 -05:00"]);
     }
 
@@ -218,7 +215,8 @@ mod changes_of_the_clocks {
         let quarter = cron("15 2 * * *", "Australia/Lord_Howe");
         let forward = local(&quarter, "2026-10-02T18:00:00Z", "2026-10-04T18:00:00Z");
         assert_eq!(forward, ["10-04 02:30 +11:00", "10-05 02:15 +11:00"]);
-        let back = local(&cron("45 1 * * *", "Australia/Lord_Howe"), "2026-04-04T00:00:00Z", "2026-04-06T00:00:00Z");
+        let back =
+            local(&cron("45 1 * * *", "Australia/Lord_Howe"), "2026-04-04T00:00:00Z", "2026-04-06T00:00:00Z");
         assert_eq!(back, ["04-05 01:45 +11:00", "04-06 01:45 +10:30"]);
         let quarters = local(
             &cron("*/15 * * * *", "Australia/Lord_Howe"),
@@ -251,17 +249,11 @@ mod changes_of_the_clocks {
 
     #[test]
     fn sao_paulo_began_a_day_at_one() {
-        let ticks = local(
-            &cron("0 0 * * *", "America/Sao_Paulo"),
-            "2018-11-03T00:00:00Z",
-            "2018-11-05T12:00:00Z",
-        );
+        let ticks =
+            local(&cron("0 0 * * *", "America/Sao_Paulo"), "2018-11-03T00:00:00Z", "2018-11-05T12:00:00Z");
         assert_eq!(ticks, ["11-03 00:00 -03:00", "11-04 01:00 -02:00", "11-05 00:00 -02:00"]);
-        let twice = local(
-            &cron("30 23 * * *", "America/Sao_Paulo"),
-            "2018-02-17T12:00:00Z",
-            "2018-02-19T12:00:00Z",
-        );
+        let twice =
+            local(&cron("30 23 * * *", "America/Sao_Paulo"), "2018-02-17T12:00:00Z", "2018-02-19T12:00:00Z");
         assert_eq!(twice, ["02-17 23:30 -02:00", "02-18 23:30 -03:00"]);
     }
 }
@@ -292,7 +284,13 @@ const ZONES: &[&str] = &[
 ];
 
 /// Every tick of a window, found by looking at each minute.
-fn by_each_minute(fixed: bool, matches: Matches, zone: &TimeZone, from: Timestamp, to: Timestamp) -> Vec<Timestamp> {
+fn by_each_minute(
+    fixed: bool,
+    matches: Matches,
+    zone: &TimeZone,
+    from: Timestamp,
+    to: Timestamp,
+) -> Vec<Timestamp> {
     let minute = SignedDuration::from_mins(1);
     let mut found = Vec::new();
     if fixed {
@@ -400,7 +398,10 @@ mod missed {
     fn a_tick_within_the_grace_was_not_missed_whatever_the_policy() {
         for misfire in [Misfire::Skip, Misfire::Once, Misfire::All { max: 1 }] {
             let caught_up = hourly(misfire, "2026-05-06T12:00:00Z");
-            assert_eq!(caught_up, CatchUp { fire: vec![on_time(12)], dropped: 0, next_at: Some(on_time(13)) });
+            assert_eq!(
+                caught_up,
+                CatchUp { fire: vec![on_time(12)], dropped: 0, next_at: Some(on_time(13)) }
+            );
         }
     }
 
@@ -408,8 +409,8 @@ mod missed {
     fn skip_drops_what_was_missed() {
         let caught_up = hourly(Misfire::Skip, "2026-05-06T08:00:00Z");
         assert_eq!(caught_up, CatchUp { fire: vec![on_time(12)], dropped: 4, next_at: Some(on_time(13)) });
-        let late = schedule(cron("30 * * * *", "UTC"), Misfire::Skip)
-            .catch_up(at("2026-05-06T08:30:00Z"), at(NOW));
+        let late =
+            schedule(cron("30 * * * *", "UTC"), Misfire::Skip).catch_up(at("2026-05-06T08:30:00Z"), at(NOW));
         assert_eq!(late.fire, []);
         assert_eq!((late.dropped, late.next_at), (4, Some(at("2026-05-06T12:30:00Z"))));
     }

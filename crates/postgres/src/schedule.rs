@@ -7,8 +7,8 @@ use milepost_core::duration::whole_ms;
 use milepost_core::job::{Enqueued, Priority};
 use milepost_core::port::{Clock, Put, ScheduleStore, StoreResult};
 use milepost_core::schedule::{JobTemplate, Misfire, Schedule, ScheduleView, Source, Spec, Tick};
-use sqlx::postgres::{PgPool, PgRow};
 use sqlx::Row;
+use sqlx::postgres::{PgPool, PgRow};
 
 use crate::enqueue;
 use crate::error::enqueue_error;
@@ -164,7 +164,9 @@ fn template(row: &PgRow) -> Decoded<JobTemplate> {
         priority: Priority::try_from(u8::try_from(priority).unwrap_or(0)).map_err(|e| odd("priority", e))?,
         max_attempts: count(row, "max_attempts")?,
         group: row.try_get("group_key")?,
-        timeout: row.try_get::<Option<i64>, _>("timeout_ms")?.map(|ms| Duration::from_millis(ms.unsigned_abs())),
+        timeout: row
+            .try_get::<Option<i64>, _>("timeout_ms")?
+            .map(|ms| Duration::from_millis(ms.unsigned_abs())),
     })
 }
 

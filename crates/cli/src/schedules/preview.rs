@@ -72,7 +72,8 @@ fn print(ticks: &[Zoned], offset_before: Offset, now: Timestamp) -> Result<()> {
     ]);
     let mut offset = offset_before;
     for tick in ticks {
-        let changed = (tick.offset() != offset).then(|| format!("changed from {offset} to {}", tick.offset()));
+        let changed =
+            (tick.offset() != offset).then(|| format!("changed from {offset} to {}", tick.offset()));
         offset = tick.offset();
         listing.row([
             Field::text(tick.strftime("%a %Y-%m-%d %H:%M:%S %:z").to_string()),

@@ -92,7 +92,8 @@ pub trait ScheduleStore: IntakeStore {
     /// whether that changed anything.
     async fn resume_schedule(&self, name: &str) -> StoreResult<bool> {
         loop {
-            let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
+            let view =
+                self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
             if view.paused_at.is_none() {
                 return Ok(false);
             }

@@ -47,16 +47,8 @@ const WEEKDAYS: &[&str] = &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "L"
 
 /// The fields, seconds first.
 const FIELDS: [Field; 6] = [
-    Field {
-        name: "second",
-        words: &[],
-        allowed: "0 to 59, *, lists (0,30), ranges (0-10) and steps (*/15)",
-    },
-    Field {
-        name: "minute",
-        words: &[],
-        allowed: "0 to 59, *, lists (0,30), ranges (0-10) and steps (*/15)",
-    },
+    Field { name: "second", words: &[], allowed: "0 to 59, *, lists (0,30), ranges (0-10) and steps (*/15)" },
+    Field { name: "minute", words: &[], allowed: "0 to 59, *, lists (0,30), ranges (0-10) and steps (*/15)" },
     Field { name: "hour", words: &[], allowed: "0 to 23, *, lists (6,18), ranges (9-17) and steps (*/2)" },
     Field {
         name: "day of month",

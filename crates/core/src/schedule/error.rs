@@ -49,7 +49,9 @@ pub enum InvalidSchedule {
         text: String,
     },
     /// An interval that cannot be used.
-    #[error("the interval {text:?} is not usable; it is a whole number of seconds from 1s to 366 days, such as 30s, 10m or 1h30m")]
+    #[error(
+        "the interval {text:?} is not usable; it is a whole number of seconds from 1s to 366 days, such as 30s, 10m or 1h30m"
+    )]
     Interval {
         /// The interval.
         text: String,

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 

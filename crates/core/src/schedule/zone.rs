@@ -16,10 +16,10 @@ static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bun
 
 /// The zone of this name. The machine's own data go first: they are updated more often than binaries.
 pub(super) fn named(name: &str) -> Result<TimeZone, InvalidSchedule> {
-    tz::db().get(name).or_else(|_| BUNDLED.get(name)).map_err(|_| InvalidSchedule::Zone {
-        given: name.chars().take(60).collect(),
-        nearest: nearest(name),
-    })
+    tz::db()
+        .get(name)
+        .or_else(|_| BUNDLED.get(name))
+        .map_err(|_| InvalidSchedule::Zone { given: name.chars().take(60).collect(), nearest: nearest(name) })
 }
 
 /// Known names that look like this one or whose city does, best first.

@@ -9,6 +9,7 @@ pub mod intake;
 pub mod lost_answers;
 pub mod rescue;
 pub mod runtime;
+pub mod schedules;
 pub mod transitions;
 
 /// Makes a test of every function of the suite. `$fresh` is an async function without parameters that
@@ -107,6 +108,21 @@ macro_rules! conformance {
                 a_handler_that_ignores_a_cancel_is_fenced_off_after_its_grace
                 a_completion_that_was_not_committed_is_tried_again
                 a_worker_that_leaves_hands_long_jobs_back
+            }
+            schedules {
+                a_tick_makes_a_job_that_says_which_tick_it_is
+                what_was_put_comes_back
+                many_tickers_make_one_job_a_tick
+                a_tick_decided_on_an_old_version_changes_nothing
+                a_tick_that_has_its_job_makes_no_second_one
+                a_tick_whose_job_is_refused_changes_nothing
+                missed_ticks_go_by_the_policy
+                a_paused_schedule_does_not_tick_and_goes_on_from_now
+                run_now_leaves_the_ticks_as_they_are
+                a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise
+                what_is_not_there_or_not_right_is_said
+                a_configuration_owns_its_schedules_and_no_others
+                a_worker_ticks_and_its_handler_knows_the_tick
             }
             transitions {
                 every_pair_agrees_with_the_transition_function
