@@ -125,8 +125,13 @@ async fn until_others_tick(workers: &[Process; 4], victim: usize) {
     wait::until("the others tick without the frozen one", || async { count() >= before + BUSY as u64 }).await;
 }
 
-/// Waits until nothing is due that was due before.
+/// Waits until nothing is due that was due before, and every schedule has ticked for a while.
 async fn until_caught_up(store: &dyn Store) {
+    wait::until("every busy schedule has ticked", || async {
+        let schedules = store.schedules().await.unwrap();
+        schedules.iter().filter(|view| view.schedule.name.starts_with("busy")).all(|view| view.fired >= 3)
+    })
+    .await;
     let then = store.clock().await.unwrap().now;
     wait::until("every tick that was due has its job", || async {
         store.clock().await.unwrap().next_at.is_some_and(|next_at| next_at > then)
