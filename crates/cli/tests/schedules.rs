@@ -138,12 +138,9 @@ fn a_preview_shows_both_changes_of_the_clocks() {
     let berlin = ["30 2 * * *", "--zone", "europe/berlin", "--count", "2", "--from"];
     let forward = preview(&[&berlin[..], &["2026-03-28T12:00:00Z"]].concat());
     assert!(forward.contains("Sun 2026-03-29 03:00:00 +02:00"), "{forward}");
-    assert!(
-        forward.contains("2026-03-29T01:00:00Z") && forward.contains("changed from +01 to +02"),
-        "{forward}"
-    );
+    assert!(forward.contains("2026-03-29T01:00:00Z") && forward.contains("were +01:00"), "{forward}");
     let back = preview(&[&berlin[..], &["2026-10-24T12:00:00Z"]].concat());
-    assert!(back.contains("2026-10-25T00:30:00Z") && back.contains("changed from +02 to +01"), "{back}");
+    assert!(back.contains("2026-10-25T00:30:00Z") && back.contains("were +02:00"), "{back}");
     let every = preview(&["@every 90m", "--count", "2", "--from", "2026-05-06T00:00:00Z"]);
     assert!(every.contains("2026-05-06T01:30:00Z") && every.contains("2026-05-06T03:00:00Z"), "{every}");
     let unknown = place.run(&["schedules", "preview", "@daily", "--zone", "Mars/Olympus"]);

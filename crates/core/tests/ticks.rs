@@ -301,7 +301,7 @@ fn by_each_minute(
             if matches(wall) {
                 found.push(instant(zone, wall));
             }
-            wall = wall + minute;
+            wall += minute;
         }
         found.retain(|tick| *tick > from && *tick <= to);
         found.dedup();

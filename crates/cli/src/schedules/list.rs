@@ -106,7 +106,7 @@ impl Surroundings {
             return Some(format!("paused {}", relative(since, self.now)));
         }
         if self.workers.is_empty() {
-            return Some("no worker lives, and only workers let schedules tick".to_owned());
+            return Some("no worker lives to let it tick".to_owned());
         }
         let paused = |known: &QueueView| known.name == *queue && known.paused_at.is_some();
         if self.queues.iter().any(paused) {

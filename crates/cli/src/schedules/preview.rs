@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use clap::Args;
-use jiff::tz::Offset;
 use jiff::{Timestamp, Zoned};
 use milepost_core::schedule::Spec;
 use serde::Serialize;
@@ -54,12 +53,12 @@ pub(super) fn run(args: &PreviewArgs) -> Result<Outcome> {
         let document = |tick: &Zoned| TickDocument { at: tick.timestamp(), local: tick.to_string() };
         output::json(&ticks.iter().map(document).collect::<Vec<_>>())?;
     } else {
-        print(&ticks, zone.to_offset(from), now)?;
+        print(&ticks, offset(&from.to_zoned(zone)), now)?;
     }
     Ok(Outcome::Done)
 }
 
-fn print(ticks: &[Zoned], offset_before: Offset, now: Timestamp) -> Result<()> {
+fn print(ticks: &[Zoned], mut offset_before: String, now: Timestamp) -> Result<()> {
     if ticks.is_empty() {
         output::note("there is no tick after that");
         return Ok(());
@@ -70,17 +69,21 @@ fn print(ticks: &[Zoned], offset_before: Offset, now: Timestamp) -> Result<()> {
         Column::unbroken("WHEN"),
         Column::unbroken("CLOCKS"),
     ]);
-    let mut offset = offset_before;
     for tick in ticks {
-        let changed =
-            (tick.offset() != offset).then(|| format!("changed from {offset} to {}", tick.offset()));
-        offset = tick.offset();
+        let offset = offset(tick);
+        let changed = (offset != offset_before).then(|| format!("were {offset_before}"));
         listing.row([
-            Field::text(tick.strftime("%a %Y-%m-%d %H:%M:%S %:z").to_string()),
+            Field::text(format!("{} {offset}", tick.strftime("%a %Y-%m-%d %H:%M:%S"))),
             Field::text(tick.timestamp().to_string()),
             Field::text(relative(tick.timestamp(), now)),
             changed.map_or_else(|| Field::text(""), Field::warning),
         ]);
+        offset_before = offset;
     }
     Ok(listing.print()?)
+}
+
+/// How far the clocks are from UTC then.
+fn offset(time: &Zoned) -> String {
+    time.strftime("%:z").to_string()
 }

@@ -10,6 +10,8 @@ use super::InvalidSchedule;
 const SUGGESTED: usize = 3;
 /// How much a suggestion must look like what was given: 1.0 is the same.
 const LIKENESS_MIN: f64 = 0.75;
+/// How much less than the best one.
+const SPREAD: f64 = 0.1;
 
 /// The zones that are compiled in: for machines without tzdata, and for names that theirs has dropped.
 static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
@@ -38,7 +40,9 @@ fn nearest(given: &str) -> Vec<String> {
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .collect();
     names.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    names.into_iter().take(SUGGESTED).map(|(_, name)| name).collect()
+    let best = names.first().map_or(0.0, |(likeness, _)| *likeness);
+    let near = names.into_iter().take_while(|(likeness, _)| best - likeness < SPREAD);
+    near.take(SUGGESTED).map(|(_, name)| name).collect()
 }
 
 #[cfg(test)]
