@@ -15,6 +15,7 @@ mod format;
 mod http;
 mod humane;
 mod kind;
+mod schedule;
 mod schema;
 mod worker;
 
@@ -29,6 +30,7 @@ use self::document::{Document, Node};
 use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};
 pub(crate) use self::kind::{Executor, Kind};
+pub(crate) use self::schedule::ScheduleEntry;
 use self::worker::Worker;
 use crate::store::StoreAddress;
 
@@ -51,12 +53,17 @@ struct Sections {
     /// The kinds of jobs that the worker runs, each by its name.
     #[serde(default)]
     kinds: BTreeMap<String, Kind>,
+    /// Jobs that come back by themselves. A file without any leaves those of the store alone; `schedules = []` removes
+    /// all that came from a configuration.
+    #[serde(default)]
+    schedules: Option<Vec<ScheduleEntry>>,
 }
 
 /// The rules of the sections that a schema cannot tell.
 fn check_sections(root: &Node, faults: &mut Faults) {
     worker::check(root.get("worker"), faults);
     kind::check(root.get("kinds"), faults);
+    schedule::check(root.get("schedules"), faults);
 }
 
 /// A file without faults.
@@ -66,6 +73,8 @@ pub(crate) struct Config {
     pub(crate) store: Option<StoreAddress>,
     pub(crate) worker: Worker,
     pub(crate) kinds: BTreeMap<String, Kind>,
+    /// Jobs that come back by themselves, if the file says anything about them.
+    pub(crate) schedules: Option<Vec<ScheduleEntry>>,
     /// The folder from which relative paths are seen.
     pub(crate) folder: PathBuf,
 }
@@ -99,8 +108,9 @@ fn parse(text: &str, folder: &Path, variable: impl Fn(&str) -> Option<String>) -
         faults.add(0, error.to_string(), "this is a defect of milepost: please report it");
         faults.placed(text)
     })?;
-    let store = sections.store.and_then(|store| format::store(&store, folder).ok());
-    Ok(Config { store, worker: sections.worker, kinds: sections.kinds, folder: folder.to_owned() })
+    let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
+    let Sections { worker, kinds, schedules, .. } = sections;
+    Ok(Config { store, worker, kinds, schedules, folder: folder.to_owned() })
 }
 
 #[cfg(test)]

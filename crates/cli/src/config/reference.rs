@@ -30,6 +30,8 @@ fn keys(schema: &Json, name: &str, text: &mut String) {
             sections.push((path, schema));
         } else if schema["additionalProperties"]["properties"].is_object() {
             sections.push((format!("{path}.NAME"), &schema["additionalProperties"]));
+        } else if schema["items"]["properties"].is_object() {
+            sections.push((format!("[{path}]"), &schema["items"]));
         }
     }
     for (path, schema) in sections {
@@ -43,7 +45,12 @@ fn one_line(text: &str) -> String {
 
 fn value(schema: &Json) -> String {
     let format = schema["format"].as_str().map(|format| format.trim_start_matches("milepost-"));
-    match (format, schema["type"].as_str().unwrap()) {
+    let Some(kind) = schema["type"].as_str() else { return "anything".to_owned() };
+    if let Some(names) = schema["enum"].as_array() {
+        let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_str().unwrap())).collect();
+        return names.join(", ");
+    }
+    match (format, kind) {
         (Some("duration" | "duration-positive"), _) => "duration".to_owned(),
         (Some(format), _) => format.to_owned(),
         (_, "string") => "text".to_owned(),

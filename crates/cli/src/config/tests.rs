@@ -99,7 +99,10 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
         "[kinds.a]\nexec = { program = \"sh\", shell = true }\n",
         &[("2:26 unknown key shell in kinds.a.exec", "program")],
     );
-    assert_faults("colour = 1\n", &[("1:1 unknown key colour", "known keys are kinds, store, worker")]);
+    assert_faults(
+        "colour = 1\n",
+        &[("1:1 unknown key colour", "known keys are kinds, schedules, store, worker")],
+    );
 }
 
 #[test]
@@ -257,6 +260,67 @@ fn a_key_that_is_there_twice_says_where_the_first_is() {
 fn what_is_no_toml_says_where() {
     let found = faults("[worker]\nname = w\nlease = \"30s\"\nqueues = [\"a\"\n");
     assert!(found.len() >= 2 && found[0].starts_with("2:8 this is no TOML"), "{found:#?}");
+}
+
+#[test]
+fn schedules_are_read_in_full() {
+    let text = r#"
+        [[schedules]]
+        name = "nightly"
+        cron = "0 3 * * *"
+        zone = "Europe/Berlin"
+        kind = "report"
+        payload = { days = 1 }
+        queue = "slow"
+        priority = 4
+        max_attempts = 3
+        group = "reports"
+        timeout = "5m"
+        misfire = "all"
+        misfire_max = 7
+        misfire_grace = "2m"
+        [[schedules]]
+        name = "poll"
+        every = "10m"
+        kind = "poll"
+    "#;
+    let config = parse(text, Path::new("/"), |_| None).unwrap();
+    let schedules = config.schedules.unwrap();
+    let nightly = schedules[0].schedule().unwrap();
+    assert_eq!((nightly.spec.zone_name(), nightly.job.payload.get()), ("Europe/Berlin", r#"{"days":1}"#));
+    assert_eq!((nightly.job.queue.as_str(), nightly.job.max_attempts), ("slow", 3));
+    assert_eq!(nightly.job.group.as_deref(), Some("reports"));
+    assert_eq!((nightly.misfire.max(), nightly.misfire_grace.as_secs()), (Some(7), 120));
+    let poll = schedules[1].schedule().unwrap();
+    assert_eq!((poll.spec.to_string(), poll.job.payload.get()), ("@every 10m".to_owned(), "null"));
+    assert!(parse("", Path::new("/"), |_| None).unwrap().schedules.is_none(), "nothing is said about them");
+}
+
+#[test]
+fn schedules_that_could_not_tick_are_refused() {
+    let schedule = |lines: &str| format!("[[schedules]]\nname = \"n\"\nkind = \"k\"\n{lines}\n");
+    let cases = [
+        ("", "1:1 the schedule says neither cron nor every", "every = \"10m\""),
+        ("cron = \"@daily\"\nevery = \"1m\"", "5:9 the schedule says both", "keep one"),
+        ("cron = \"0 0 30 2 *\"", "4:8 the cron expression \"0 0 30 2 *\" never fires", "preview"),
+        ("cron = \"61 * * * *\"", "4:8 the minute field", "preview"),
+        (
+            "cron = \"@daily\"\nzone = \"Europe/Berlni\"",
+            "5:8 there is no time zone \"Europe/Berlni\"",
+            "IANA",
+        ),
+        ("every = \"1500ms\"", "4:9 the interval", "\"30s\""),
+        ("every = \"1m\"\nzone = \"UTC\"", "5:8 an interval goes by no zone's clock", "leave it out"),
+        ("every = \"1m\"\nmisfire = \"al\"", "5:11 schedules[0].misfire is \"al\"", "skip, once, all"),
+        ("every = \"1m\"\nmisfire_max = 5", "5:15 misfire_max means something only", "misfire = \"all\""),
+        ("every = \"1m\"\npriority = 5", "5:12 schedules[0].priority is 5", "from 1 to 4"),
+        ("every = \"1m\"\nmis_fire = \"all\"", "5:1 unknown key mis_fire", "misfire"),
+    ];
+    for (lines, begins, remedy) in cases {
+        assert_faults(&schedule(lines), &[(begins, remedy)]);
+    }
+    let twice = format!("{0}{0}", schedule("every = \"1m\""));
+    assert_faults(&twice, &[("6:8 there is another schedule with the name n", "another name")]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use milepost::{Store, Worker, WorkerOptions};
 
 use self::signals::Signals;
 use crate::config::command::ConfigFile;
-use crate::config::{self, Config};
+use crate::config::{self, Config, ScheduleEntry};
 use crate::output::Outcome;
 use crate::store::{self, Schema, StoreAddress};
 
@@ -98,13 +98,31 @@ async fn leave(worker: Worker, signals: &mut Signals) -> Result<Outcome> {
     }
 }
 
+/// Makes the store's schedules stand as the file says.
+async fn keep_schedules(store: &dyn Store, entries: &[ScheduleEntry]) -> Result<()> {
+    let schedules = entries.iter().map(ScheduleEntry::schedule).collect::<Result<Vec<_>>>()?;
+    let synced = store.sync_schedules(&schedules).await?;
+    for name in synced.removed {
+        tracing::info!("the schedule {name} is gone from the configuration, and is removed");
+    }
+    for name in synced.foreign {
+        tracing::warn!(
+            "an operator made a schedule {name}, which is left as it is; the one of the configuration does not tick"
+        );
+    }
+    Ok(())
+}
+
 async fn start(
     store: Arc<dyn Store>,
     config: Config,
     args: WorkArgs,
     address: &StoreAddress,
 ) -> Result<Worker> {
-    let Config { worker, kinds, folder, .. } = config;
+    let Config { worker, kinds, schedules, folder, .. } = config;
+    if let Some(schedules) = schedules {
+        keep_schedules(store.as_ref(), &schedules).await?;
+    }
     let mut options = WorkerOptions::default();
     worker.apply(&mut options);
     if let Some(name) = args.name {

@@ -1,0 +1,185 @@
+//! `[[schedules]]`: jobs that come back by themselves.
+
+use std::collections::HashSet;
+
+use anyhow::{Context, Result};
+use milepost_core::job::{NewJob, Priority};
+use milepost_core::schedule::{InvalidSchedule, Misfire, Schedule, Spec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::document::Node;
+use super::fault::Faults;
+use super::humane::Humane;
+use super::kind;
+use crate::args;
+
+/// The zone of cron expressions that name none.
+const ZONE_DEFAULT: &str = "UTC";
+/// How many missed ticks get a job when `misfire` is `all` and nothing else is said.
+const MISFIRE_MAX_DEFAULT: u32 = 100;
+
+/// A job that comes back by itself, by exactly one of `cron` and `every`. Schedules that the file no longer names are
+/// removed when the worker starts; those made by `milepost schedules add` are left alone.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScheduleEntry {
+    /// Its name, which no other schedule has.
+    name: String,
+    /// When it ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
+    #[serde(default)]
+    cron: Option<String>,
+    /// The interval at which it ticks, in whole seconds.
+    #[serde(default)]
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    every: Option<Humane>,
+    /// The time zone whose clock `cron` goes by, such as `Europe/Berlin`. The default is `UTC`.
+    #[serde(default)]
+    zone: Option<String>,
+    /// Which kind of job each tick makes; it may be run by any worker.
+    kind: String,
+    /// The input of each job. The default is `null`.
+    #[serde(default)]
+    payload: Json,
+    /// Where the jobs wait. The default is `default`.
+    #[serde(default)]
+    queue: Option<String>,
+    /// Which jobs of the queue go first: from 1 (first) to 4 (last). The default is 2.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 4))]
+    priority: Option<u8>,
+    /// How many attempts each job gets. The default is 25.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    max_attempts: Option<u32>,
+    /// The group of the jobs.
+    #[serde(default)]
+    group: Option<String>,
+    /// How long one attempt may take.
+    #[serde(default)]
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    timeout: Option<Humane>,
+    /// What becomes of ticks that were missed: `skip`, `once` (one job for all) or `all`. The default is `once`.
+    #[serde(default)]
+    #[schemars(extend("enum" = ["skip", "once", "all"]))]
+    misfire: Option<String>,
+    /// With `all`, the most missed ticks that get a job, the youngest. The default is 100.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    misfire_max: Option<u32>,
+    /// A tick that is no later than this was not missed. The default is `60s`.
+    #[serde(default)]
+    misfire_grace: Option<Humane>,
+}
+
+impl ScheduleEntry {
+    /// The schedule of a checked file.
+    pub(crate) fn schedule(&self) -> Result<Schedule> {
+        self.read().with_context(|| format!("the schedule {}", self.name))
+    }
+
+    fn read(&self) -> Result<Schedule> {
+        let spec = match self.every {
+            Some(every) => Spec::every(every.0)?,
+            None => {
+                Spec::cron(self.cron.as_deref().unwrap_or(""), self.zone.as_deref().unwrap_or(ZONE_DEFAULT))?
+            }
+        };
+        let mut job = NewJob::new(&self.kind, &self.payload)?;
+        job.queue = self.queue.clone().unwrap_or(job.queue);
+        job.priority = self.priority.map_or(Ok(job.priority), Priority::try_from)?;
+        job.max_attempts = self.max_attempts.unwrap_or(job.max_attempts);
+        job.group.clone_from(&self.group);
+        job.timeout = self.timeout.map(|time| time.0);
+        let max = Some(self.misfire_max.unwrap_or(MISFIRE_MAX_DEFAULT));
+        let misfire =
+            self.misfire.as_deref().map_or(Ok(Misfire::default()), |name| Misfire::named(name, max))?;
+        let mut schedule = Schedule::new(&self.name, spec, job).misfire(misfire);
+        if let Some(grace) = self.misfire_grace {
+            schedule = schedule.misfire_grace(grace.0);
+        }
+        schedule.check()?;
+        Ok(schedule)
+    }
+}
+
+pub(super) fn check(schedules: Option<&Node>, faults: &mut Faults) {
+    let mut names = HashSet::new();
+    for schedule in schedules.map(Node::nodes).unwrap_or_default() {
+        check_names(schedule, &mut names, faults);
+        check_spec(schedule, faults);
+        if let Some(max) = schedule.get("misfire_max")
+            && schedule.get("misfire").and_then(Node::text) != Some("all")
+        {
+            let remedy = "write misfire = \"all\" beside it, or leave it out";
+            faults.add(max.span.start, "misfire_max means something only with misfire = \"all\"", remedy);
+        }
+    }
+}
+
+fn check_names<'a>(schedule: &'a Node, names: &mut HashSet<&'a str>, faults: &mut Faults) {
+    let fields = [("name", "schedule"), ("kind", "kind"), ("queue", "queue"), ("group", "group")];
+    for (key, field) in fields {
+        let Some(node) = schedule.get(key) else { continue };
+        if let Some(Err(why)) = node.text().map(|name| kind::check_name(field, name)) {
+            faults.add(node.span.start, why, "give it a name of 1 to 200 bytes without control characters");
+        }
+    }
+    if let Some((node, name)) = schedule.get("name").and_then(|node| Some((node, node.text()?)))
+        && !names.insert(name)
+    {
+        let what = format!("there is another schedule with the name {name}");
+        faults.add(node.span.start, what, "give one of the two another name");
+    }
+}
+
+fn check_spec(schedule: &Node, faults: &mut Faults) {
+    let zone = schedule.get("zone");
+    match (schedule.get("cron"), schedule.get("every")) {
+        (None, None) => faults.add(
+            schedule.span.start,
+            "the schedule says neither cron nor every: it would never tick",
+            "add cron = \"0 3 * * *\", or every = \"10m\"",
+        ),
+        (Some(cron), Some(every)) => faults.add(
+            cron.span.start.max(every.span.start),
+            "the schedule says both cron and every",
+            "keep one of the two; make a second schedule for the other",
+        ),
+        (None, Some(every)) => {
+            if let Some(zone) = zone {
+                let remedy = "leave it out, or write cron instead of every";
+                faults.add(zone.span.start, "an interval goes by no zone's clock", remedy);
+            }
+            let interval = every.text().and_then(|text| args::positive_duration(text).ok());
+            if let Some(Err(error)) = interval.map(Spec::every) {
+                faults.add(
+                    every.span.start,
+                    error.to_string(),
+                    "write an interval such as \"30s\" or \"10m\"",
+                );
+            }
+        }
+        (Some(cron), None) => check_cron(cron, zone, faults),
+    }
+}
+
+fn check_cron(cron: &Node, zone: Option<&Node>, faults: &mut Faults) {
+    // What is no text was told already.
+    let (Some(expression), Some(name)) = (cron.text(), zone.map_or(Some(ZONE_DEFAULT), Node::text)) else {
+        return;
+    };
+    match Spec::cron(expression, name) {
+        Ok(_) => {}
+        Err(error @ InvalidSchedule::Zone { .. }) => {
+            let at = zone.unwrap_or(cron).span.start;
+            faults.add(at, error.to_string(), "write an IANA name such as \"Europe/Berlin\"");
+        }
+        Err(error) => faults.add(
+            cron.span.start,
+            error.to_string(),
+            "`milepost schedules preview` shows when an expression ticks",
+        ),
+    }
+}
