@@ -148,7 +148,7 @@ pub async fn holders_never_exceed_a_limit_that_changes_under_eight_workers(scene
     let changer = {
         let (scene, work) = (scene.clone(), work.clone());
         tokio::spawn(async move {
-            for _ in 0..6 {
+            for _ in 0..3 {
                 limit(&scene, 2).await;
                 wait::until("the surplus has drained", || async { the(&scene, "t:*").await.holders <= 2 })
                     .await;
