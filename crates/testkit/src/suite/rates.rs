@@ -164,9 +164,14 @@ pub async fn workers_wake_when_tokens_come_back(scene: Scene) {
     let jobs = enqueue(&scene, (0..5).map(|_| runtime::job()).collect()).await;
     scene.assert_all_succeed(&jobs).await;
     scene.store.remove_limit(&Target::Kind(runtime::KIND.into())).await.unwrap();
-    put(&scene, Limit::group("g").slots(1).rate(rate)).await;
-    let jobs = enqueue(&scene, (0..5).map(|_| runtime::job().group("g")).collect()).await;
+    put(&scene, Limit::group("g").slots(1).rate(Rate::new(10.0, 2))).await;
+    let jobs = enqueue(&scene, (0..30).map(|_| runtime::job().group("g")).collect()).await;
     scene.assert_all_succeed(&jobs).await;
+    // Upkeep once a second would release two at a time; a stretch of ten takes a second when each is woken for.
+    let released = times(&scene, &jobs, JobState::Pending).await;
+    let fastest =
+        released.windows(10).map(|ten| ten[9].duration_since(ten[0]).as_secs_f64()).fold(f64::MAX, f64::min);
+    assert!(fastest < 1.6, "ten releases took {fastest} s at best");
     for worker in workers {
         worker.shutdown().await;
     }
