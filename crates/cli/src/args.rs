@@ -13,6 +13,7 @@ use crate::config::command::ConfigCommand;
 use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
+use crate::limits::LimitsCommand;
 use crate::queues::QueuesCommand;
 use crate::schedules::SchedulesCommand;
 use crate::work::WorkArgs;
@@ -69,6 +70,9 @@ pub(crate) enum Command {
     /// Make jobs again and again: cron expressions with time zones, and intervals
     #[command(subcommand)]
     Schedules(SchedulesCommand),
+    /// Look at limits of kinds and groups, set and remove them
+    #[command(subcommand)]
+    Limits(LimitsCommand),
     /// Look at the workers
     #[command(subcommand)]
     Workers(WorkersCommand),

@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod enqueue;
 mod jobs;
+mod limits;
 mod migrate;
 mod output;
 mod queues;
@@ -66,6 +67,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Jobs(command) => jobs::run(command, address).await,
         Command::Queues(command) => queues::run(command, address).await,
         Command::Schedules(command) => schedules::run(command, address).await,
+        Command::Limits(command) => limits::run(command, address).await,
         Command::Workers(command) => workers::run(command, address).await,
         Command::Work(args) => work::run(*args, named).await,
         Command::Config(command) => config::command::run(command),

@@ -54,7 +54,7 @@ fn every_listing_of_an_empty_store_is_an_empty_array(place: Place) {
     let migrated = place.run(&["migrate"]).ok().out;
     assert!(migrated.contains("from schema version 0 to "), "{migrated}");
     assert!(place.run(&["migrate"]).ok().out.contains("already"));
-    for listing in [["jobs", "list"], ["queues", "list"], ["workers", "list"]] {
+    for listing in [["jobs", "list"], ["queues", "list"], ["workers", "list"], ["limits", "list"]] {
         assert_eq!(place.run(&[&listing[..], &["--json"]].concat()).ok().out, "[]\n");
         let ran = place.run(&listing).ok();
         assert!(ran.out.is_empty() && !ran.err.is_empty());
@@ -124,6 +124,9 @@ fn each_command_helps_with_examples() {
         "config check",
         "config init",
         "config schema",
+        "limits list",
+        "limits set",
+        "limits remove",
     ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help = place.run(&args).ok().out;

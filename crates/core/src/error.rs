@@ -5,6 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::ident::{JobId, Run, WorkerId};
+use crate::limit::InvalidLimit;
 use crate::schedule::InvalidSchedule;
 use crate::transition::IllegalTransition;
 
@@ -120,6 +121,9 @@ pub enum StoreError {
     /// There is no such schedule.
     #[error("there is no schedule {0:?}")]
     NoSuchSchedule(String),
+    /// The limit cannot be as it is.
+    #[error("the limit is not usable: {0}")]
+    Limit(#[from] InvalidLimit),
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

@@ -90,7 +90,7 @@ pub struct NewJob {
     pub priority: Priority,
     /// At most one job of the kind ever has this key; asking again returns the same job.
     pub key: Option<String>,
-    /// Jobs of a group run one at a time.
+    /// Jobs of a group run one at a time, or as many as its [limit](crate::limit) says.
     pub group: Option<String>,
     /// When it may start at the earliest.
     pub start: StartAt,
@@ -153,7 +153,7 @@ impl NewJob {
         self
     }
 
-    /// The job in this group: jobs of a group run one at a time.
+    /// The job in this group: its jobs run one at a time, or as many as its [limit](crate::limit) says.
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.group = Some(group.into());
@@ -219,7 +219,7 @@ impl NewJob {
     }
 }
 
-fn check_name(field: &'static str, value: &str, bytes_max: usize) -> Result<(), InvalidJob> {
+pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     let why = if value.is_empty() {
         "it is empty"
     } else if value.len() > bytes_max {

@@ -12,6 +12,7 @@ pub mod finish;
 pub mod history;
 pub mod ident;
 pub mod job;
+pub mod limit;
 pub mod listing;
 pub mod port;
 pub mod retry;

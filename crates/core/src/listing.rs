@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::ident::{JobId, RunToken, WorkerId};
+use crate::limit::Target;
 use crate::state::JobState;
 use crate::worker::Progress;
 
@@ -97,12 +98,22 @@ pub enum Waiting {
         /// When it may be claimed.
         until: Timestamp,
     },
-    /// Its group is taken.
+    /// All slots of its group are taken.
     Group {
         /// The group.
         group: String,
-        /// Who has it.
+        /// Who has the first of them.
         holder: Option<JobId>,
+        /// How many are taken.
+        taken: u32,
+    },
+    /// As many of its kind or group were started as the limit of their rate allows.
+    Rate {
+        /// The kind or group.
+        #[serde(flatten)]
+        target: Target,
+        /// When more may start. Others may be before it.
+        until: Timestamp,
     },
     /// Its queue is paused.
     PausedQueue {

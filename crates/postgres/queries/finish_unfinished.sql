@@ -13,7 +13,7 @@ stayed as (
         worker_id = null, claim_id = null
     from input i
     where l.id = i.id and l.token = i.token and l.state = 'running' and l.stop_verb is null
-    returning l.id, l.token, l.attempt, l.state, l.ready_at, i.verb, i.error_code, i.error_message, i.note
+    returning l.id, l.token, l.attempt, l.state, l.ready_at, l.group_key, i.verb, i.error_code, i.error_message, i.note
 ),
 logged as (
     insert into milepost.history
@@ -21,6 +21,13 @@ logged as (
     select id, token, attempt + case when verb = 'yield' then 1 else 0 end, $8::int, verb::milepost.verb, 'running', state,
            ready_at, error_code, error_message, note
     from stayed
+),
+noted as (
+    -- Where the group has a rate: the job will start once more.
+    insert into milepost.group_note (group_key, starts)
+    select group_key, 1 from stayed
+    where group_key is not null and verb <> 'fail'
+      and exists (select from milepost.limit_of(group_key) l where l.per_second is not null)
 ),
 woken as (
     select milepost.wake() from stayed where ready_at <= now() limit 1

@@ -6,7 +6,16 @@ select j.id, j.kind, j.queue, coalesce(l.state, e.state)::text as state, j.prior
        j.payload::text as payload, e.result::text as result, p.done, p.total, p.message, p.checkpoint::text as checkpoint,
        l.stop_verb is not null as stop_requested, l.due_at,
        coalesce(l.ready_at, l.due_at) > now() as in_future,
-       (select s.job_id from milepost.group_slot s where s.group_key = j.group_key) as group_holder,
+       (select s.job_id from milepost.group_slot s where s.group_key = j.group_key order by s.slot limit 1) as group_holder,
+       (select count(*) from milepost.group_slot s where s.group_key = j.group_key) as group_taken,
+       (select case when g.slots is null
+                      or (select count(*) from milepost.group_slot s where s.group_key = j.group_key) < g.slots
+               then greatest(now(), milepost.opens_at(b.full_at, g.per_second, g.burst, g.portion)) end
+        from milepost.limit_of(j.group_key) g
+        left join milepost.group_bucket b on b.group_key = j.group_key
+        where g.per_second is not null) as group_opens_at,
+       (select milepost.opens_at(k.full_at, k.per_second, k.burst, k.portion) from milepost.kind_limit k
+        where k.kind = j.kind and milepost.tokens(k.full_at, k.per_second, k.burst) < k.portion) as kind_opens_at,
        exists (select from milepost.queue q where q.name = j.queue and q.paused_at is not null) as paused,
        exists (select from milepost.worker w where w.ended_at is null and w.lease_expires_at > now()
                and j.queue = any(w.queues) and j.kind = any(w.kinds)) as served

@@ -1,4 +1,5 @@
--- Groups in which somebody waits although the slot is free: one index probe for each group that waits.
+-- Groups in which somebody waits although a slot is free: one index probe for each group that waits. Those that
+-- the pacer is going to look at are left to it.
 with recursive waiting as (
     (select group_key from milepost.live where group_key is not null and state = 'blocked' order by group_key limit 1)
     union all
@@ -8,5 +9,10 @@ with recursive waiting as (
     from waiting w where w.group_key is not null
 )
 select w.group_key from waiting w
-where w.group_key is not null and not exists (select from milepost.group_slot s where s.group_key = w.group_key)
+left join lateral milepost.limit_of(w.group_key) l on true
+where w.group_key is not null
+  and case when l.name is not null and l.slots is null then true
+      else (select count(*) from milepost.group_slot s where s.group_key = w.group_key) < coalesce(l.slots, 1) end
+  and (l.per_second is null
+       or not exists (select from milepost.group_bucket b where b.group_key = w.group_key and b.look_at is not null))
 limit 1000

@@ -1,4 +1,5 @@
--- The functions of schema milepost. Replaced as a whole by every migration whose binary has other ones.
+-- The functions of schema milepost. Replaced as a whole by every migration whose binary has other ones. Those of
+-- groups are in groups.sql.
 --
 -- Public: enqueue, enqueue_many, cancel, change, complete. They join the caller's transaction.
 -- SQLSTATEs: MP001 the job cannot be accepted as it is; MP002 there is no such job; MP003 the job's state
@@ -25,67 +26,6 @@ begin
     if not pg_try_advisory_xact_lock_shared(19792, 1) then
         notify milepost_wake, 'ready';
     end if;
-end
-$$;
-
--- Gives free group slots to the first waiting job of each group. A hurried caller, which may hold its
--- transaction open, never waits for another one that is at the same group; upkeep finds what it missed.
-create or replace function milepost.hand_over(groups text[], hurried boolean) returns bigint
-language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare
-    released bigint;
-begin
-    with wanted as materialized (
-        select g.name
-        from (select distinct u.name from unnest(groups) u(name) where u.name is not null order by 1) g
-        where not hurried or pg_try_advisory_xact_lock(19793, hashtext(g.name))
-    ),
-    first as materialized (
-        select w.name, l.id
-        from wanted w
-        cross join lateral (
-            select id from milepost.live
-            where group_key = w.name and state = 'blocked'
-            order by priority, due_at, id
-            limit 1
-            for update skip locked
-        ) l
-    ),
-    taken as (
-        insert into milepost.group_slot (group_key, job_id)
-        select name, id from first order by name
-        on conflict do nothing
-        returning job_id
-    ),
-    freed as (
-        update milepost.live l
-        set state = 'pending', ready_at = greatest(now(), l.due_at), due_at = null
-        from taken t
-        where l.id = t.job_id
-        returning l.id, l.token, l.attempt, l.ready_at
-    )
-    insert into milepost.history (job_id, token, attempt, verb, from_state, to_state, ready_at)
-    select id, token, attempt, 'release', 'blocked', 'pending', ready_at from freed;
-    get diagnostics released = row_count;
-    if released > 0 then
-        perform milepost.wake();
-    end if;
-    return released;
-end
-$$;
-
--- Frees the slots of jobs that no longer need them and hands them on.
-create or replace function milepost.free_groups(jobs uuid[]) returns bigint language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare
-    groups text[];
-begin
-    with freed as (
-        delete from milepost.group_slot where job_id = any(jobs) returning group_key
-    )
-    select array_agg(group_key) into groups from freed;
-    return case when groups is null then 0 else milepost.hand_over(groups, false) end;
 end
 $$;
 
@@ -310,8 +250,7 @@ begin
     end if;
 
     if what = 'release' and l.group_key is not null then
-        insert into milepost.group_slot (group_key, job_id) values (l.group_key, job) on conflict do nothing;
-        if not found then
+        if not milepost.take_slot(l.group_key, job) then
             raise exception using errcode = 'MP003',
                 message = format('job %s: its group %s is taken', job, l.group_key), detail = now_state::text;
         end if;

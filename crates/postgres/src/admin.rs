@@ -84,7 +84,7 @@ impl AdminStore for PostgresStore {
 }
 
 impl PostgresStore {
-    fn decode<T>(
+    pub(crate) fn decode<T>(
         &self,
         verb: &'static str,
         rows: Result<Vec<PgRow>, sqlx::Error>,

@@ -59,12 +59,13 @@ impl PostgresStore {
         let took_us: i64 = last.try_get("took_us")?;
         self.inner.floors.spent(probe, Duration::from_micros(took_us.unsigned_abs()), taken);
 
-        let paused: Vec<String> = last.try_get("paused")?;
-        // When the claim was not filled, every lane that was looked at is empty up to now.
+        let (paused, limited): (Vec<String>, Vec<String>) =
+            (last.try_get("paused")?, last.try_get("limited")?);
+        // When the claim was not filled, every lane that was looked at to its end is empty up to now.
         let empty_until = (taken < claim.limit).then_some(last.try_get::<jiff_sqlx::Timestamp, _>("at")?);
         for at in 0..probe.queues.len() {
             let lane = (probe.queues[at].as_str(), probe.kinds[at].as_str(), probe.priorities[at]);
-            let looked_at = !paused.contains(&probe.queues[at]);
+            let looked_at = !paused.contains(&probe.queues[at]) && !limited.contains(&probe.kinds[at]);
             let floor = empty_until.map(jiff_sqlx::Timestamp::to_jiff).filter(|_| looked_at);
             if let Some(floor) = floor.or_else(|| last_taken.get(&lane).copied()) {
                 self.inner.floors.learn(probe, at, floor);

@@ -13,6 +13,7 @@ mod error;
 mod finish;
 mod group;
 mod lane;
+mod limit;
 mod migrate;
 mod rescue;
 mod row;

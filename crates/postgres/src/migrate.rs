@@ -11,10 +11,11 @@ use crate::store::Inner;
 const MIGRATIONS: &[(&str, &str)] = &[
     ("jobs", include_str!("../migrations/0001_jobs.sql")),
     ("schedules", include_str!("../migrations/0002_schedules.sql")),
+    ("limits", include_str!("../migrations/0003_limits.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
-const API: &str = include_str!("../sql/api.sql");
+const API: &str = concat!(include_str!("../sql/groups.sql"), include_str!("../sql/api.sql"));
 
 const CREATE_TABLE: &str = "
     create schema if not exists milepost;

@@ -7,6 +7,7 @@ use milepost_core::claim::ClaimedJob;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::job::Priority;
+use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use milepost_core::listing::{JobRow, JobView, Waiting};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -81,16 +82,24 @@ fn waiting(row: &PgRow, job: &JobRow) -> Decoded<Option<Waiting>> {
         let until = job.ready_at.map_or_else(|| time(row, "due_at"), |at| Ok(Some(at)))?;
         return Ok(until.map(|until| Waiting::Time { until }));
     }
-    if job.state == JobState::Blocked {
-        let holder = row.try_get::<Option<uuid::Uuid>, _>("group_holder")?.map(JobId);
-        return Ok(job.group.clone().map(|group| Waiting::Group { group, holder }));
+    if let (JobState::Blocked, Some(group)) = (job.state, job.group.clone()) {
+        return Ok(Some(match time(row, "group_opens_at")? {
+            Some(until) => Waiting::Rate { target: Target::Group(group), until },
+            None => Waiting::Group {
+                group,
+                holder: row.try_get::<Option<uuid::Uuid>, _>("group_holder")?.map(JobId),
+                taken: u32::try_from(row.try_get::<i64, _>("group_taken")?).unwrap_or(u32::MAX),
+            },
+        }));
     }
     Ok(Some(if row.try_get("paused")? {
         Waiting::PausedQueue { queue: job.queue.clone() }
-    } else if row.try_get("served")? {
-        Waiting::Turn
-    } else {
+    } else if !row.try_get::<bool, _>("served")? {
         Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() }
+    } else if let Some(until) = time(row, "kind_opens_at")? {
+        Waiting::Rate { target: Target::Kind(job.kind.clone()), until }
+    } else {
+        Waiting::Turn
     }))
 }
 
@@ -126,7 +135,25 @@ pub(crate) fn worker_view(row: &PgRow) -> Decoded<WorkerView> {
     })
 }
 
-/// A state or verb that the database wrote by name.
+pub(crate) fn limit_view(row: &PgRow) -> Decoded<LimitView> {
+    let name: String = row.try_get("name")?;
+    let target =
+        if row.try_get::<&str, _>("target")? == "kind" { Target::Kind(name) } else { Target::Group(name) };
+    let rate = match row.try_get::<Option<f64>, _>("per_second")? {
+        Some(per_second) => Some(Rate::new(per_second, count(row, "burst")?)),
+        None => None,
+    };
+    let slots = row.try_get::<Option<i32>, _>("slots")?.map(i32::unsigned_abs);
+    Ok(LimitView {
+        limit: Limit { target, slots, rate },
+        source: named::<Source>(row, "source")?,
+        tokens: row.try_get("tokens")?,
+        holders: row.try_get("holders")?,
+        waiting: row.try_get("waiting")?,
+    })
+}
+
+/// A word of the domain that the database wrote by name.
 pub(crate) fn named<T>(row: &PgRow, column: &str) -> Decoded<T>
 where
     T: std::str::FromStr<Err = milepost_core::error::UnknownName>,

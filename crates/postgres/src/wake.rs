@@ -26,6 +26,8 @@ use crate::store::PostgresStore;
 const CHANNEL: &str = "milepost_wake";
 /// How often an awake waker looks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// What is due within this is not worth falling asleep for: tokens of a high rate come back so often.
+const DOZE_BELOW: Duration = Duration::from_millis(25);
 /// Looking may take one part in this many of the time, as long as it looks once in [`LOOK_EVERY_MAX`].
 const LOOK_SHARE: u32 = 10;
 /// How seldom a waker looks to whom every look is dear.
@@ -129,6 +131,8 @@ struct Listener<'a> {
 struct Lanes {
     pairs: Vec<(String, String)>,
     workers: i64,
+    /// Whether groups have rates.
+    paced: bool,
     asked_at: Option<Instant>,
 }
 
@@ -190,14 +194,15 @@ impl<'a> Listener<'a> {
         let mut passed_on = Instant::now() - PASS_ON_EVERY;
         loop {
             let began = Instant::now();
-            if self.due_in().await? == Some(Duration::ZERO) {
+            let due_in = self.due_in().await?;
+            if due_in == Some(Duration::ZERO) {
                 hint(self.hints, Wake::Ready);
                 if self.lanes.workers > 1 && passed_on.elapsed() >= PASS_ON_EVERY {
                     self.session.execute(statement::PASS_ON).await?;
                     passed_on = Instant::now();
                 }
                 self.doze((began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
-            } else if self.ask(statement::SLEEP).await? {
+            } else if due_in.is_none_or(|due_in| due_in >= DOZE_BELOW) && self.ask(statement::SLEEP).await? {
                 let notified = self.sleep().await?;
                 self.session.execute(statement::RISE).await?;
                 if notified {
@@ -205,7 +210,7 @@ impl<'a> Listener<'a> {
                     self.doze(LOOK_EVERY).await?;
                 }
             } else {
-                // An enqueuer has its transaction open; it will not notify.
+                // It is not worth it, or an enqueuer has its transaction open: it will not notify.
                 self.doze((began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
             }
         }
@@ -252,6 +257,8 @@ impl<'a> Listener<'a> {
         if pairs.is_empty() {
             return Ok(None);
         }
+        // First, so that what it releases is seen.
+        let paced = if self.lanes.paced { self.store.pace().await? } else { None };
         let floors = &self.store.inner.floors;
         let probe = floors.probe(&pairs, 0);
         let rows = sqlx::query(statement::PEEK)
@@ -266,7 +273,7 @@ impl<'a> Listener<'a> {
         for row in &rows {
             let lane = usize::try_from(row.try_get::<i64, _>("ord")? - 1).unwrap_or(0);
             let due_in_ms: Option<i64> = row.try_get("due_in_ms")?;
-            soonest = soonest.into_iter().chain(due_in_ms).min();
+            soonest = soonest.into_iter().chain(row.try_get::<Option<i64>, _>("open_in_ms")?).min();
             let empty_until = if due_in_ms.is_some_and(|ms| ms <= 0) { "ready_at" } else { "at" };
             floors.learn(&probe, lane, row.try_get::<jiff_sqlx::Timestamp, _>(empty_until)?.to_jiff());
         }
@@ -274,7 +281,8 @@ impl<'a> Listener<'a> {
             let took_us: i64 = last.try_get("took_us")?;
             floors.spent(&probe, Duration::from_micros(took_us.unsigned_abs()), 0);
         }
-        Ok(soonest.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())))
+        let soonest = soonest.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
+        Ok(soonest.into_iter().chain(paced).min())
     }
 
     async fn refresh_lanes(&mut self) -> Result<(), sqlx::Error> {
@@ -284,6 +292,7 @@ impl<'a> Listener<'a> {
             .map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?)))
             .collect::<Result<_, sqlx::Error>>()?;
         self.lanes.workers = rows.first().map_or(Ok(0), |row| row.try_get("workers"))?;
+        self.lanes.paced = rows.first().map_or(Ok(false), |row| row.try_get("paced"))?;
         self.lanes.asked_at = Some(Instant::now());
         Ok(())
     }

@@ -1,2 +1,4 @@
--- Takes the slot of a group for a job, when it is free. ?1 group, ?2 job
-INSERT INTO group_slot (group_key, slot, job_id) VALUES (?1, 0, ?2) ON CONFLICT DO NOTHING
+-- Takes a slot of a group for a job, when fewer than so many are taken. ?1 group, ?2 job, ?3 how many (NULL: any number)
+INSERT INTO group_slot (group_key, slot, job_id)
+SELECT ?1, coalesce((SELECT max(slot) FROM group_slot WHERE group_key = ?1), 0) + 1, ?2
+WHERE ?3 IS NULL OR (SELECT count(*) FROM group_slot WHERE group_key = ?1) < ?3

@@ -1,4 +1,5 @@
--- Groups that somebody waits for and nobody holds: one probe a waiting group.
+-- Groups that somebody waits for and that have a slot free: one probe a waiting group. Those whose tokens are
+-- waited for are left out.
 WITH RECURSIVE waiting (group_key) AS (
     SELECT min(group_key) FROM live INDEXED BY live_waiting WHERE state = 'blocked' AND group_key IS NOT NULL
     UNION ALL
@@ -10,6 +11,13 @@ WITH RECURSIVE waiting (group_key) AS (
     WHERE waiting.group_key IS NOT NULL
 )
 SELECT group_key FROM waiting
-WHERE group_key IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM group_slot WHERE group_slot.group_key = waiting.group_key
+WHERE group_key IS NOT NULL
+  AND (SELECT count(*) FROM group_slot WHERE group_slot.group_key = waiting.group_key) < coalesce(
+    (SELECT coalesce(slots, 1e18) FROM group_limit WHERE name = waiting.group_key),
+    (SELECT coalesce(slots, 1e18) FROM group_limit
+     WHERE instr(waiting.group_key, ':') > 0
+       AND name = substr(waiting.group_key, 1, instr(waiting.group_key, ':')) || '*'),
+    1)
+  AND NOT EXISTS (
+    SELECT 1 FROM group_bucket WHERE group_bucket.group_key = waiting.group_key AND look_at_us IS NOT NULL
 )

@@ -14,6 +14,8 @@ use rusqlite::{CachedStatement, Connection, Row};
 use crate::change::{Change, Recorder};
 use crate::clock::now_ms;
 use crate::failure::Failure;
+use crate::group;
+use crate::limit::Gates;
 use crate::query;
 use crate::row::{self, Id};
 
@@ -24,11 +26,13 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>,
     if !alive {
         return Err(StoreError::WorkerLost(claim.worker).into());
     }
+    group::pace(conn, now_ms)?;
     let lanes = lanes(conn, claim)?;
     let mut taker = Taker::new(conn, claim, now_ms)?;
     for priority in Priority::ALL {
         taker.take_in_turns(&lanes, priority)?;
     }
+    taker.gates.close(conn, now_ms)?;
     Ok(taker.taken)
 }
 
@@ -57,6 +61,7 @@ struct Taker<'conn, 'claim> {
     ready: CachedStatement<'conn>,
     take: CachedStatement<'conn>,
     recorder: Recorder<'conn>,
+    gates: Gates,
     taken: Vec<ClaimedJob>,
 }
 
@@ -74,6 +79,7 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
             ready: conn.prepare_cached(query::READY)?,
             take: conn.prepare_cached(query::CLAIM)?,
             recorder: Recorder::new(conn)?,
+            gates: Gates::load(conn, now_ms)?,
             taken: Vec::new(),
         })
     }
@@ -93,7 +99,8 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
                 if want == 0 {
                     return Ok(());
                 }
-                if self.take_from(lane, priority, want)? == want {
+                let allowed = self.gates.allowed(lane.1, want);
+                if allowed > 0 && self.take_from(lane, priority, allowed)? == want {
                     still_open.push(lane);
                 }
             }
@@ -111,6 +118,7 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         let found = ready.len();
+        self.gates.took(lane.1, found);
         for ready in ready {
             self.take(ready)?;
         }

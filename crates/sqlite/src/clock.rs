@@ -13,6 +13,11 @@ pub(crate) fn now_ms() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// The same time in Unix microseconds, in which buckets of rates are kept.
+pub(crate) const fn micros(at_ms: i64) -> i64 {
+    at_ms.saturating_mul(1000)
+}
+
 /// This long after `from_ms`, at the latest the last time that can be written.
 pub(crate) fn later_ms(from_ms: i64, delay: Duration) -> i64 {
     from_ms.saturating_add(whole_ms(delay)).min(Timestamp::MAX.as_millisecond())

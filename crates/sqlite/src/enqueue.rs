@@ -13,7 +13,7 @@ use rusqlite::{CachedStatement, Connection, Transaction};
 use crate::change::{Change, Recorder};
 use crate::clock::{later_ms, now_ms, start_ms};
 use crate::failure::Failure;
-use crate::group::take_slot;
+use crate::group::admit;
 use crate::query;
 use crate::row::{self, Id};
 
@@ -113,7 +113,7 @@ impl<'conn> Intake<'conn> {
     fn let_wait(&mut self, job: &NewJob) -> rusqlite::Result<()> {
         let start_ms = start_ms(job.start, self.now_ms);
         let free = match &job.group {
-            Some(group) => take_slot(self.conn, group, &job.id)?,
+            Some(group) => admit(self.conn, group, &job.id, self.now_ms)?,
             None => true,
         };
         let state = if free { JobState::Pending } else { JobState::Blocked };

@@ -1,24 +1,116 @@
-//! Groups: a job that has one runs only while it owns the group's slot.
+//! Groups: a job that has one runs only while it owns a slot of it.
 
 use milepost_core::ident::{JobId, RunToken};
+use milepost_core::limit::{Rate, SLOTS_DEFAULT, class_of};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::change::{Change, Recorder};
+use crate::clock::micros;
 use crate::failure::Failure;
 use crate::query;
 use crate::row::{self, Id};
 
-/// Takes the slot for a job, if it is free.
-pub(crate) fn take_slot(conn: &Connection, group: &str, job: &JobId) -> rusqlite::Result<bool> {
-    let taken = conn.prepare_cached(query::TAKE_SLOT)?.execute((group, Id(job)))?;
+/// The shortest time until a group is looked at again.
+const LOOK_AGAIN_US: i64 = 1000;
+
+/// What holds for one group.
+pub(crate) struct GroupLimit {
+    /// `None`: any number.
+    pub(crate) slots: Option<u32>,
+    pub(crate) rate: Option<Rate>,
+}
+
+/// The limit of a group: its own, else that of its class, else one slot.
+pub(crate) fn limit_of(conn: &Connection, group: &str) -> rusqlite::Result<GroupLimit> {
+    let mut statement = conn.prepare_cached(query::GROUP_LIMIT)?;
+    let mut named = |name: &str| {
+        let limit = statement.query_row([name], |row| {
+            let rate = row::rate_opt(row, 1)?;
+            Ok(GroupLimit { slots: row.get(0)?, rate })
+        });
+        limit.optional()
+    };
+    if let Some(own) = named(group)? {
+        return Ok(own);
+    }
+    let classes = class_of(group).map(|class| named(&class)).transpose()?.flatten();
+    Ok(classes.unwrap_or(GroupLimit { slots: Some(SLOTS_DEFAULT), rate: None }))
+}
+
+/// When the bucket of a group is full; long ago when nobody used it lately.
+pub(crate) fn full_at_us(conn: &Connection, group: &str) -> rusqlite::Result<i64> {
+    let found = conn.prepare_cached(query::GROUP_BUCKET)?.query_row([group], |row| row.get(0)).optional()?;
+    Ok(found.unwrap_or(0))
+}
+
+/// Lets a job in that is to run, if a slot is free, its rate allows it and nobody waits before it. Else somebody
+/// will look at the group in time.
+pub(crate) fn admit(conn: &Connection, group: &str, job: &JobId, now_ms: i64) -> rusqlite::Result<bool> {
+    let limit = limit_of(conn, group)?;
+    let Some(rate) = limit.rate else {
+        return take_slot(conn, group, job, limit.slots);
+    };
+    if conn.prepare_cached(query::NEXT_WAITING)?.exists([group])? {
+        return Ok(false);
+    }
+    let now_us = micros(now_ms);
+    let full_at_us = full_at_us(conn, group)?;
+    if rate.allows(full_at_us, now_us) == 0 {
+        let look_at_us = look_again_us(rate, full_at_us, now_us);
+        keep_bucket(conn, group, full_at_us, Some(look_at_us))?;
+        return Ok(false);
+    }
+    let taken = take_slot(conn, group, job, limit.slots)?;
+    if taken {
+        let full_at_us = rate.debit(full_at_us, now_us, 1);
+        keep_bucket(conn, group, full_at_us, Some(full_at_us))?;
+    }
+    Ok(taken)
+}
+
+/// Gives a slot to a job that an operator releases, if one is free; of a rate it is counted, not refused.
+pub(crate) fn force(conn: &Connection, group: &str, job: &JobId, now_ms: i64) -> rusqlite::Result<bool> {
+    let taken = take_slot(conn, group, job, limit_of(conn, group)?.slots)?;
+    if taken {
+        count_start(conn, group, now_ms)?;
+    }
+    Ok(taken)
+}
+
+/// Counts a start of a job that keeps its slot, where the group has a rate: its bucket may go into debt.
+pub(crate) fn count_start(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<()> {
+    if let Some(rate) = limit_of(conn, group)?.rate {
+        let full_at_us = rate.debit(full_at_us(conn, group)?, micros(now_ms), 1);
+        conn.prepare_cached(query::DEBIT_GROUP_BUCKET)?.execute((group, full_at_us))?;
+    }
+    Ok(())
+}
+
+fn take_slot(conn: &Connection, group: &str, job: &JobId, slots: Option<u32>) -> rusqlite::Result<bool> {
+    let taken = conn.prepare_cached(query::TAKE_SLOT)?.execute((group, Id(job), slots))?;
     Ok(taken == 1)
+}
+
+fn keep_bucket(
+    conn: &Connection,
+    group: &str,
+    full_at_us: i64,
+    look_at_us: Option<i64>,
+) -> rusqlite::Result<()> {
+    conn.prepare_cached(query::KEEP_GROUP_BUCKET)?.execute((group, full_at_us, look_at_us))?;
+    Ok(())
+}
+
+/// When a group has tokens again, a little later than computed, so that they are surely there.
+fn look_again_us(rate: Rate, full_at_us: i64, now_us: i64) -> i64 {
+    (rate.opens_at_us(full_at_us) + 2).max(now_us + LOOK_AGAIN_US)
 }
 
 /// Gives the slot that a job held to the next that waits for it.
 pub(crate) fn hand_over(conn: &Connection, group: &str, holder: &JobId, now_ms: i64) -> Result<(), Failure> {
-    let freed = conn.prepare_cached(query::FREE_SLOT)?.execute((group, Id(holder)))?;
+    let freed = conn.prepare_cached(query::FREE_SLOT)?.execute([Id(holder)])?;
     if freed == 1 {
         fill(conn, group, now_ms)?;
     }
@@ -34,11 +126,22 @@ pub(crate) fn fill_all(conn: &Connection, groups: &[String], now_ms: i64) -> Res
     Ok(filled)
 }
 
-/// Groups that somebody waits for and nobody holds.
-pub(crate) fn unfilled(conn: &Connection) -> Result<Vec<String>, Failure> {
+/// Groups that somebody waits for and that have a slot free, and those whose tokens have come back.
+pub(crate) fn unfilled(conn: &Connection, now_ms: i64) -> Result<Vec<String>, Failure> {
     let mut statement = conn.prepare_cached(query::UNFILLED_GROUPS)?;
     let groups = statement.query_map((), |row| row.get(0))?;
-    Ok(groups.collect::<rusqlite::Result<_>>()?)
+    let mut groups = groups.collect::<rusqlite::Result<Vec<String>>>()?;
+    groups.extend(due(conn, now_ms)?);
+    Ok(groups)
+}
+
+fn due(conn: &Connection, now_ms: i64) -> rusqlite::Result<Vec<String>> {
+    conn.prepare_cached(query::DUE_GROUPS)?.query_map([micros(now_ms)], |row| row.get(0))?.collect()
+}
+
+/// Releases what the rates of groups allow whose tokens have come back.
+pub(crate) fn pace(conn: &Connection, now_ms: i64) -> Result<(), Failure> {
+    fill_all(conn, &due(conn, now_ms)?, now_ms).map(drop)
 }
 
 struct Waiter {
@@ -48,9 +151,53 @@ struct Waiter {
     token: RunToken,
 }
 
-fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<bool, Failure> {
-    let waiter = conn
-        .prepare_cached(query::NEXT_WAITING)?
+/// Gives the free slots of a group to those that wait for them, as far as its rate allows; answers how many.
+fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<u32, Failure> {
+    let limit = limit_of(conn, group)?;
+    let now_us = micros(now_ms);
+    let full_at_us = if limit.rate.is_some() { full_at_us(conn, group)? } else { 0 };
+    let allowed = limit.rate.map_or(u32::MAX, |rate| rate.allows(full_at_us, now_us));
+    let mut released = 0;
+    let mut waiter = next_waiting(conn, group, now_ms)?;
+    let mut full = false;
+    while released < allowed
+        && let Some(first) = &waiter
+    {
+        full = !take_slot(conn, group, &first.job, limit.slots)?;
+        if full {
+            break;
+        }
+        release(conn, first, now_ms)?;
+        released += 1;
+        waiter = next_waiting(conn, group, now_ms)?;
+    }
+    match limit.rate {
+        Some(rate) => {
+            let full_at_us = if released > 0 { rate.debit(full_at_us, now_us, released) } else { full_at_us };
+            let look_at_us = match waiter {
+                // The end of a holder is seen.
+                Some(_) if full => None,
+                Some(_) => Some(look_again_us(rate, full_at_us, now_us)),
+                None => Some(full_at_us),
+            };
+            if waiter.is_none() && full_at_us <= now_us {
+                forget_bucket(conn, group)?;
+            } else {
+                keep_bucket(conn, group, full_at_us, look_at_us)?;
+            }
+        }
+        None => forget_bucket(conn, group)?,
+    }
+    Ok(released)
+}
+
+fn forget_bucket(conn: &Connection, group: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(query::FORGET_GROUP_BUCKET)?.execute([group])?;
+    Ok(())
+}
+
+fn next_waiting(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<Option<Waiter>> {
+    conn.prepare_cached(query::NEXT_WAITING)?
         .query_row([group], |row| {
             Ok(Waiter {
                 job: row::job_id(row, 0)?,
@@ -59,13 +206,11 @@ fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<bool, Failure> {
                 token: row::token(row, 3)?,
             })
         })
-        .optional()?;
-    let Some(waiter) = waiter else {
-        return Ok(false);
-    };
-    if !take_slot(conn, group, &waiter.job)? {
-        return Ok(false);
-    }
+        .optional()
+}
+
+/// Lets a job wait for a worker that has got a slot.
+fn release(conn: &Connection, waiter: &Waiter, now_ms: i64) -> rusqlite::Result<()> {
     let ready_at_ms = waiter.due_at_ms.max(now_ms);
     conn.prepare_cached(query::REST)?.execute((
         Id(&waiter.job),
@@ -87,6 +232,5 @@ fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<bool, Failure> {
         ready_at_ms: Some(ready_at_ms),
         failure: None,
         note: None,
-    })?;
-    Ok(true)
+    })
 }

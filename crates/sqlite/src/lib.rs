@@ -17,6 +17,7 @@ mod failure;
 mod file;
 mod finish;
 mod group;
+mod limit;
 mod listing;
 mod lookout;
 mod migration;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::bell::Bell;
-use crate::clock::now_ms;
+use crate::clock::{micros, now_ms};
 use crate::command::Hint;
 use crate::query;
 use crate::writer::LOOK_EVERY;
@@ -22,7 +22,7 @@ pub(crate) struct Lookout {
     looked_at: Option<Instant>,
     /// Every job that was ready at this time has been announced.
     announced_ms: i64,
-    /// The next time after that at which a job becomes ready.
+    /// The next time after that at which a job becomes ready or a token comes back.
     due_ms: Option<i64>,
     /// Whether something was committed since `due_ms` was read.
     stale: bool,
@@ -107,6 +107,13 @@ impl Lookout {
     }
 }
 
+/// When the next job becomes ready, or the next token comes back that a job may wait for.
 fn next_due(conn: &Connection, after_ms: i64) -> rusqlite::Result<Option<i64>> {
-    conn.prepare_cached(query::NEXT_DUE)?.query_row([after_ms], |row| row.get(0))
+    let job_ms: Option<i64> =
+        conn.prepare_cached(query::NEXT_DUE)?.query_row([after_ms], |row| row.get(0))?;
+    let token_us: Option<i64> =
+        conn.prepare_cached(query::NEXT_TOKEN)?.query_row([micros(after_ms)], |row| row.get(0))?;
+    // Claims look at whole milliseconds: in the next one it is surely there.
+    let token_ms = token_us.map(|at_us| at_us / 1000 + 1);
+    Ok(job_ms.into_iter().chain(token_ms).min())
 }

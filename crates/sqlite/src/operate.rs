@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::clock::{later_ms, now_ms};
 use crate::failure::Failure;
-use crate::group::take_slot;
+use crate::group::{admit, force};
 use crate::query;
 use crate::row::{self, Id};
 use crate::stand::{Mover, Standing, Step};
@@ -30,7 +30,7 @@ pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> R
         ))?;
         return Ok(Operated::StopRequested);
     }
-    let to = next_state(conn, &standing, verb)?;
+    let to = next_state(conn, &standing, verb, now_ms)?;
     let mut mover = Mover::new(conn, now_ms)?;
     let ready_at_ms = match verb {
         Verb::Release => now_ms.max(due_at_ms.unwrap_or(now_ms)),
@@ -58,7 +58,7 @@ pub(crate) fn fence_off(
     verb: Verb,
 ) -> Result<(), Failure> {
     let Found { standing, stop_note, .. } = find(conn, job)?;
-    let to = next_state(conn, &standing, verb)?;
+    let to = next_state(conn, &standing, verb, mover.now_ms())?;
     let step = Step { note: stop_note.as_deref(), ..Step::new(verb, to) };
     mover.go(&standing, &step)
 }
@@ -128,15 +128,18 @@ fn check(standing: &Standing, verb: Verb) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The state that follows. A grouped job that comes back takes its group's slot here, or waits for it.
-fn next_state(conn: &Connection, standing: &Standing, verb: Verb) -> Result<JobState, Failure> {
+/// The state that follows. A grouped job that comes back takes a slot of its group here, or waits for one.
+fn next_state(conn: &Connection, standing: &Standing, verb: Verb, now_ms: i64) -> Result<JobState, Failure> {
     let comes_back = !standing.state.holds_group_slot()
         && transition(Some(standing.state), verb, Readiness::Ready) == Ok(JobState::Pending);
     let readiness = match &standing.group {
-        Some(group) if comes_back && !take_slot(conn, group, &standing.job)? => Readiness::Held,
+        Some(group) if comes_back => {
+            let take = if verb == Verb::Release { force } else { admit };
+            if take(conn, group, &standing.job, now_ms)? { Readiness::Ready } else { Readiness::Held }
+        }
         _ => Readiness::Ready,
     };
-    // A group has one holder, whatever an operator wants.
+    // A group has no more holders than slots, whatever an operator wants.
     if verb == Verb::Release && readiness == Readiness::Held {
         return Err(illegal(standing, verb));
     }

@@ -104,7 +104,7 @@ impl MaintenanceStore for SqliteStore {
     }
 
     async fn fill_groups(&self) -> StoreResult<u64> {
-        let groups = self.read("fill_groups", group::unfilled).await?;
+        let groups = self.read("fill_groups", |conn| group::unfilled(conn, now_ms())).await?;
         if groups.is_empty() {
             return Ok(0);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
+use milepost_core::limit::Rate;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, Type, ValueRef};
 use serde_json::value::RawValue;
@@ -90,6 +91,12 @@ pub(crate) fn json_opt(row: &Row<'_>, column: usize) -> Sql<Option<Box<RawValue>
         ValueRef::Null => Ok(None),
         _ => json(row, column).map(Some),
     }
+}
+
+/// A rate that may be missing: starts a second and, in the next column, the burst.
+pub(crate) fn rate_opt(row: &Row<'_>, column: usize) -> Sql<Option<Rate>> {
+    let per_second: Option<f64> = row.get(column)?;
+    per_second.map(|per_second| Ok(Rate::new(per_second, row.get(column + 1)?))).transpose()
 }
 
 /// A list of names, stored as a JSON array.

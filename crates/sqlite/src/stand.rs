@@ -8,7 +8,7 @@ use rusqlite::{CachedStatement, Connection};
 
 use crate::change::{Change, Recorder};
 use crate::failure::Failure;
-use crate::group::hand_over;
+use crate::group::{count_start, hand_over};
 use crate::query;
 use crate::row::Id;
 
@@ -79,6 +79,10 @@ impl<'conn> Mover<'conn> {
         match &from.group {
             Some(group) if from.state.holds_group_slot() && !step.to.holds_group_slot() => {
                 hand_over(self.conn, group, &from.job, self.now_ms)
+            }
+            // It will start once more without being released again.
+            Some(group) if matches!(step.verb, Verb::Retry | Verb::Yield) => {
+                Ok(count_start(self.conn, group, self.now_ms)?)
             }
             _ => Ok(()),
         }

@@ -1,29 +1,46 @@
 //! Why a job that is to run does not run now.
 
 use jiff::Timestamp;
+use milepost_core::limit::{Rate, Target};
 use milepost_core::listing::{JobRow, Waiting};
 use milepost_core::state::JobState;
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::clock::micros;
 use crate::failure::Failure;
+use crate::group::{full_at_us, limit_of};
 use crate::query;
 use crate::row;
 
 pub(crate) fn waiting_for(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
     match job.state {
-        JobState::Blocked => group(conn, job),
+        JobState::Blocked => group(conn, job, now_ms),
         JobState::Pending | JobState::RetryWait => turn(conn, job, now_ms).map(Some),
         _ => Ok(None),
     }
 }
 
-fn group(conn: &Connection, job: &JobRow) -> Result<Option<Waiting>, Failure> {
+fn group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
     let Some(group) = &job.group else {
         return Ok(None);
     };
+    let taken: u32 = conn.prepare_cached(query::SLOTS_TAKEN)?.query_row([group], |row| row.get(0))?;
+    let limit = limit_of(conn, group)?;
+    if let Some(rate) = limit.rate
+        && limit.slots.is_none_or(|slots| taken < slots)
+    {
+        let opens_at_us = rate.opens_at_us(full_at_us(conn, group)?).max(micros(now_ms));
+        let target = Target::Group(group.clone());
+        return Ok(Some(Waiting::Rate { target, until: time_of(opens_at_us) }));
+    }
     let holder =
         conn.prepare_cached(query::SLOT_HOLDER)?.query_row([group], |row| row::job_id(row, 0)).optional()?;
-    Ok(Some(Waiting::Group { group: group.clone(), holder }))
+    Ok(Some(Waiting::Group { group: group.clone(), holder, taken }))
+}
+
+/// A time that was computed; far off, the last that can be told.
+fn time_of(at_us: i64) -> Timestamp {
+    Timestamp::from_microsecond(at_us).unwrap_or(Timestamp::MAX)
 }
 
 fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure> {
@@ -38,8 +55,21 @@ fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure
     let served: bool = conn
         .prepare_cached(query::IS_SERVED)?
         .query_row((&job.kind, &job.queue, now_ms), |row| row.get(0))?;
-    if served {
-        return Ok(Waiting::Turn);
+    if !served {
+        return Ok(Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() });
     }
-    Ok(Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() })
+    Ok(rate(conn, job, now_ms)?.unwrap_or(Waiting::Turn))
+}
+
+/// Whether as many of its kind were started as its rate allows.
+fn rate(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
+    let limit = conn
+        .prepare_cached(query::KIND_LIMIT)?
+        .query_row([&job.kind], |row| Ok((Rate::new(row.get(0)?, row.get(1)?), row.get(2)?)))
+        .optional()?;
+    let held = limit.filter(|&(rate, full_at_us)| rate.allows(full_at_us, micros(now_ms)) == 0);
+    Ok(held.map(|(rate, full_at_us)| Waiting::Rate {
+        target: Target::Kind(job.kind.clone()),
+        until: time_of(rate.opens_at_us(full_at_us)),
+    }))
 }

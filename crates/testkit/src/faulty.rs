@@ -12,10 +12,11 @@ use milepost_core::finish::{Finish, Finished};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
 use milepost_core::port::{
-    AdminStore, Clock, IntakeStore, MaintenanceStore, Operated, Operation, Put, RetryDelay, ScheduleStore,
-    Store, StoreResult, WakeStream, WorkerStore,
+    AdminStore, Clock, IntakeStore, LimitStore, MaintenanceStore, Operated, Operation, Put, RetryDelay,
+    ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
 };
 use milepost_core::schedule::{Schedule, ScheduleView, Source, Tick};
 use milepost_core::state::JobState;
@@ -199,6 +200,21 @@ impl AdminStore for Faulty {
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
         self.inner.count_by_state().await
+    }
+}
+
+#[async_trait]
+impl LimitStore for Faulty {
+    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<()> {
+        self.inner.put_limit(limit, source).await
+    }
+
+    async fn remove_limit(&self, target: &Target) -> StoreResult<bool> {
+        self.inner.remove_limit(target).await
+    }
+
+    async fn limits(&self) -> StoreResult<Vec<LimitView>> {
+        self.inner.limits().await
     }
 }
 

@@ -4,6 +4,7 @@ mod backlog;
 mod drain;
 mod held_snapshot;
 mod latency;
+mod limited;
 mod lying_statistics;
 mod process;
 mod report;
@@ -53,7 +54,7 @@ pub(crate) struct JobsBench {
     /// How long to go on (held-snapshot)
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Jobs a second (held-snapshot)
+    /// Jobs a second (held-snapshot; limited: of the kind that has a rate)
     #[arg(long, default_value_t = 2000)]
     rate: u64,
     /// Jobs that are ready (backlog)
@@ -81,6 +82,8 @@ enum Mode {
     Backlog,
     /// Throughput when the planner's statistics are wrong (PostgreSQL)
     LyingStatistics,
+    /// Throughput of an unlimited kind alone, and beside backlogs of a kind with a rate and of limited groups
+    Limited,
 }
 
 impl JobsBench {
@@ -107,6 +110,7 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         Mode::HeldSnapshot => held_snapshot::run(&bench, &Target::prepare(address).await?).await?,
         Mode::Backlog => backlog::run(&bench, address).await?,
         Mode::LyingStatistics => lying_statistics::run(&bench, address).await?,
+        Mode::Limited => limited::run(&bench, address).await?,
     };
     if bench.json {
         output::line(serde_json::to_string(&report)?)?;

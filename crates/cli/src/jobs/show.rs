@@ -95,8 +95,16 @@ fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Resu
 fn why(waiting: &Waiting, now: Timestamp) -> String {
     match waiting {
         Waiting::Time { until } => format!("its time comes {}", relative(*until, now)),
-        Waiting::Group { group, holder: Some(job) } => format!("group {group} is taken by job {job}"),
-        Waiting::Group { group, holder: None } => format!("group {group} is taken"),
+        Waiting::Group { group, holder: Some(job), taken: 0..=1 } => {
+            format!("group {group} is taken by job {job}")
+        }
+        Waiting::Group { group, holder: Some(job), taken } => {
+            format!("all {taken} slots of group {group} are taken, the first by job {job}")
+        }
+        Waiting::Group { group, holder: None, .. } => format!("group {group} is taken"),
+        Waiting::Rate { target, until } => {
+            format!("it waits for the rate limit of {target}: more may start {}", relative(*until, now))
+        }
         Waiting::PausedQueue { queue } => {
             format!("queue {queue} is paused; `milepost queues resume {queue}` lets it go on")
         }

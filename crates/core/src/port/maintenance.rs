@@ -21,7 +21,8 @@ pub trait MaintenanceStore: Send + Sync {
     /// Ends running jobs that were asked to stop and whose grace time is over; their runs are fenced.
     async fn stop_overdue(&self, limit: u32) -> StoreResult<Vec<JobId>>;
 
-    /// Gives free group slots to jobs that wait for them. Slots are handed on where they become free; this
-    /// finds those that a job missed because its enqueue was not committed yet.
+    /// Gives free group slots to jobs that wait for them, as far as the rates of the groups allow; answers how
+    /// many. Slots are handed on where they become free; this finds those that a job missed because its
+    /// enqueue was not committed yet.
     async fn fill_groups(&self) -> StoreResult<u64>;
 }

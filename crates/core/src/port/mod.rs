@@ -5,6 +5,7 @@
 
 mod admin;
 mod intake;
+mod limit;
 mod maintenance;
 mod schedule;
 mod wake;
@@ -12,6 +13,7 @@ mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
 pub use intake::IntakeStore;
+pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
 pub use schedule::{Clock, Put, ScheduleStore, Synced};
 pub use wake::{Wake, WakeStream};
@@ -23,6 +25,9 @@ use crate::error::StoreError;
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// A whole store.
-pub trait Store: IntakeStore + WorkerStore + MaintenanceStore + AdminStore + ScheduleStore {}
+pub trait Store:
+    IntakeStore + WorkerStore + MaintenanceStore + AdminStore + LimitStore + ScheduleStore
+{
+}
 
-impl<T: IntakeStore + WorkerStore + MaintenanceStore + AdminStore + ScheduleStore> Store for T {}
+impl<T: IntakeStore + WorkerStore + MaintenanceStore + AdminStore + LimitStore + ScheduleStore> Store for T {}

@@ -74,7 +74,8 @@ pub async fn a_job_says_why_it_waits(scene: Scene) {
 
     let holder = scene.enqueue(Scene::job().group("g")).await;
     let blocked = scene.enqueue(Scene::job().group("g")).await;
-    assert_eq!(waits(blocked).await, Some(Waiting::Group { group: "g".into(), holder: Some(holder) }));
+    let expected = Waiting::Group { group: "g".into(), holder: Some(holder), taken: 1 };
+    assert_eq!(waits(blocked).await, Some(expected));
 
     scene.store.pause_queue("default", true).await.unwrap();
     assert_eq!(waits(ready).await, Some(Waiting::PausedQueue { queue: "default".into() }));

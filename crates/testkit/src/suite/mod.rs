@@ -6,7 +6,9 @@ pub mod fences;
 pub mod groups;
 pub mod history;
 pub mod intake;
+pub mod limits;
 pub mod lost_answers;
+pub mod rates;
 pub mod rescue;
 pub mod runtime;
 pub mod schedules;
@@ -76,6 +78,19 @@ macro_rules! conformance {
                 one_bad_job_refuses_the_whole_call
                 payloads_come_back_as_they_were
             }
+            limits {
+                a_group_has_as_many_holders_as_its_limit
+                eight_workers_never_exceed_a_limit_of_three
+                a_raised_limit_fills_at_once_and_a_lowered_one_drains
+                holders_never_exceed_a_limit_that_changes_under_eight_workers
+                every_end_frees_one_of_several_slots
+                a_holder_that_dies_frees_its_slot
+                all_slots_are_filled_after_a_mass_ending
+                a_limit_of_its_own_wins_over_the_class
+                a_release_is_refused_when_no_slot_is_free
+                a_configuration_removes_only_what_it_named
+                limits_that_cannot_be_are_refused
+            }
             lost_answers {
                 jobs_of_a_claim_whose_answer_was_lost_are_adopted
                 an_end_whose_answer_was_lost_is_told_again
@@ -84,6 +99,18 @@ macro_rules! conformance {
                 a_run_that_ends_while_the_store_is_asked_is_not_run_again
                 a_claim_answered_late_beside_a_lost_one_is_run_once
                 a_worker_that_leaves_hands_back_what_a_lost_answer_brought
+            }
+            rates {
+                a_claim_takes_no_more_of_a_kind_than_its_tokens
+                a_kind_without_tokens_holds_up_nobody_else
+                the_rate_of_a_kind_is_kept_by_two_workers
+                the_rate_of_a_group_is_kept_by_two_workers
+                slots_and_rate_hold_together
+                workers_wake_when_tokens_come_back
+                a_retry_counts_as_a_start_of_its_group
+                an_operators_release_does_not_wait_for_the_rate_but_counts
+                a_job_says_that_it_waits_for_a_rate
+                a_rate_that_is_removed_lets_everybody_go
             }
             rescue {
                 a_dead_workers_jobs_are_taken_back

@@ -1,0 +1,197 @@
+//! `milepost limits`: how fast kinds may start, how fast and how many at once groups.
+
+use anyhow::Result;
+use clap::{ArgGroup, Args, Subcommand};
+use milepost_core::limit::{Limit, LimitView, Rate, SLOTS_MAX, Source, Target};
+use serde::Serialize;
+
+use crate::output::{self, Outcome};
+use crate::store::{self, Schema, StoreAddress};
+use crate::table::{Column, Field, Listing};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LimitsCommand {
+    /// List limits with what they have left and who waits
+    #[command(after_help = LIST_EXAMPLES)]
+    List {
+        /// Print one JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Limit a kind or a group, or change its limit
+    #[command(after_help = SET_EXAMPLES)]
+    Set(SetArgs),
+    /// Remove a limit
+    #[command(after_help = REMOVE_EXAMPLES)]
+    Remove(TargetArgs),
+}
+
+const LIST_EXAMPLES: &str = "\
+TOKENS is how many may start at once now; each group of a class counts for
+itself. TAKEN is how many jobs of a group hold a slot, or of a kind run.
+
+Examples:
+  milepost limits list
+  milepost limits list --json";
+
+const SET_EXAMPLES: &str = "\
+A group without a limit runs one job at a time; one that only has a rate, any
+number. A class prefix:* stands for each group whose name starts with prefix:
+and that has no limit of its own. The limit is replaced as a whole.
+
+Examples:
+  milepost limits set --kind mail --rate 10/s --burst 20
+  milepost limits set --group reports --concurrency 3
+  milepost limits set --group 'tenant:*' --concurrency 3 --rate 100/m";
+
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  milepost limits remove --kind mail
+  milepost limits remove --group 'tenant:*'";
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").required(true))]
+pub(crate) struct TargetArgs {
+    /// The kind
+    #[arg(long, group = "target")]
+    kind: Option<String>,
+    /// The group, or a class of groups: prefix:*
+    #[arg(long, group = "target")]
+    group: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("limit").required(true).multiple(true))]
+pub(crate) struct SetArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// How many jobs of the group may be under way at once
+    #[arg(long, group = "limit", conflicts_with = "kind", value_name = "JOBS",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(SLOTS_MAX)))]
+    concurrency: Option<u32>,
+    /// How many may start in a time: 10/s, 100/m, 2000/h, 5/d, 0.5/s or 7/15m
+    #[arg(long, group = "limit", value_name = "N/TIME", value_parser = per_second)]
+    rate: Option<f64>,
+    /// How many may start at once after a pause [default: those of a second, at least 1]
+    #[arg(long, requires = "rate", value_name = "JOBS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    burst: Option<u32>,
+}
+
+fn per_second(text: &str) -> Result<f64, String> {
+    Rate::parse_per_second(text).map_err(|e| e.to_string())
+}
+
+impl TargetArgs {
+    fn target(self) -> Target {
+        match (self.kind, self.group) {
+            (Some(kind), _) => Target::Kind(kind),
+            (None, group) => Target::Group(group.unwrap_or_default()),
+        }
+    }
+}
+
+impl SetArgs {
+    fn limit(self) -> Limit {
+        let rate = self.rate.map(|per_second| {
+            let steady = Rate::steady(per_second);
+            Rate { burst: self.burst.unwrap_or(steady.burst), ..steady }
+        });
+        Limit { target: self.target.target(), slots: self.concurrency, rate }
+    }
+}
+
+pub(crate) async fn run(command: LimitsCommand, address: &StoreAddress) -> Result<Outcome> {
+    match command {
+        LimitsCommand::List { json } => {
+            list(&store::open(address, Schema::MustFit).await?.limits().await?, json)?;
+        }
+        LimitsCommand::Set(args) => set(args, address).await?,
+        LimitsCommand::Remove(args) => remove(args, address).await?,
+    }
+    Ok(Outcome::Done)
+}
+
+async fn set(args: SetArgs, address: &StoreAddress) -> Result<()> {
+    let json = args.target.json;
+    let limit = args.limit();
+    // Before the store is opened, which may make it.
+    limit.check()?;
+    let store = store::open(address, Schema::MadeWhenEmpty).await?;
+    store.put_limit(&limit, Source::Operator).await?;
+    if json { output::json(&limit) } else { Ok(output::line(said(&limit))?) }
+}
+
+async fn remove(args: TargetArgs, address: &StoreAddress) -> Result<()> {
+    let json = args.json;
+    let target = args.target();
+    let store = store::open(address, Schema::MustFit).await?;
+    let removed = store.remove_limit(&target).await?;
+    if json {
+        return output::json(&Removed { target: &target, removed });
+    }
+    let words = if removed { "has no limit any more" } else { "had no limit" };
+    Ok(output::line(format_args!("{target} {words}"))?)
+}
+
+#[derive(Serialize)]
+struct Removed<'a> {
+    #[serde(flatten)]
+    target: &'a Target,
+    removed: bool,
+}
+
+/// The limit in a sentence.
+fn said(limit: &Limit) -> String {
+    let slots = limit.slots.map(|slots| format!("{slots} at once"));
+    let rate = limit.rate.map(|rate| format!("{rate} with a burst of {}", rate.burst));
+    let limits: Vec<String> = slots.into_iter().chain(rate).collect();
+    format!("{} is limited to {}", limit.target, limits.join(" and "))
+}
+
+fn list(limits: &[LimitView], json: bool) -> Result<()> {
+    if json {
+        return output::json(&limits);
+    }
+    if limits.is_empty() {
+        output::note("nothing has a limit of its own; a group runs one job at a time");
+        return Ok(());
+    }
+    let mut listing = Listing::new([
+        Column::unbroken("OF"),
+        Column::new("NAME"),
+        Column::unbroken("AT ONCE"),
+        Column::unbroken("RATE"),
+        Column::unbroken("BURST"),
+        Column::unbroken("TOKENS"),
+        Column::unbroken("TAKEN"),
+        Column::unbroken("WAITING"),
+        Column::unbroken("SET BY"),
+    ]);
+    for view in limits {
+        let Limit { target, slots, rate } = &view.limit;
+        let of = if matches!(target, Target::Kind(_)) { "kind" } else { "group" };
+        listing.row([
+            Field::text(of),
+            Field::text(target.name()),
+            Field::maybe(slots.map(|slots| slots.to_string())),
+            Field::maybe(rate.map(|rate| rate.to_string())),
+            Field::maybe(rate.map(|rate| rate.burst.to_string())),
+            tokens(view.tokens),
+            Field::text(view.holders.to_string()),
+            Field::text(view.waiting.to_string()),
+            Field::text(view.source.as_str()),
+        ]);
+    }
+    Ok(listing.print()?)
+}
+
+fn tokens(tokens: Option<f64>) -> Field {
+    match tokens {
+        Some(tokens) if tokens < 1.0 => Field::warning(format!("{tokens:.1}")),
+        Some(tokens) => Field::text(format!("{:.0}", tokens.floor())),
+        None => Field::text(""),
+    }
+}

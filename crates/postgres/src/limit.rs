@@ -1,0 +1,100 @@
+//! The port of limits.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::error::StoreError;
+use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
+use milepost_core::port::{LimitStore, StoreResult};
+
+use crate::row;
+use crate::statement;
+use crate::store::PostgresStore;
+
+/// How often and how long it is tried to lower a limit while slots are given out.
+const TRY_EVERY: Duration = Duration::from_millis(20);
+const TRIES: u32 = 250;
+
+#[async_trait]
+impl LimitStore for PostgresStore {
+    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<()> {
+        limit.check()?;
+        match (&limit.target, limit.rate) {
+            (Target::Kind(kind), Some(rate)) => self.put_kind_limit(kind, rate, source).await,
+            (Target::Kind(_), None) => Ok(()),
+            (Target::Group(name), rate) => {
+                self.put_group_limit(name, limit.slots, rate, source).await?;
+                self.fill_free_groups().await.map(drop)
+            }
+        }
+    }
+
+    async fn remove_limit(&self, target: &Target) -> StoreResult<bool> {
+        match target {
+            Target::Kind(kind) => sqlx::query(statement::REMOVE_KIND_LIMIT)
+                .bind(kind)
+                .fetch_optional(&self.inner.hot)
+                .await
+                .map(|removed| removed.is_some())
+                .map_err(|e| self.fail("remove_limit", e)),
+            Target::Group(name) => {
+                let known = self.put_group_limit(name, None, None, Source::Operator).await?;
+                self.fill_free_groups().await?;
+                Ok(known)
+            }
+        }
+    }
+
+    async fn limits(&self) -> StoreResult<Vec<LimitView>> {
+        let rows = sqlx::query(statement::LIMITS).fetch_all(&self.inner.calm).await;
+        self.decode("limits", rows, row::limit_view)
+    }
+}
+
+impl PostgresStore {
+    async fn put_kind_limit(&self, kind: &str, rate: Rate, source: Source) -> StoreResult<()> {
+        sqlx::query(statement::PUT_KIND_LIMIT)
+            .bind(kind)
+            .bind(rate.per_second)
+            .bind(rate.burst.cast_signed())
+            .bind(rate.portion().cast_signed())
+            .bind(source.as_str())
+            .execute(&self.inner.hot)
+            .await
+            .map(drop)
+            .map_err(|e| self.fail("put_limit", e))
+    }
+
+    /// Makes, changes or removes (neither slots nor rate) a group's limit; answers whether there was one. A caller
+    /// that gives out slots in a transaction of its own must end first when the limit is lowered. It is not waited
+    /// for in a queue, where those who end jobs would have to wait behind.
+    async fn put_group_limit(
+        &self,
+        name: &str,
+        slots: Option<u32>,
+        rate: Option<Rate>,
+        source: Source,
+    ) -> StoreResult<bool> {
+        for _ in 0..TRIES {
+            let known: Option<bool> = sqlx::query_scalar(statement::PUT_GROUP_LIMIT)
+                .bind(name)
+                .bind(slots.map(u32::cast_signed))
+                .bind(rate.map(|rate| rate.per_second))
+                .bind(rate.map(|rate| rate.burst.cast_signed()))
+                .bind(rate.map(|rate| rate.portion().cast_signed()))
+                .bind(source.as_str())
+                .fetch_one(&self.inner.hot)
+                .await
+                .map_err(|e| self.fail("put_limit", e))?;
+            if let Some(known) = known {
+                return Ok(known);
+            }
+            tokio::time::sleep(TRY_EVERY).await;
+        }
+        Err(StoreError::Unavailable {
+            place: format!("the limit of {name}"),
+            cause: "a transaction that enqueues jobs of its groups is still open; it cannot be lowered before that ends"
+                .into(),
+        })
+    }
+}

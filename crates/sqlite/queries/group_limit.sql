@@ -1,0 +1,2 @@
+-- The limit of this very name. ?1 group or class
+SELECT slots, per_second, burst FROM group_limit WHERE name = ?1

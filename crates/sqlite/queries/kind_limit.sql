@@ -1,0 +1,2 @@
+-- The rate of a kind. ?1 kind
+SELECT per_second, burst, full_at_us FROM kind_limit WHERE kind = ?1

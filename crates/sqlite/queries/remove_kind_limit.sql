@@ -1,0 +1,2 @@
+-- Removes the limit of a kind. ?1 kind
+DELETE FROM kind_limit WHERE kind = ?1

@@ -1,0 +1,149 @@
+//! Limits: what operators and configurations say, and the rates of kinds at a claim.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use milepost_core::limit::{Limit, LimitView, Rate, Source, Target, class_of};
+use milepost_core::port::{LimitStore, StoreResult};
+use rusqlite::{Connection, Row};
+
+use crate::clock::{micros, now_ms};
+use crate::command::Hint;
+use crate::failure::Failure;
+use crate::store::SqliteStore;
+use crate::{group, query, row};
+
+#[async_trait]
+impl LimitStore for SqliteStore {
+    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<()> {
+        limit.check()?;
+        let limit = limit.clone();
+        self.write("put_limit", Hint::READY, move |tx| put(tx, &limit, source)).await
+    }
+
+    async fn remove_limit(&self, target: &Target) -> StoreResult<bool> {
+        let target = target.clone();
+        self.write("remove_limit", Hint::READY, move |tx| remove(tx, &target)).await
+    }
+
+    async fn limits(&self) -> StoreResult<Vec<LimitView>> {
+        self.read("limits", list).await
+    }
+}
+
+fn put(conn: &Connection, limit: &Limit, source: Source) -> Result<(), Failure> {
+    let source = source.as_str();
+    match (&limit.target, limit.rate) {
+        (Target::Kind(kind), Some(rate)) => {
+            let Rate { per_second, burst } = rate;
+            let limit = (kind, per_second, burst, rate.portion(), micros(now_ms()), source);
+            conn.prepare_cached(query::PUT_KIND_LIMIT)?.execute(limit)?;
+            Ok(())
+        }
+        (Target::Kind(_), None) => Ok(()),
+        (Target::Group(name), rate) => {
+            let (per_second, burst) = rate.map(|rate| (rate.per_second, rate.burst)).unzip();
+            let limit = (name, limit.slots, per_second, burst, source);
+            conn.prepare_cached(query::PUT_GROUP_LIMIT)?.execute(limit)?;
+            look_at_groups(conn, name)
+        }
+    }
+}
+
+fn remove(conn: &Connection, target: &Target) -> Result<bool, Failure> {
+    match target {
+        Target::Kind(kind) => Ok(conn.prepare_cached(query::REMOVE_KIND_LIMIT)?.execute([kind])? == 1),
+        Target::Group(name) => {
+            let removed = conn.prepare_cached(query::REMOVE_GROUP_LIMIT)?.execute([name])? == 1;
+            look_at_groups(conn, name)?;
+            Ok(removed)
+        }
+    }
+}
+
+/// After a limit of this name has changed: fills what it now allows.
+fn look_at_groups(conn: &Connection, name: &str) -> Result<(), Failure> {
+    let mut statement = conn.prepare_cached(query::GROUPS_WITH_BUCKETS)?;
+    let mut groups =
+        statement.query_map([name], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    let now_ms = now_ms();
+    groups.extend(group::unfilled(conn, now_ms)?);
+    group::fill_all(conn, &groups, now_ms).map(drop)
+}
+
+fn list(conn: &Connection) -> Result<Vec<LimitView>, Failure> {
+    let now_ms = now_ms();
+    let mut kinds = conn.prepare_cached(query::LIST_KIND_LIMITS)?;
+    let kinds = kinds.query_map([now_ms], |row| {
+        let rate = Rate::new(row.get(1)?, row.get(2)?);
+        Ok(LimitView {
+            limit: Limit::kind(row.get::<_, String>(0)?, rate),
+            source: row::word(row, 3)?,
+            tokens: Some(rate.tokens(row.get(4)?, micros(now_ms))),
+            holders: row.get(5)?,
+            waiting: row.get(6)?,
+        })
+    })?;
+    let mut groups = conn.prepare_cached(query::LIST_GROUP_LIMITS)?;
+    let groups = groups.query_map((), |row| read_group(row, now_ms))?;
+    Ok(kinds.chain(groups).collect::<rusqlite::Result<_>>()?)
+}
+
+fn read_group(row: &Row<'_>, now_ms: i64) -> rusqlite::Result<LimitView> {
+    let name: String = row.get(0)?;
+    let rate = row::rate_opt(row, 2)?;
+    let full_at_us = row.get::<_, Option<i64>>(5)?.unwrap_or(0);
+    let is_class = class_of(&name).as_ref() == Some(&name);
+    Ok(LimitView {
+        tokens: rate.filter(|_| !is_class).map(|rate| rate.tokens(full_at_us, micros(now_ms))),
+        limit: Limit { target: Target::Group(name), slots: row.get(1)?, rate },
+        source: row::word(row, 4)?,
+        holders: row.get(6)?,
+        waiting: row.get(7)?,
+    })
+}
+
+/// The kinds that have a rate, and how many of each a claim may still take.
+pub(crate) struct Gates(HashMap<String, Gate>);
+
+struct Gate {
+    rate: Rate,
+    full_at_us: i64,
+    left: u32,
+    taken: u32,
+}
+
+impl Gates {
+    pub(crate) fn load(conn: &Connection, now_ms: i64) -> rusqlite::Result<Self> {
+        let mut statement = conn.prepare_cached(query::KIND_LIMITS)?;
+        let gates = statement.query_map((), |row| {
+            let (rate, full_at_us) = (Rate::new(row.get(1)?, row.get(2)?), row.get(3)?);
+            let left = rate.allows(full_at_us, micros(now_ms));
+            Ok((row.get(0)?, Gate { rate, full_at_us, left, taken: 0 }))
+        })?;
+        gates.collect::<rusqlite::Result<_>>().map(Self)
+    }
+
+    /// How many of so many may be taken of a kind.
+    pub(crate) fn allowed(&self, kind: &str, want: usize) -> usize {
+        self.0.get(kind).map_or(want, |gate| want.min(usize::try_from(gate.left).unwrap_or(usize::MAX)))
+    }
+
+    /// So many of a kind were taken.
+    pub(crate) fn took(&mut self, kind: &str, taken: usize) {
+        if let Some(gate) = self.0.get_mut(kind) {
+            let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+            gate.left = gate.left.saturating_sub(taken);
+            gate.taken = gate.taken.saturating_add(taken);
+        }
+    }
+
+    /// Debits what was taken.
+    pub(crate) fn close(self, conn: &Connection, now_ms: i64) -> rusqlite::Result<()> {
+        for (kind, gate) in self.0.into_iter().filter(|(_, gate)| gate.taken > 0) {
+            let full_at_us = gate.rate.debit(gate.full_at_us, micros(now_ms), gate.taken);
+            conn.prepare_cached(query::DEBIT_KIND)?.execute((kind, full_at_us))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! Groups that run several jobs at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use milepost_core::claim::ClaimedJob;
+use milepost_core::error::StoreError;
+use milepost_core::finish::{End, Finish, Finished};
+use milepost_core::ident::JobId;
+use milepost_core::job::NewJob;
+use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
+use milepost_core::port::{Operated, Operation};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+
+use crate::scene::{LONG, Scene, failure, register};
+use crate::wait;
+
+const SUCCESS: End = End::Succeed { result: None };
+
+fn grouped() -> NewJob {
+    Scene::job().group("t:1")
+}
+
+/// Limits the group of [`grouped`], by its class.
+async fn limit(scene: &Scene, slots: u32) {
+    put(scene, Limit::group("t:*").slots(slots)).await;
+}
+
+async fn put(scene: &Scene, limit: Limit) {
+    scene.store.put_limit(&limit, Source::Operator).await.unwrap();
+}
+
+async fn the(scene: &Scene, name: &str) -> LimitView {
+    let limits = scene.store.limits().await.unwrap();
+    limits.into_iter().find(|view| view.limit.target.name() == name).expect("there is such a limit")
+}
+
+async fn enqueue(scene: &Scene, jobs: usize) -> Vec<JobId> {
+    let jobs: Vec<NewJob> = (0..jobs).map(|_| grouped()).collect();
+    scene.store.enqueue_many(&jobs).await.unwrap().iter().map(|enqueued| enqueued.job).collect()
+}
+
+async fn pending(scene: &Scene) -> i64 {
+    let counts = scene.store.count_by_state().await.unwrap();
+    counts.iter().find(|(state, _)| *state == JobState::Pending).map_or(0, |(_, jobs)| *jobs)
+}
+
+pub async fn a_group_has_as_many_holders_as_its_limit(scene: Scene) {
+    limit(&scene, 3).await;
+    let jobs = enqueue(&scene, 5).await;
+    assert_eq!(scene.enqueue(Scene::job().group("t")).await, scene.claim(10).await[3].run.job, "t is no t:…");
+    let view = the(&scene, "t:*").await;
+    assert_eq!((view.holders, view.waiting, view.tokens), (3, 2, None));
+    for job in jobs {
+        scene.assert_history_folds(job).await;
+    }
+}
+
+/// What eight workers did.
+#[derive(Default)]
+struct Work {
+    running: AtomicUsize,
+    most: AtomicUsize,
+    done: AtomicUsize,
+    /// The workers leave once so many jobs are done.
+    enough: AtomicUsize,
+}
+
+/// Runs jobs with eight workers until there were enough; each puts back what it took if it is to `refill`.
+/// Answers how many ran at once at most.
+async fn run_with_eight_workers(scene: &Scene, work: Arc<Work>, refill: bool) -> usize {
+    let workers = (0..8).map(|_| {
+        let (scene, work) = (scene.clone(), work.clone());
+        tokio::spawn(async move {
+            let worker = register(&scene.store, LONG).await;
+            while work.done.load(Ordering::SeqCst) < work.enough.load(Ordering::SeqCst) {
+                let claimed = scene.claim_for(worker, 2).await.unwrap();
+                let now = work.running.fetch_add(claimed.len(), Ordering::SeqCst) + claimed.len();
+                work.most.fetch_max(now, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                for job in claimed {
+                    work.running.fetch_sub(1, Ordering::SeqCst);
+                    assert_eq!(scene.finish(&job, SUCCESS).await, Finished::Accepted);
+                    work.done.fetch_add(1, Ordering::SeqCst);
+                    if refill {
+                        enqueue(&scene, 1).await;
+                    }
+                }
+                scene.store.fill_groups().await.unwrap();
+            }
+        })
+    });
+    let all = async { join_all(workers).await.into_iter().for_each(Result::unwrap) };
+    tokio::time::timeout(Duration::from_secs(120), all).await.expect("the group never stalls");
+    work.most.load(Ordering::SeqCst)
+}
+
+pub async fn eight_workers_never_exceed_a_limit_of_three(scene: Scene) {
+    limit(&scene, 3).await;
+    let enqueuer = {
+        let scene = scene.clone();
+        tokio::spawn(async move {
+            for _ in 0..30 {
+                enqueue(&scene, 2).await;
+            }
+        })
+    };
+    let work = Arc::new(Work { enough: AtomicUsize::new(60), ..Work::default() });
+    let most = run_with_eight_workers(&scene, work, false).await;
+    enqueuer.await.unwrap();
+    assert!((2..=3).contains(&most), "{most} ran at once");
+    assert_eq!(the(&scene, "t:*").await.holders, 0);
+}
+
+pub async fn a_raised_limit_fills_at_once_and_a_lowered_one_drains(scene: Scene) {
+    limit(&scene, 2).await;
+    enqueue(&scene, 12).await;
+    let mut held = scene.claim(10).await;
+    assert_eq!(held.len(), 2);
+    limit(&scene, 5).await;
+    held.extend(scene.claim(10).await);
+    assert_eq!(held.len(), 5, "it fills at once");
+    limit(&scene, 2).await;
+    for left in [4, 3, 2] {
+        scene.finish(&held.remove(0), SUCCESS).await;
+        scene.store.fill_groups().await.unwrap();
+        assert_eq!(the(&scene, "t:*").await.holders, left, "no slot is handed on above the limit");
+    }
+    scene.finish(&held.remove(0), SUCCESS).await;
+    assert_eq!((the(&scene, "t:*").await.holders, scene.claim(10).await.len()), (2, 1));
+}
+
+/// Looks several times how many hold a slot.
+async fn assert_holders(scene: &Scene, limit: i64) {
+    for _ in 0..5 {
+        let holders = the(scene, "t:*").await.holders;
+        assert!(holders <= limit, "{holders} hold a group of {limit}");
+    }
+}
+
+pub async fn holders_never_exceed_a_limit_that_changes_under_eight_workers(scene: Scene) {
+    limit(&scene, 6).await;
+    enqueue(&scene, 40).await;
+    let work = Arc::new(Work { enough: AtomicUsize::new(usize::MAX), ..Work::default() });
+    let changer = {
+        let (scene, work) = (scene.clone(), work.clone());
+        tokio::spawn(async move {
+            for _ in 0..3 {
+                limit(&scene, 2).await;
+                wait::until("the surplus has drained", || async { the(&scene, "t:*").await.holders <= 2 })
+                    .await;
+                assert_holders(&scene, 2).await;
+                limit(&scene, 6).await;
+                wait::until("the new slots are taken", || async { the(&scene, "t:*").await.holders > 2 })
+                    .await;
+                assert_holders(&scene, 6).await;
+            }
+            work.enough.store(0, Ordering::SeqCst);
+        })
+    };
+    let most = run_with_eight_workers(&scene, work, true).await;
+    changer.await.unwrap();
+    assert!((3..=6).contains(&most), "{most} ran at once");
+}
+
+pub async fn every_end_frees_one_of_several_slots(scene: Scene) {
+    limit(&scene, 3).await;
+    enqueue(&scene, 20).await;
+    let mut held: Vec<ClaimedJob> = scene.claim(3).await;
+    for end in [SUCCESS, End::Fail { failure: failure() }, End::Cancel, End::Abort] {
+        scene.finish(&held.remove(0), end.clone()).await;
+        let next = scene.claim(10).await;
+        assert_eq!(next.len(), 1, "after {end:?}");
+        held.extend(next);
+    }
+    for verb in [Verb::Cancel, Verb::Abort] {
+        let operation = Operation::new(verb);
+        scene.operate(held.remove(0).run.job, operation).await.unwrap();
+        let next = scene.claim(10).await;
+        assert_eq!(next.len(), 1, "after {verb}");
+        held.extend(next);
+    }
+    assert_eq!(the(&scene, "t:*").await.holders, 3);
+}
+
+pub async fn a_holder_that_dies_frees_its_slot(scene: Scene) {
+    limit(&scene, 2).await;
+    let jobs: Vec<NewJob> = (0..4).map(|_| grouped().max_attempts(1)).collect();
+    scene.store.enqueue_many(&jobs).await.unwrap();
+    let mortal = register(&scene.store, Duration::from_millis(200)).await;
+    assert_eq!(scene.claim_for(mortal, 10).await.unwrap().len(), 2);
+    let no_delay = |_: &str, _: u32| Duration::ZERO;
+    wait::until("its slots are handed on", || async {
+        scene.store.rescue_expired(100, &no_delay).await.unwrap();
+        pending(&scene).await == 2
+    })
+    .await;
+    assert_eq!(the(&scene, "t:*").await.holders, 2);
+}
+
+pub async fn all_slots_are_filled_after_a_mass_ending(scene: Scene) {
+    limit(&scene, 10).await;
+    enqueue(&scene, 30).await;
+    for left in [20, 10, 0] {
+        let held = scene.claim(100).await;
+        assert_eq!(held.len(), 10);
+        let ends: Vec<Finish> =
+            held.iter().map(|job| Finish { run: job.run, end: SUCCESS, grouped: true }).collect();
+        scene.store.finish_many(scene.worker, &ends).await.unwrap();
+        let waiting = the(&scene, "t:*").await.waiting;
+        assert_eq!(waiting, i64::max(left - 10, 0), "all slots are handed on in the same transaction");
+    }
+}
+
+pub async fn a_limit_of_its_own_wins_over_the_class(scene: Scene) {
+    limit(&scene, 3).await;
+    put(&scene, Limit::group("t:1").slots(2)).await;
+    enqueue(&scene, 6).await;
+    assert_eq!(pending(&scene).await, 2);
+    assert_eq!((the(&scene, "t:1").await.holders, the(&scene, "t:*").await.holders), (2, 0));
+    assert!(scene.store.remove_limit(&Target::Group("t:1".into())).await.unwrap());
+    assert_eq!(pending(&scene).await, 3, "it has the limit of its class again");
+    assert!(scene.store.remove_limit(&Target::Group("t:*".into())).await.unwrap());
+    assert!(!scene.store.remove_limit(&Target::Group("t:*".into())).await.unwrap());
+    for left in [2, 1, 1] {
+        scene.finish(&scene.claim(1).await[0], SUCCESS).await;
+        assert_eq!(pending(&scene).await, left, "without a limit it drains to one");
+    }
+}
+
+pub async fn a_release_is_refused_when_no_slot_is_free(scene: Scene) {
+    limit(&scene, 2).await;
+    let jobs = enqueue(&scene, 3).await;
+    let release = || Operation::new(Verb::Release);
+    let refused = scene.operate(jobs[2], release()).await;
+    assert!(matches!(refused, Err(StoreError::Illegal { .. })), "{refused:?}");
+    assert_eq!(scene.state(jobs[2]).await, JobState::Blocked);
+}
+
+pub async fn a_configuration_removes_only_what_it_named(scene: Scene) {
+    let rate = Rate::new(10.0, 20);
+    put(&scene, Limit::kind("by hand", rate)).await;
+    let (mail, slow) = (Limit::kind("mail", rate), Limit::group("slow").slots(4));
+    let synced = scene.store.sync_limits(&[mail.clone(), slow]).await.unwrap();
+    assert_eq!((synced.put, synced.removed), (2, 0));
+    let synced = scene.store.sync_limits(std::slice::from_ref(&mail)).await.unwrap();
+    assert_eq!((synced.put, synced.removed), (1, 1));
+    let left: Vec<(String, Source)> = scene
+        .store
+        .limits()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|view| (view.limit.target.name().to_owned(), view.source))
+        .collect();
+    assert_eq!(left, [("by hand".to_owned(), Source::Operator), ("mail".to_owned(), Source::Config)]);
+}
+
+pub async fn limits_that_cannot_be_are_refused(scene: Scene) {
+    for bad in [Limit::group("g"), Limit::group("g").slots(0), Limit::kind("k", Rate::new(0.0, 1))] {
+        let refused = scene.store.put_limit(&bad, Source::Operator).await;
+        assert!(matches!(refused, Err(StoreError::Limit(_))), "{bad:?}: {refused:?}");
+        assert!(scene.store.sync_limits(&[bad]).await.is_err());
+    }
+    assert!(scene.store.limits().await.unwrap().is_empty());
+    let done = scene.operate(enqueue(&scene, 1).await[0], Operation::new(Verb::Cancel)).await;
+    assert_eq!(done.unwrap(), Operated::Done(JobState::Canceled));
+}
