@@ -95,6 +95,14 @@ async fn the_environment_is_clean_unless_it_is_inherited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_of_a_schedule_tells_its_tick() {
+    let stage = Stage::exec(script("printf \"$MILEPOST_NOMINAL_AT\"", &[])).await;
+    let (job, tick) = stage.scheduled().await;
+    let result = stage.scene.view(job).await.result.unwrap();
+    assert_eq!(result.get(), format!("{tick:?}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_exit_status_says_whether_another_attempt_makes_sense() {
     for (text, verb, code) in [
         ("exit 75", Verb::Retry, "exec_75"),

@@ -61,6 +61,17 @@ async fn every_attempt_tells_of_its_run_and_has_the_same_idempotency_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_of_a_schedule_tells_its_tick() {
+    let server = Server::start().await;
+    let stage = Stage::http(HttpConfig::to(format!("{}/empty", server.url))).await;
+    stage.result(&json!({})).await;
+    let (_, tick) = stage.scheduled().await;
+    let requests = server.requests();
+    assert_eq!(requests[0].header("milepost-nominal-at"), None, "no schedule made it");
+    assert_eq!(requests[1].header("milepost-nominal-at"), Some(tick.as_str()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_status_says_whether_another_attempt_makes_sense() {
     let server = Server::start().await;
     let (retry, fail) = (Verb::Retry, Verb::Fail);

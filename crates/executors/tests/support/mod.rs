@@ -8,7 +8,9 @@ pub(crate) mod server;
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost::{Context, JobError, KindOptions, NewJob, Outcome, RetryPolicy, Worker};
+use milepost::{
+    Context, JobError, KindOptions, NewJob, Outcome, RetryPolicy, Schedule, Source, Spec, Worker,
+};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::port::Operation;
@@ -73,6 +75,16 @@ impl Stage {
 
     pub(crate) async fn enqueue(&self, payload: &Value) -> JobId {
         self.scene.enqueue(NewJob::new(KIND, payload).unwrap()).await
+    }
+
+    /// A job that an operator asked of a schedule, and the tick that it stands for.
+    pub(crate) async fn scheduled(&self) -> (JobId, String) {
+        let daily = Spec::cron("@daily", "UTC").unwrap();
+        let schedule = Schedule::new("daily", daily, NewJob::new(KIND, &()).unwrap());
+        self.scene.store.put_schedule(&schedule, Source::Operator).await.unwrap();
+        let job = self.scene.store.run_schedule_now("daily").await.unwrap().job;
+        self.scene.assert_all_succeed(&[job]).await;
+        (job, self.scene.view(job).await.row.nominal_at.unwrap().to_string())
     }
 
     /// Enqueues a job and answers its result once it has succeeded.
