@@ -1,7 +1,7 @@
 //! Upkeep that any worker does for all: rescue, overdue stops, missed group slots.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use milepost_core::port::StoreResult;
 
@@ -9,15 +9,19 @@ use crate::incarnation::Shared;
 
 /// The most jobs rescued or stopped in one go.
 const BATCH_MAX: u32 = 500;
+/// Looking for groups with a slot free may take one part in this many of the time.
+const FILL_SHARE: u32 = 20;
 
 /// Runs until the incarnation ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let interval = (shared.options.lease / 10).clamp(Duration::from_millis(100), Duration::from_secs(1));
+    let mut fill_after = Instant::now();
     loop {
         // Spread, so that many workers do not all look at the same moment.
         tokio::time::sleep(interval.mul_f64(0.75 + 0.5 * fastrand::f64())).await;
         // One after the other, and none for the failure of another.
-        let steps = [rescue(&shared).await, stop_overdue(&shared).await, fill_groups(&shared).await];
+        let steps =
+            [rescue(&shared).await, stop_overdue(&shared).await, fill_groups(&shared, &mut fill_after).await];
         for error in steps.into_iter().filter_map(Result::err) {
             tracing::warn!(error = error.chain(), "upkeep failed; trying again");
         }
@@ -42,6 +46,13 @@ async fn stop_overdue(shared: &Shared) -> StoreResult<()> {
     Ok(())
 }
 
-async fn fill_groups(shared: &Shared) -> StoreResult<()> {
-    shared.store.fill_groups().await.map(drop)
+/// A look at all groups that wait costs the more the more there are: as often as its cost allows.
+async fn fill_groups(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
+    let began = Instant::now();
+    if began < *after {
+        return Ok(());
+    }
+    let filled = shared.store.fill_groups().await;
+    *after = Instant::now() + began.elapsed() * FILL_SHARE;
+    filled.map(drop)
 }

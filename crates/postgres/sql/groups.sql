@@ -40,6 +40,12 @@ returns timestamptz language sql immutable as $$
     select full_at - make_interval(secs => (burst - portion) / per_second)
 $$;
 
+-- Whether nobody else is about to take this slot. One of few locks, which slots share: an enqueue into any number
+-- of groups must not use up the server's.
+create or replace function milepost.try_slot(group_name text, slot bigint) returns boolean language sql as $$
+    select pg_try_advisory_xact_lock(19793, hashtext(group_name || '/' || slot) & 4095)
+$$;
+
 -- Gives free slots of groups to the jobs that wait for them, by priority, then due time; starts, aligned with
 -- groups: at most so many. A hurried caller, which may hold its transaction open, never waits for another one
 -- that is at the same group; upkeep finds what it missed. Answers how many found one.
@@ -96,7 +102,7 @@ begin
                         limit cardinality(waiting.ids)
                     ) f
                     -- Nobody else can be at the only slot of a group when its holder hands it on.
-                    where (r.slots = 1 and not hurried) or pg_try_advisory_xact_lock(19793, hashtext(r.name || '/' || f.slot))
+                    where (r.slots = 1 and not hurried) or milepost.try_slot(r.name, f.slot)
                 )
                 end as numbers offset 0
         ) free
@@ -173,7 +179,7 @@ begin
         where not exists (select from milepost.group_slot h where h.group_key = group_name and h.slot = n.slot)
           and (select count(*) from milepost.group_slot h where h.group_key = group_name) < coalesce(own.slots, 1)
         limit 1;
-        if number is null or not pg_try_advisory_xact_lock(19793, hashtext(group_name || '/' || number)) then
+        if number is null or not milepost.try_slot(group_name, number) then
             return false;
         end if;
     end if;
