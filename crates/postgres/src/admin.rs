@@ -19,15 +19,14 @@ use crate::store::PostgresStore;
 #[async_trait]
 impl AdminStore for PostgresStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
-        let state: String = sqlx::query_scalar(statement::CHANGE)
+        let query = sqlx::query(statement::CHANGE)
             .bind(job.0)
             .bind(operation.verb.as_str())
             .bind(operation.note.as_deref())
             .bind(whole_ms(operation.delay))
-            .bind(whole_ms(operation.grace))
-            .fetch_one(&self.inner.intake)
-            .await
-            .map_err(|e| change_error(&self.inner.place, job, operation.verb, e))?;
+            .bind(whole_ms(operation.grace));
+        let state = self.inner.intake.row(query).await.and_then(row::value::<String>);
+        let state = state.map_err(|e| change_error(&self.inner.place, job, operation.verb, e))?;
         match state.parse::<JobState>() {
             Ok(state) => Ok(Operated::Done(state)),
             Err(_) => Ok(Operated::StopRequested),
@@ -35,55 +34,49 @@ impl AdminStore for PostgresStore {
     }
 
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
-        let rows = sqlx::query(statement::JOBS)
+        let query = sqlx::query(statement::JOBS)
             .bind(filter.state.map(JobState::as_str))
             .bind(filter.kind.as_deref())
             .bind(filter.queue.as_deref())
             .bind(filter.key.as_deref())
             .bind(filter.before.map(|job| job.0))
-            .bind(i64::from(filter.limit))
-            .fetch_all(&self.inner.calm)
-            .await;
-        self.decode("jobs", rows, row::job_row)
+            .bind(i64::from(filter.limit));
+        self.decode("jobs", self.inner.calm.rows(query).await, row::job_row)
     }
 
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
-        let found = sqlx::query(statement::JOB).bind(job.0).fetch_optional(&self.inner.calm).await;
+        let found = self.inner.calm.row(sqlx::query(statement::JOB).bind(job.0)).await;
         found.and_then(|row| row.as_ref().map(row::job_view).transpose()).map_err(|e| self.fail("job", e))
     }
 
     async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
-        let rows = sqlx::query(statement::HISTORY).bind(job.0).fetch_all(&self.inner.calm).await;
+        let rows = self.inner.calm.rows(sqlx::query(statement::HISTORY).bind(job.0)).await;
         self.decode("history", rows, row::history_entry)
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
-        let rows = sqlx::query(statement::QUEUES).fetch_all(&self.inner.calm).await;
+        let rows = self.inner.calm.rows(sqlx::query(statement::QUEUES)).await;
         rows.and_then(|rows| queue_views(&rows)).map_err(|e| self.fail("queues", e))
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
-        sqlx::query(statement::PAUSE_QUEUE)
-            .bind(queue)
-            .bind(paused)
-            .fetch_optional(&self.inner.hot)
-            .await
-            .map(|changed| changed.is_some())
-            .map_err(|e| self.fail("pause_queue", e))
+        let changed = self.inner.hot.row(sqlx::query(statement::PAUSE_QUEUE).bind(queue).bind(paused)).await;
+        changed.map(|changed| changed.is_some()).map_err(|e| self.fail("pause_queue", e))
     }
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
-        let rows = sqlx::query(statement::WORKERS).fetch_all(&self.inner.calm).await;
+        let rows = self.inner.calm.rows(sqlx::query(statement::WORKERS)).await;
         self.decode("workers", rows, row::worker_view)
     }
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
-        let rows = sqlx::query(statement::COUNT_BY_STATE).fetch_all(&self.inner.calm).await;
+        let rows = self.inner.calm.rows(sqlx::query(statement::COUNT_BY_STATE)).await;
         self.decode("count_by_state", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
     }
 }
 
 impl PostgresStore {
+    /// Reads the rows of `verb`.
     pub(crate) fn decode<T>(
         &self,
         verb: &'static str,

@@ -9,7 +9,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
 use sqlx::postgres::PgRow;
-use sqlx::{PgExecutor, Row, ValueRef};
+use sqlx::{Row, ValueRef};
 
 use crate::lane::Probe;
 use crate::row::{self, Decoded};
@@ -31,13 +31,15 @@ impl PostgresStore {
     }
 
     async fn take(&self, claim: &Claim, probe: &Probe) -> StoreResult<Vec<PgRow>> {
-        if !self.pins_locally() {
-            return take(&self.inner.hot, claim, probe).await.map_err(|e| self.fail("claim", e));
-        }
-        let mut tx = self.begin("claim").await?;
-        let rows = take(&mut *tx, claim, probe).await.map_err(|e| self.fail("claim", e))?;
-        tx.commit().await.map_err(|e| self.fail("claim", e))?;
-        Ok(rows)
+        let query = sqlx::query(statement::CLAIM)
+            .bind(claim.worker.0)
+            .bind(claim.claim_id)
+            .bind(i64::from(claim.limit))
+            .bind(&probe.queues)
+            .bind(&probe.kinds)
+            .bind(&probe.priorities)
+            .bind(&probe.floors);
+        self.inner.hot.rows(query).await.map_err(|e| self.fail("claim", e))
     }
 
     /// Reads what a claim brought, and remembers where the next one has to look; `None`: the worker is dead.
@@ -75,28 +77,7 @@ impl PostgresStore {
     }
 
     pub(crate) async fn held_jobs(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
-        let rows = sqlx::query(statement::HELD)
-            .bind(worker.0)
-            .fetch_all(&self.inner.hot)
-            .await
-            .map_err(|e| self.fail("held", e))?;
-        rows.iter().map(row::claimed_job).collect::<Decoded<_>>().map_err(|e| self.fail("held", e))
+        let rows = self.inner.hot.rows(sqlx::query(statement::HELD).bind(worker.0)).await;
+        self.decode("held", rows, row::claimed_job)
     }
-}
-
-async fn take(
-    executor: impl PgExecutor<'_>,
-    claim: &Claim,
-    probe: &Probe,
-) -> Result<Vec<PgRow>, sqlx::Error> {
-    sqlx::query(statement::CLAIM)
-        .bind(claim.worker.0)
-        .bind(claim.claim_id)
-        .bind(i64::from(claim.limit))
-        .bind(&probe.queues)
-        .bind(&probe.kinds)
-        .bind(&probe.priorities)
-        .bind(&probe.floors)
-        .fetch_all(executor)
-        .await
 }

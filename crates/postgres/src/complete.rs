@@ -6,19 +6,22 @@ use milepost_core::port::StoreResult;
 use sqlx::PgConnection;
 
 use crate::error::store_error;
+use crate::row;
+use crate::session::Session;
 use crate::statement;
 
-/// Ends the run as succeeded in the caller's transaction; `result` is JSON text.
+/// Ends the run as succeeded in the caller's transaction; `result` is JSON text. Behind a transaction pooler use
+/// [`pooled::complete`](crate::pooled::complete).
 ///
 /// # Errors
 /// [`Fenced`](StoreError::Fenced) when the job has moved on: the caller must roll back.
 pub async fn complete(connection: &mut PgConnection, run: Run, result: Option<&str>) -> StoreResult<()> {
-    let accepted: bool = sqlx::query_scalar(statement::COMPLETE)
-        .bind(run.job.0)
-        .bind(run.token.0)
-        .bind(result)
-        .fetch_one(connection)
-        .await
-        .map_err(|e| store_error("the caller's connection", "complete", e))?;
+    complete_in(Session::lasting(connection), run, result).await
+}
+
+pub(crate) async fn complete_in(mut session: Session<'_>, run: Run, result: Option<&str>) -> StoreResult<()> {
+    let query = sqlx::query(statement::COMPLETE).bind(run.job.0).bind(run.token.0).bind(result);
+    let accepted = session.row(query).await.and_then(row::value::<bool>);
+    let accepted = accepted.map_err(|e| store_error("the caller's connection", "complete", e))?;
     if accepted { Ok(()) } else { Err(StoreError::Fenced(run)) }
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::error::store_error;
+use crate::session::Sessions;
 use crate::statement;
 
 /// The oldest server that is supported.
@@ -23,7 +24,8 @@ const REST_TRUSTED: Duration = Duration::from_secs(1);
 pub enum WakeMode {
     /// LISTEN on a connection of their own, with the sleep handshake.
     Listen,
-    /// Only by polling: behind a transaction pooler, where LISTEN and session locks do not work.
+    /// Only by polling: behind a transaction pooler, where LISTEN and session locks do not work. Every verb is then
+    /// one transaction, and no statement is prepared under a name.
     Poll,
 }
 
@@ -68,19 +70,20 @@ pub(crate) fn parse(url: &str, options: &PostgresOptions) -> StoreResult<PgConne
     let connect = connect.application_name(&name);
     Ok(match options.wake {
         WakeMode::Listen => connect,
-        // A transaction pooler gives every transaction another session: nothing prepared survives.
-        WakeMode::Poll => connect.statement_cache_capacity(0),
+        // Callers' own statements on the pool are not kept either. Poolers refuse start-up parameters they do not
+        // know, and the binary protocol needs no float digits.
+        WakeMode::Poll => connect.statement_cache_capacity(0).extra_float_digits(None),
     })
 }
 
 /// Connections by who uses them.
 pub(crate) struct Pools {
     /// Workers' verbs, with pinned plans.
-    pub(crate) hot: PgPool,
+    pub(crate) hot: Sessions,
     /// Callers' verbs, with pinned plans.
-    pub(crate) intake: PgPool,
+    pub(crate) intake: Sessions,
     /// People's questions, with the planner's own plans.
-    pub(crate) calm: PgPool,
+    pub(crate) calm: Sessions,
 }
 
 pub(crate) async fn pools(
@@ -102,30 +105,35 @@ pub(crate) async fn pools(
                 Box::pin(async move { Ok(its.idle_for < REST_TRUSTED || connection.ping().await.is_ok()) })
             })
     };
-    let pin = options.wake == WakeMode::Listen;
-    let pinned = || {
-        base().max_connections(options.connections_max).after_connect(move |connection, _| {
-            Box::pin(async move {
-                if pin {
-                    connection.execute(sqlx::query(statement::PIN_PLANS).bind(false)).await?;
-                }
-                Ok(())
-            })
-        })
-    };
-    let hot = pinned().connect_with(connect.clone()).await?;
-    let intake = pinned().connect_lazy_with(connect.clone());
+    let hot = || base().max_connections(options.connections_max);
     // People ask seldom: a connection that broke since the last question is found out before the next one.
     let calm = base().test_before_acquire(true).max_connections(4).connect_lazy_with(connect.clone());
-    Ok(Pools { hot, intake, calm })
+    Ok(match options.wake {
+        WakeMode::Listen => {
+            let pinned = || {
+                hot().after_connect(|connection, _| {
+                    Box::pin(async { connection.execute(statement::PIN_PLANS).await.map(drop) })
+                })
+            };
+            Pools {
+                hot: Sessions::lasting(pinned().connect_with(connect.clone()).await?),
+                intake: Sessions::lasting(pinned().connect_lazy_with(connect.clone())),
+                calm: Sessions::lasting(calm),
+            }
+        }
+        WakeMode::Poll => Pools {
+            hot: Sessions::passing(hot().connect_with(connect.clone()).await?, statement::BEGIN_PINNED),
+            intake: Sessions::passing(hot().connect_lazy_with(connect.clone()), statement::BEGIN_PINNED),
+            calm: Sessions::passing(calm, "begin"),
+        },
+    })
 }
 
 /// Refuses a server that is too old, and says loudly what weakens durability.
-pub(crate) async fn check_server(pool: &PgPool, place: &str) -> StoreResult<()> {
-    let row = sqlx::query(statement::SETTINGS)
-        .fetch_one(pool)
-        .await
-        .map_err(|e| store_error(place, "settings", e))?;
+pub(crate) async fn check_server(calm: &Sessions, place: &str) -> StoreResult<()> {
+    let fail = |e| store_error(place, "settings", e);
+    let row = calm.row(sqlx::query(statement::SETTINGS)).await.map_err(fail)?;
+    let row = row.ok_or(sqlx::Error::RowNotFound).map_err(fail)?;
     let get = |name: &str| row.try_get::<String, _>(name).unwrap_or_default();
     if row.try_get::<i32, _>("version_num").unwrap_or(0) < VERSION_NUM_MIN {
         return Err(StoreError::Schema(SchemaError::ServerTooOld {

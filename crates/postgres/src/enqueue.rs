@@ -6,32 +6,44 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, StartAt};
 use milepost_core::port::{IntakeStore, StoreResult};
-use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::query::Query;
-use sqlx::{PgConnection, PgExecutor, Postgres, Row};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use crate::error::{enqueue_error, is_repeated_id};
+use crate::row::{self, Decoded};
+use crate::session::{Query, Session};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// Enqueues one job in the caller's transaction: it exists exactly when that transaction commits.
+/// Enqueues one job in the caller's transaction: it exists exactly when that transaction commits. Behind a
+/// transaction pooler use [`pooled::enqueue`](crate::pooled::enqueue).
 ///
 /// # Errors
 /// [`Invalid`](StoreError::Invalid) says what is wrong with the job. The caller's transaction is then
 /// aborted only if the database said so, not when the check here did.
 pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> StoreResult<Enqueued> {
-    let enqueued = enqueue_many(connection, std::slice::from_ref(job)).await?;
-    enqueued.into_iter().next().ok_or(StoreError::NoSuchJob(job.id))
+    enqueue_in(Session::lasting(connection), job).await
 }
 
-/// Enqueues jobs in the caller's transaction, all or none, and answers in their order.
+/// Enqueues jobs in the caller's transaction, all or none, and answers in their order. Behind a transaction
+/// pooler use [`pooled::enqueue_many`](crate::pooled::enqueue_many).
 ///
 /// # Errors
 /// [`Invalid`](StoreError::Invalid) names the first job that cannot be accepted.
 pub async fn enqueue_many(connection: &mut PgConnection, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+    enqueue_many_in(Session::lasting(connection), jobs).await
+}
+
+pub(crate) async fn enqueue_in(session: Session<'_>, job: &NewJob) -> StoreResult<Enqueued> {
+    let enqueued = enqueue_many_in(session, std::slice::from_ref(job)).await?;
+    enqueued.into_iter().next().ok_or(StoreError::NoSuchJob(job.id))
+}
+
+pub(crate) async fn enqueue_many_in(mut session: Session<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     check(jobs, PAYLOAD_BYTES_MAX)?;
-    insert(connection, jobs).await.map_err(|e| enqueue_error("the caller's connection", e))
+    let rows = session.rows(insert(jobs)).await;
+    rows.and_then(all_enqueued).map_err(|e| enqueue_error("the caller's connection", e))
 }
 
 #[async_trait]
@@ -40,7 +52,7 @@ impl IntakeStore for PostgresStore {
         let bytes_max = self.inner.options.payload_bytes_max;
         check(jobs, bytes_max)?;
         let place = &self.inner.place;
-        match insert(&self.inner.intake, jobs).await {
+        match self.inner.intake.rows(insert(jobs)).await.and_then(all_enqueued) {
             // The answer to an earlier call with these very jobs was lost: it had committed.
             Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
             outcome => outcome.map_err(|e| enqueue_error(place, e)),
@@ -52,13 +64,12 @@ impl PostgresStore {
     /// Answers a call that was made before and committed, unless only some of its jobs are there.
     async fn enqueued_before(&self, jobs: &[NewJob], error: sqlx::Error) -> StoreResult<Vec<Enqueued>> {
         let ids: Vec<Uuid> = jobs.iter().map(|job| job.id.0).collect();
-        let known: Vec<Option<Uuid>> = sqlx::query_scalar(statement::JOBS_OF_CALL)
+        let query = sqlx::query(statement::JOBS_OF_CALL)
             .bind(&ids)
             .bind(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>())
-            .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>())
-            .fetch_all(&self.inner.intake)
-            .await
-            .map_err(|e| self.fail("enqueue_many", e))?;
+            .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>());
+        let known = self.inner.intake.rows(query).await.and_then(row::values);
+        let known: Vec<Option<Uuid>> = known.map_err(|e| self.fail("enqueue_many", e))?;
         let all: Option<Vec<Enqueued>> = known
             .into_iter()
             .map(|job| job.map(|job| Enqueued { job: JobId(job), duplicate: true }))
@@ -74,16 +85,12 @@ pub(crate) fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
     Ok(())
 }
 
-async fn insert(executor: impl PgExecutor<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>, sqlx::Error> {
-    let rows = bind(sqlx::query(statement::ENQUEUE_MANY), jobs).fetch_all(executor).await?;
-    rows.iter().map(enqueued).collect()
+fn insert(jobs: &[NewJob]) -> Query {
+    bind(sqlx::query(statement::ENQUEUE_MANY), jobs)
 }
 
 /// Binds the first 12 parameters of a statement that enqueues.
-pub(crate) fn bind<'q>(
-    query: Query<'q, Postgres, PgArguments>,
-    jobs: &'q [NewJob],
-) -> Query<'q, Postgres, PgArguments> {
+pub(crate) fn bind(query: Query, jobs: &[NewJob]) -> Query {
     let each = |value: fn(&NewJob) -> &str| jobs.iter().map(value).collect::<Vec<_>>();
     query
         .bind(each(|job| &job.kind))
@@ -112,6 +119,10 @@ fn some_of<'a, T>(jobs: &'a [NewJob], option: impl Fn(&'a NewJob) -> Option<T>) 
     values.iter().any(Option::is_some).then_some(values)
 }
 
-pub(crate) fn enqueued(row: &PgRow) -> Result<Enqueued, sqlx::Error> {
+fn all_enqueued(rows: Vec<PgRow>) -> Decoded<Vec<Enqueued>> {
+    rows.iter().map(enqueued).collect()
+}
+
+pub(crate) fn enqueued(row: &PgRow) -> Decoded<Enqueued> {
     Ok(Enqueued { job: JobId(row.try_get(0)?), duplicate: row.try_get(1)? })
 }

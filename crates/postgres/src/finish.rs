@@ -6,9 +6,10 @@ use milepost_core::duration::whole_ms;
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
-use sqlx::{PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
+use crate::row::{self, Decoded};
+use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 
@@ -18,48 +19,48 @@ impl PostgresStore {
         worker: WorkerId,
         finishes: &[Finish],
     ) -> StoreResult<Vec<Finished>> {
-        let fail = |e| self.fail("finish_many", e);
         // Rows are locked in the order of ids everywhere, so that ends and rescues cannot deadlock.
         let mut sorted: Vec<&Finish> = finishes.iter().collect();
         sorted.sort_unstable_by_key(|finish| finish.run.job);
         let ends = Ends::of(&sorted);
 
-        let accepted = if ends.only_plain_successes() && !self.pins_locally() {
-            succeed(&self.inner.hot, &ends.succeeded).await.map_err(fail)?
-        } else {
-            let mut tx = self.begin("finish_many").await?;
-            let accepted = ends.write(&mut tx, worker).await.map_err(fail)?;
-            tx.commit().await.map_err(fail)?;
-            accepted
+        let plain = async |session: &mut Session<'_>| {
+            let accepted = succeed(session, &ends.succeeded).await?;
+            tell_apart(session, finishes, &accepted).await
         };
-        if accepted.len() == finishes.len() {
-            return Ok(vec![Finished::Accepted; finishes.len()]);
-        }
-        self.tell_apart(finishes, &accepted).await
+        let others = async |tx: &mut Session<'_>| {
+            let accepted = ends.write(tx, worker).await?;
+            tell_apart(tx, finishes, &accepted).await
+        };
+        let hot = &self.inner.hot;
+        let told =
+            if ends.only_plain_successes() { hot.run(plain).await } else { hot.atomically(others).await };
+        told.map_err(|e| self.fail("finish_many", e))
     }
+}
 
-    /// Which of the ends that were not accepted had been stored before, when the answer was lost.
-    async fn tell_apart(&self, finishes: &[Finish], accepted: &[Uuid]) -> StoreResult<Vec<Finished>> {
-        let accepted: HashSet<&Uuid> = accepted.iter().collect();
-        let open: Vec<&Finish> = finishes.iter().filter(|f| !accepted.contains(&f.run.job.0)).collect();
-        let repeated: HashSet<Uuid> = sqlx::query_scalar(statement::ENDED_RUNS)
-            .bind(open.iter().map(|f| f.run.job.0).collect::<Vec<_>>())
-            .bind(open.iter().map(|f| f.run.token.0).collect::<Vec<_>>())
-            .bind(open.iter().map(|f| f.end.verb().as_str()).collect::<Vec<_>>())
-            .fetch_all(&self.inner.hot)
-            .await
-            .map_err(|e| self.fail("finish_many", e))?
-            .into_iter()
-            .collect();
-        Ok(finishes
-            .iter()
-            .map(|finish| match finish.run.job.0 {
-                job if accepted.contains(&job) => Finished::Accepted,
-                job if repeated.contains(&job) => Finished::Repeated,
-                _ => Finished::Fenced,
-            })
-            .collect())
+/// Answers each end; of those that were not accepted some had been stored before, when the answer was lost.
+async fn tell_apart(
+    session: &mut Session<'_>,
+    finishes: &[Finish],
+    accepted: &[Uuid],
+) -> Decoded<Vec<Finished>> {
+    if accepted.len() == finishes.len() {
+        return Ok(vec![Finished::Accepted; finishes.len()]);
     }
+    let accepted: HashSet<&Uuid> = accepted.iter().collect();
+    let open: Vec<&Finish> = finishes.iter().filter(|f| !accepted.contains(&f.run.job.0)).collect();
+    let (jobs, tokens) = runs(&open);
+    let query = sqlx::query(statement::ENDED_RUNS).bind(jobs).bind(tokens).bind(verbs(&open));
+    let repeated: HashSet<Uuid> = session.rows(query).await.and_then(row::values)?;
+    Ok(finishes
+        .iter()
+        .map(|finish| match finish.run.job.0 {
+            job if accepted.contains(&job) => Finished::Accepted,
+            job if repeated.contains(&job) => Finished::Repeated,
+            _ => Finished::Fenced,
+        })
+        .collect())
 }
 
 /// Ends by the statement that stores them.
@@ -88,60 +89,56 @@ impl<'a> Ends<'a> {
         !self.grouped && self.unfinished.is_empty() && self.stopped.is_empty()
     }
 
-    async fn write(&self, connection: &mut PgConnection, worker: WorkerId) -> Result<Vec<Uuid>, sqlx::Error> {
+    async fn write(&self, tx: &mut Session<'_>, worker: WorkerId) -> Decoded<Vec<Uuid>> {
         let (jobs, _) = runs(self.all);
-        sqlx::query(statement::LOCK_RUNS).bind(jobs).execute(&mut *connection).await?;
+        tx.execute(sqlx::query(statement::LOCK_RUNS).bind(jobs)).await?;
         let mut accepted = Vec::new();
         if !self.succeeded.is_empty() {
-            accepted.append(&mut succeed(&mut *connection, &self.succeeded).await?);
+            accepted.append(&mut succeed(tx, &self.succeeded).await?);
         }
         if !self.stopped.is_empty() {
-            accepted.append(&mut stop(&mut *connection, &self.stopped).await?);
+            accepted.append(&mut stop(tx, &self.stopped).await?);
         }
         let mut waiting = HashSet::new();
         if !self.unfinished.is_empty() {
-            let back = take_back(&mut *connection, &self.unfinished, worker).await?;
-            accepted.append(&mut self.stop_instead(connection, &back).await?);
+            let back = take_back(tx, &self.unfinished, worker).await?;
+            accepted.append(&mut self.stop_instead(tx, &back).await?);
             let waits = |f: &&&Finish| matches!(f.end, End::Retry { .. } | End::Yield { .. });
             waiting = self.unfinished.iter().filter(waits).map(|f| f.run.job.0).collect();
             waiting.retain(|job| back.contains(job));
             accepted.extend(back);
         }
         if self.grouped {
-            self.free_groups(connection, &accepted, &waiting).await?;
+            self.free_groups(tx, &accepted, &waiting).await?;
         }
         Ok(accepted)
     }
 
     /// Ends, as they were asked to, the runs that were not taken back because somebody wants them stopped.
-    async fn stop_instead(
-        &self,
-        connection: &mut PgConnection,
-        back: &HashSet<Uuid>,
-    ) -> Result<Vec<Uuid>, sqlx::Error> {
+    async fn stop_instead(&self, tx: &mut Session<'_>, back: &HashSet<Uuid>) -> Decoded<Vec<Uuid>> {
         let rest: Vec<&Finish> =
             self.unfinished.iter().copied().filter(|f| !back.contains(&f.run.job.0)).collect();
-        if rest.is_empty() { Ok(Vec::new()) } else { stop(connection, &rest).await }
+        if rest.is_empty() { Ok(Vec::new()) } else { stop(tx, &rest).await }
     }
 
     /// Hands on the slots of the jobs that no longer wait for another run.
     async fn free_groups(
         &self,
-        connection: &mut PgConnection,
+        tx: &mut Session<'_>,
         accepted: &[Uuid],
         waiting: &HashSet<Uuid>,
-    ) -> Result<(), sqlx::Error> {
+    ) -> Decoded<()> {
         let grouped: HashSet<Uuid> = self.all.iter().filter(|f| f.grouped).map(|f| f.run.job.0).collect();
         let freed: Vec<Uuid> =
             accepted.iter().copied().filter(|job| grouped.contains(job) && !waiting.contains(job)).collect();
         if !freed.is_empty() {
-            sqlx::query(statement::FREE_GROUPS).bind(freed).execute(connection).await?;
+            tx.execute(sqlx::query(statement::FREE_GROUPS).bind(freed)).await?;
         }
         Ok(())
     }
 }
 
-async fn succeed(executor: impl PgExecutor<'_>, finishes: &[&Finish]) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn succeed(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
     let results: Vec<Option<&str>> = finishes
         .iter()
         .map(|finish| match &finish.end {
@@ -150,20 +147,16 @@ async fn succeed(executor: impl PgExecutor<'_>, finishes: &[&Finish]) -> Result<
         })
         .collect();
     let (jobs, tokens) = runs(finishes);
-    sqlx::query_scalar(statement::FINISH_SUCCEEDED)
-        .bind(jobs)
-        .bind(tokens)
-        .bind(results)
-        .fetch_all(executor)
-        .await
+    let query = sqlx::query(statement::FINISH_SUCCEEDED).bind(jobs).bind(tokens).bind(results);
+    session.rows(query).await.and_then(row::values)
 }
 
 /// Stores ends after which the job stays live: retries, failures, yields.
 pub(crate) async fn take_back(
-    executor: impl PgExecutor<'_>,
+    session: &mut Session<'_>,
     finishes: &[&Finish],
     worker: WorkerId,
-) -> Result<HashSet<Uuid>, sqlx::Error> {
+) -> Decoded<HashSet<Uuid>> {
     let mut delays_ms = Vec::with_capacity(finishes.len());
     let mut codes = Vec::with_capacity(finishes.len());
     let mut messages = Vec::with_capacity(finishes.len());
@@ -181,7 +174,7 @@ pub(crate) async fn take_back(
         notes.push(note);
     }
     let (jobs, tokens) = runs(finishes);
-    let rows = sqlx::query(statement::FINISH_UNFINISHED)
+    let query = sqlx::query(statement::FINISH_UNFINISHED)
         .bind(jobs)
         .bind(tokens)
         .bind(verbs(finishes))
@@ -189,18 +182,13 @@ pub(crate) async fn take_back(
         .bind(codes)
         .bind(messages)
         .bind(notes)
-        .bind(worker.0)
-        .fetch_all(executor)
-        .await?;
-    rows.iter().map(|row| row.try_get(0)).collect()
+        .bind(worker.0);
+    session.rows(query).await.and_then(row::values)
 }
 
 /// Stores ends of runs that were asked to stop. One that ended otherwise meanwhile ends as it was asked to, if
 /// it was.
-pub(crate) async fn stop(
-    executor: impl PgExecutor<'_>,
-    finishes: &[&Finish],
-) -> Result<Vec<Uuid>, sqlx::Error> {
+pub(crate) async fn stop(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
     let (jobs, tokens) = runs(finishes);
     let verb = |end: &End| matches!(end, End::Cancel | End::Abort).then(|| end.verb().as_str());
     let failure = |end: &End| match end {
@@ -211,14 +199,13 @@ pub(crate) async fn stop(
     };
     let (codes, messages): (Vec<_>, Vec<_>) =
         finishes.iter().map(|finish| failure(&finish.end).unzip()).unzip();
-    sqlx::query_scalar(statement::FINISH_STOPPED)
+    let query = sqlx::query(statement::FINISH_STOPPED)
         .bind(jobs)
         .bind(tokens)
         .bind(finishes.iter().map(|finish| verb(&finish.end)).collect::<Vec<_>>())
         .bind(codes)
-        .bind(messages)
-        .fetch_all(executor)
-        .await
+        .bind(messages);
+    session.rows(query).await.and_then(row::values)
 }
 
 fn runs(finishes: &[&Finish]) -> (Vec<Uuid>, Vec<i32>) {

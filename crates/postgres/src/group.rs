@@ -4,29 +4,32 @@ use std::time::Duration;
 
 use milepost_core::port::StoreResult;
 
+use crate::row::{self, Decoded};
+use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
     pub(crate) async fn fill_free_groups(&self) -> StoreResult<u64> {
         let fail = |e| self.fail("fill_groups", e);
-        let groups: Vec<String> =
-            sqlx::query_scalar(statement::WAITING_GROUPS).fetch_all(&self.inner.hot).await.map_err(fail)?;
-        let mut released = 0;
-        if !groups.is_empty() {
-            released = sqlx::query_scalar(statement::HAND_OVER)
-                .bind(groups)
-                .fetch_one(&self.inner.hot)
-                .await
-                .map_err(fail)?;
-        }
+        let released = self.inner.hot.run(hand_over).await.map_err(fail)?;
         self.pace().await.map_err(fail)?;
         Ok(i64::unsigned_abs(released))
     }
 
     /// Releases what the rates of groups allow. Answers how soon to look again, unless something is noted first.
-    pub(crate) async fn pace(&self) -> Result<Option<Duration>, sqlx::Error> {
-        let again_ms: Option<i64> = sqlx::query_scalar(statement::PACE).fetch_one(&self.inner.hot).await?;
+    pub(crate) async fn pace(&self) -> Decoded<Option<Duration>> {
+        let again_ms = self.inner.hot.row(sqlx::query(statement::PACE)).await;
+        let again_ms: Option<i64> = again_ms.and_then(row::value)?;
         Ok(again_ms.map(|ms| Duration::from_millis(ms.unsigned_abs())))
     }
+}
+
+async fn hand_over(session: &mut Session<'_>) -> Decoded<i64> {
+    let groups = session.rows(sqlx::query(statement::WAITING_GROUPS)).await;
+    let groups: Vec<String> = groups.and_then(row::values)?;
+    if groups.is_empty() {
+        return Ok(0);
+    }
+    session.row(sqlx::query(statement::HAND_OVER).bind(groups)).await.and_then(row::value)
 }

@@ -1,7 +1,8 @@
 //! The PostgreSQL store of Milepost: any number of processes, one truth, the database's clock.
 //!
 //! [`PostgresStore`] implements the ports of `milepost-core`. What joins a caller's own transaction are
-//! functions that take it: [`enqueue`], [`enqueue_many`] and [`complete`]. Callers in other languages use
+//! functions that take it: [`enqueue`], [`enqueue_many`] and [`complete`], and for transactions through a
+//! transaction pooler those of [`pooled`]. Callers in other languages use
 //! the SQL functions of schema `milepost` (`sql/api.sql`), which are the ones used here too.
 
 mod admin;
@@ -15,9 +16,11 @@ mod group;
 mod lane;
 mod limit;
 mod migrate;
+pub mod pooled;
 mod rescue;
 mod row;
 mod schedule;
+mod session;
 pub mod statement;
 mod store;
 mod wake;

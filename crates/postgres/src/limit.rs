@@ -31,12 +31,10 @@ impl LimitStore for PostgresStore {
 
     async fn remove_limit(&self, target: &Target) -> StoreResult<bool> {
         match target {
-            Target::Kind(kind) => sqlx::query(statement::REMOVE_KIND_LIMIT)
-                .bind(kind)
-                .fetch_optional(&self.inner.hot)
-                .await
-                .map(|removed| removed.is_some())
-                .map_err(|e| self.fail("remove_limit", e)),
+            Target::Kind(kind) => {
+                let removed = self.inner.hot.row(sqlx::query(statement::REMOVE_KIND_LIMIT).bind(kind)).await;
+                removed.map(|removed| removed.is_some()).map_err(|e| self.fail("remove_limit", e))
+            }
             Target::Group(name) => {
                 let known = self.put_group_limit(name, None, None, Source::Operator).await?;
                 self.fill_free_groups().await?;
@@ -46,23 +44,20 @@ impl LimitStore for PostgresStore {
     }
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {
-        let rows = sqlx::query(statement::LIMITS).fetch_all(&self.inner.calm).await;
+        let rows = self.inner.calm.rows(sqlx::query(statement::LIMITS)).await;
         self.decode("limits", rows, row::limit_view)
     }
 }
 
 impl PostgresStore {
     async fn put_kind_limit(&self, kind: &str, rate: Rate, source: Source) -> StoreResult<()> {
-        sqlx::query(statement::PUT_KIND_LIMIT)
+        let query = sqlx::query(statement::PUT_KIND_LIMIT)
             .bind(kind)
             .bind(rate.per_second)
             .bind(rate.burst.cast_signed())
             .bind(rate.portion().cast_signed())
-            .bind(source.as_str())
-            .execute(&self.inner.hot)
-            .await
-            .map(drop)
-            .map_err(|e| self.fail("put_limit", e))
+            .bind(source.as_str());
+        self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("put_limit", e))
     }
 
     /// Makes, changes or removes (neither slots nor rate) a group's limit; answers whether there was one. A caller
@@ -76,16 +71,15 @@ impl PostgresStore {
         source: Source,
     ) -> StoreResult<bool> {
         for _ in 0..TRIES {
-            let known: Option<bool> = sqlx::query_scalar(statement::PUT_GROUP_LIMIT)
+            let query = sqlx::query(statement::PUT_GROUP_LIMIT)
                 .bind(name)
                 .bind(slots.map(u32::cast_signed))
                 .bind(rate.map(|rate| rate.per_second))
                 .bind(rate.map(|rate| rate.burst.cast_signed()))
                 .bind(rate.map(|rate| rate.portion().cast_signed()))
-                .bind(source.as_str())
-                .fetch_one(&self.inner.hot)
-                .await
-                .map_err(|e| self.fail("put_limit", e))?;
+                .bind(source.as_str());
+            let known = self.inner.hot.row(query).await.and_then(row::value::<Option<bool>>);
+            let known = known.map_err(|e| self.fail("put_limit", e))?;
             if let Some(known) = known {
                 return Ok(known);
             }

@@ -3,8 +3,10 @@
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
-use sqlx::{Executor, PgConnection, Row};
+use sqlx::Row;
 
+use crate::row::{self, Decoded};
+use crate::session::Session;
 use crate::store::Inner;
 
 /// Every migration, in order; its version is its place, from 1. An applied one is never edited.
@@ -30,45 +32,49 @@ const KNOWN: i64 = MIGRATIONS.len() as i64;
 const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
 
 pub(crate) async fn migrate(store: &Inner) -> StoreResult<Migrated> {
-    let fail = |e| crate::error::store_error(&store.place, "migrate", e);
-    let mut tx = store.calm.begin().await.map_err(fail)?;
-    tx.execute(LOCK).await.map_err(fail)?;
-    tx.execute(CREATE_TABLE).await.map_err(fail)?;
-    let from = applied(&mut tx).await.map_err(fail)??;
-    if from > KNOWN {
-        return Err(StoreError::Schema(SchemaError::TooNew { found: from, known: KNOWN }));
-    }
+    let migrated = store.calm.atomically(migrate_in).await;
+    migrated.map_err(|e| crate::error::store_error(&store.place, "migrate", e))?
+}
+
+async fn migrate_in(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
+    tx.script(LOCK).await?;
+    tx.script(CREATE_TABLE).await?;
+    let from = match applied(tx).await? {
+        Ok(found) if found > KNOWN => {
+            return Ok(Err(StoreError::Schema(SchemaError::TooNew { found, known: KNOWN })));
+        }
+        Ok(found) => found,
+        Err(altered) => return Ok(Err(altered)),
+    };
     for (version, (name, sql)) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from) {
-        tx.execute(*sql).await.map_err(fail)?;
-        record(&mut tx, version, name, sql).await.map_err(fail)?;
+        tx.script(sql).await?;
+        record(tx, version, name, sql).await?;
     }
-    tx.execute(API).await.map_err(fail)?;
-    tx.commit().await.map_err(fail)?;
-    Ok(Migrated { from, to: KNOWN })
+    tx.script(API).await?;
+    Ok(Ok(Migrated { from, to: KNOWN }))
 }
 
 pub(crate) async fn check(store: &Inner) -> StoreResult<()> {
-    let fail = |e| crate::error::store_error(&store.place, "check_schema", e);
-    let mut connection = store.calm.acquire().await.map_err(fail)?;
-    let exists: bool = sqlx::query_scalar("select to_regclass('milepost.schema_migration') is not null")
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(fail)?;
-    let found = if exists { applied(&mut connection).await.map_err(fail)?? } else { 0 };
-    match found {
+    let found = store.calm.run(version).await;
+    match found.map_err(|e| crate::error::store_error(&store.place, "check_schema", e))?? {
         found if found > KNOWN => Err(StoreError::Schema(SchemaError::TooNew { found, known: KNOWN })),
         found if found < KNOWN => Err(StoreError::Schema(SchemaError::TooOld { found, known: KNOWN })),
         _ => Ok(()),
     }
 }
 
+/// The newest version applied; 0 where nothing was migrated yet.
+async fn version(session: &mut Session<'_>) -> Decoded<StoreResult<i64>> {
+    let exists = sqlx::query("select to_regclass('milepost.schema_migration') is not null");
+    let exists: bool = session.row(exists).await.and_then(row::value)?;
+    if exists { applied(session).await } else { Ok(Ok(0)) }
+}
+
 /// The newest version applied, after holding what was applied against what this binary has.
-async fn applied(connection: &mut PgConnection) -> Result<StoreResult<i64>, sqlx::Error> {
-    let rows = sqlx::query("select version, checksum from milepost.schema_migration order by version")
-        .fetch_all(connection)
-        .await?;
+async fn applied(session: &mut Session<'_>) -> Decoded<StoreResult<i64>> {
+    let all = "select version, checksum from milepost.schema_migration order by version";
     let mut newest = 0;
-    for row in rows {
+    for row in session.rows(sqlx::query(all)).await? {
         let version: i64 = row.try_get("version")?;
         let found: String = row.try_get("checksum")?;
         let known = usize::try_from(version - 1).ok().and_then(|at| MIGRATIONS.get(at));
@@ -80,19 +86,9 @@ async fn applied(connection: &mut PgConnection) -> Result<StoreResult<i64>, sqlx
     Ok(Ok(newest))
 }
 
-async fn record(
-    connection: &mut PgConnection,
-    version: i64,
-    name: &str,
-    sql: &str,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("insert into milepost.schema_migration (version, name, checksum) values ($1, $2, $3)")
-        .bind(version)
-        .bind(name)
-        .bind(checksum(sql))
-        .execute(connection)
-        .await?;
-    Ok(())
+async fn record(tx: &mut Session<'_>, version: i64, name: &str, sql: &str) -> Decoded<()> {
+    let insert = "insert into milepost.schema_migration (version, name, checksum) values ($1, $2, $3)";
+    tx.execute(sqlx::query(insert).bind(version).bind(name).bind(checksum(sql))).await.map(drop)
 }
 
 /// A fingerprint of a migration's text: FNV-1a, enough to notice an edit.

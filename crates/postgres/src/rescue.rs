@@ -6,11 +6,12 @@ use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{MaintenanceStore, RetryDelay, StoreResult};
 use milepost_core::transition::Verb;
 use milepost_core::worker::Rescued;
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use crate::row::{Decoded, named, stop_verb};
+use crate::session::Session;
 use crate::store::PostgresStore;
 use crate::{finish, statement};
 
@@ -26,17 +27,10 @@ impl MaintenanceStore for PostgresStore {
             if left == 0 {
                 return Ok(rescued);
             }
-            let mut tx = self.begin("rescue_expired").await?;
-            let worker: Option<i32> = sqlx::query_scalar(statement::EXPIRED_WORKER)
-                .bind(&done)
-                .fetch_optional(&mut *tx)
-                .await
-                .map_err(fail)?;
-            let Some(worker) = worker else { return Ok(rescued) };
-            sqlx::query(statement::BURY_WORKER).bind(worker).execute(&mut *tx).await.map_err(fail)?;
-            let mut lost = rescue_worker(&mut tx, WorkerId(worker), left, delay).await.map_err(fail)?;
-            sqlx::query(statement::CLEAR_WORKER).bind(worker).execute(&mut *tx).await.map_err(fail)?;
-            tx.commit().await.map_err(fail)?;
+            let one = async |tx: &mut Session<'_>| rescue_next(tx, &done, left, delay).await;
+            let Some((worker, mut lost)) = self.inner.hot.atomically(one).await.map_err(fail)? else {
+                return Ok(rescued);
+            };
             if u32::try_from(lost.len()).is_ok_and(|taken| taken < left) {
                 done.push(worker);
             }
@@ -45,28 +39,8 @@ impl MaintenanceStore for PostgresStore {
     }
 
     async fn stop_overdue(&self, limit: u32) -> StoreResult<Vec<JobId>> {
-        let fail = |e| self.fail("stop_overdue", e);
-        let mut tx = self.begin("stop_overdue").await?;
-        let rows = sqlx::query(statement::OVERDUE_STOPS)
-            .bind(i64::from(limit))
-            .fetch_all(&mut *tx)
-            .await
-            .map_err(fail)?;
-        let stops: Vec<Finish> = rows
-            .iter()
-            .map(|row| {
-                let end = if named::<Verb>(row, "verb")? == Verb::Abort { End::Abort } else { End::Cancel };
-                Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")? })
-            })
-            .collect::<Decoded<_>>()
-            .map_err(fail)?;
-        if stops.is_empty() {
-            return Ok(Vec::new());
-        }
-        let stopped = finish::stop(&mut *tx, &stops.iter().collect::<Vec<_>>()).await.map_err(fail)?;
-        free_groups(&mut tx, stops.iter()).await.map_err(fail)?;
-        tx.commit().await.map_err(fail)?;
-        Ok(stopped.into_iter().map(JobId).collect())
+        let stopped = self.inner.hot.atomically(async |tx| stop_late(tx, limit).await).await;
+        stopped.map_err(|e| self.fail("stop_overdue", e))
     }
 
     async fn fill_groups(&self) -> StoreResult<u64> {
@@ -74,28 +48,41 @@ impl MaintenanceStore for PostgresStore {
     }
 }
 
+/// Takes back what the next dead worker held that is not `done`; `None`: there is none.
+async fn rescue_next(
+    tx: &mut Session<'_>,
+    done: &[i32],
+    limit: u32,
+    delay: RetryDelay<'_>,
+) -> Decoded<Option<(i32, Vec<Rescued>)>> {
+    let Some(expired) = tx.row(sqlx::query(statement::EXPIRED_WORKER).bind(done)).await? else {
+        return Ok(None);
+    };
+    let worker: i32 = expired.try_get(0)?;
+    tx.execute(sqlx::query(statement::BURY_WORKER).bind(worker)).await?;
+    let lost = rescue_worker(tx, WorkerId(worker), limit, delay).await?;
+    tx.execute(sqlx::query(statement::CLEAR_WORKER).bind(worker)).await?;
+    Ok(Some((worker, lost)))
+}
+
 /// Takes back what a dead worker held.
 async fn rescue_worker(
-    connection: &mut PgConnection,
+    tx: &mut Session<'_>,
     worker: WorkerId,
     limit: u32,
     delay: RetryDelay<'_>,
-) -> Result<Vec<Rescued>, sqlx::Error> {
-    let rows = sqlx::query(statement::LOST_RUNS)
-        .bind(worker.0)
-        .bind(i64::from(limit))
-        .fetch_all(&mut *connection)
-        .await?;
+) -> Decoded<Vec<Rescued>> {
+    let rows = tx.rows(sqlx::query(statement::LOST_RUNS).bind(worker.0).bind(i64::from(limit))).await?;
     let ends = rows.iter().map(|row| lost_run(row, worker, delay)).collect::<Decoded<Vec<Finish>>>()?;
     let (stopped, back): (Vec<&Finish>, Vec<&Finish>) =
         ends.iter().partition(|finish| matches!(finish.end, End::Cancel | End::Abort));
     if !stopped.is_empty() {
-        finish::stop(&mut *connection, &stopped).await?;
+        finish::stop(tx, &stopped).await?;
     }
     if !back.is_empty() {
-        finish::take_back(&mut *connection, &back, worker).await?;
+        finish::take_back(tx, &back, worker).await?;
     }
-    free_groups(connection, ends.iter().filter(|f| !matches!(f.end, End::Retry { .. }))).await?;
+    free_groups(tx, ends.iter().filter(|f| !matches!(f.end, End::Retry { .. }))).await?;
     Ok(ends.iter().map(|f| Rescued { run: f.run, worker, verb: f.end.verb() }).collect())
 }
 
@@ -115,17 +102,30 @@ fn lost_run(row: &PgRow, worker: WorkerId, delay: RetryDelay<'_>) -> Decoded<Fin
     Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")? })
 }
 
+/// Ends runs that were asked to stop and did not in time.
+async fn stop_late(tx: &mut Session<'_>, limit: u32) -> Decoded<Vec<JobId>> {
+    let rows = tx.rows(sqlx::query(statement::OVERDUE_STOPS).bind(i64::from(limit))).await?;
+    let stop = |row: &PgRow| {
+        let end = if named::<Verb>(row, "verb")? == Verb::Abort { End::Abort } else { End::Cancel };
+        Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")? })
+    };
+    let stops = rows.iter().map(stop).collect::<Decoded<Vec<Finish>>>()?;
+    if stops.is_empty() {
+        return Ok(Vec::new());
+    }
+    let stopped = finish::stop(tx, &stops.iter().collect::<Vec<_>>()).await?;
+    free_groups(tx, stops.iter()).await?;
+    Ok(stopped.into_iter().map(JobId).collect())
+}
+
 fn run(row: &PgRow) -> Decoded<Run> {
     Ok(Run { job: JobId(row.try_get("id")?), token: RunToken(row.try_get("token")?) })
 }
 
-async fn free_groups<'a>(
-    connection: &mut PgConnection,
-    ends: impl Iterator<Item = &'a Finish>,
-) -> Result<(), sqlx::Error> {
+async fn free_groups<'a>(tx: &mut Session<'_>, ends: impl Iterator<Item = &'a Finish>) -> Decoded<()> {
     let grouped: Vec<Uuid> = ends.filter(|finish| finish.grouped).map(|finish| finish.run.job.0).collect();
     if !grouped.is_empty() {
-        sqlx::query(statement::FREE_GROUPS).bind(grouped).execute(connection).await?;
+        tx.execute(sqlx::query(statement::FREE_GROUPS).bind(grouped)).await?;
     }
     Ok(())
 }

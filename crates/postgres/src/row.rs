@@ -14,9 +14,26 @@ use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, WorkerView};
 use serde_json::value::RawValue;
 use sqlx::postgres::PgRow;
-use sqlx::{Row, ValueRef};
+use sqlx::{Decode, Postgres, Row, Type, ValueRef};
 
 pub(crate) type Decoded<T> = Result<T, sqlx::Error>;
+
+/// The first column of a row that must be there.
+pub(crate) fn value<T>(row: Option<PgRow>) -> Decoded<T>
+where
+    T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
+{
+    row.ok_or(sqlx::Error::RowNotFound)?.try_get(0)
+}
+
+/// The first column of rows.
+pub(crate) fn values<T, C>(rows: Vec<PgRow>) -> Decoded<C>
+where
+    T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
+    C: FromIterator<T>,
+{
+    rows.iter().map(|row| row.try_get(0)).collect()
+}
 
 pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
     Ok(ClaimedJob {

@@ -8,23 +8,21 @@ use milepost_core::job::{Enqueued, Priority};
 use milepost_core::port::{Clock, Put, ScheduleStore, StoreResult};
 use milepost_core::schedule::{JobTemplate, Misfire, Schedule, ScheduleView, Source, Spec, Tick};
 use sqlx::Row;
-use sqlx::postgres::{PgPool, PgRow};
+use sqlx::postgres::PgRow;
 
 use crate::enqueue;
 use crate::error::enqueue_error;
 use crate::row::{self, Decoded, count, named};
+use crate::session::Sessions;
 use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl ScheduleStore for PostgresStore {
     async fn clock(&self) -> StoreResult<Clock> {
-        let (now, next_at): (jiff_sqlx::Timestamp, Option<jiff_sqlx::Timestamp>) =
-            sqlx::query_as(statement::CLOCK)
-                .fetch_one(&self.inner.hot)
-                .await
-                .map_err(|e| self.fail("clock", e))?;
-        Ok(Clock { now: now.to_jiff(), next_at: next_at.map(jiff_sqlx::Timestamp::to_jiff) })
+        let row = self.inner.hot.row(sqlx::query(statement::CLOCK)).await;
+        let clock = row.and_then(|row| clock(&row.ok_or(sqlx::Error::RowNotFound)?));
+        clock.map_err(|e| self.fail("clock", e))
     }
 
     async fn schedules(&self) -> StoreResult<Vec<ScheduleView>> {
@@ -50,7 +48,7 @@ impl ScheduleStore for PostgresStore {
         next_at: Option<jiff::Timestamp>,
     ) -> StoreResult<Put> {
         let Schedule { name, spec, job, misfire, misfire_grace } = schedule;
-        let written = sqlx::query(statement::WRITE_SCHEDULE)
+        let query = sqlx::query(statement::WRITE_SCHEDULE)
             .bind(name)
             .bind(spec.to_string())
             .bind(spec.zone_name())
@@ -65,21 +63,19 @@ impl ScheduleStore for PostgresStore {
             .bind(misfire.max().map(u32::cast_signed))
             .bind(whole_ms(*misfire_grace))
             .bind(source.as_str())
-            .bind(next_at.map(jiff_sqlx::Timestamp::from))
-            .execute(&self.inner.intake)
-            .await
-            .map_err(|e| self.fail("write_schedule", e))?;
-        Ok(if written.rows_affected() == 1 { Put::Stands } else { Put::Foreign })
+            .bind(next_at.map(jiff_sqlx::Timestamp::from));
+        let written = self.inner.intake.execute(query).await.map_err(|e| self.fail("write_schedule", e))?;
+        Ok(if written == 1 { Put::Stands } else { Put::Foreign })
     }
 
     async fn remove_schedule(&self, name: &str) -> StoreResult<bool> {
-        let removed = sqlx::query(statement::REMOVE_SCHEDULE).bind(name).execute(&self.inner.intake).await;
-        removed.map(|done| done.rows_affected() == 1).map_err(|e| self.fail("remove_schedule", e))
+        let removed = self.inner.intake.execute(sqlx::query(statement::REMOVE_SCHEDULE).bind(name)).await;
+        removed.map(|rows| rows == 1).map_err(|e| self.fail("remove_schedule", e))
     }
 
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
-        let paused = sqlx::query(statement::PAUSE_SCHEDULE).bind(name).execute(&self.inner.intake).await;
-        paused.map(|done| done.rows_affected() == 1).map_err(|e| self.fail("pause_schedule", e))
+        let paused = self.inner.intake.execute(sqlx::query(statement::PAUSE_SCHEDULE).bind(name)).await;
+        paused.map(|rows| rows == 1).map_err(|e| self.fail("pause_schedule", e))
     }
 
     async fn unpause_schedule(
@@ -88,27 +84,23 @@ impl ScheduleStore for PostgresStore {
         version: i64,
         next_at: Option<jiff::Timestamp>,
     ) -> StoreResult<bool> {
-        sqlx::query(statement::UNPAUSE_SCHEDULE)
+        let query = sqlx::query(statement::UNPAUSE_SCHEDULE)
             .bind(name)
             .bind(version)
-            .bind(next_at.map(jiff_sqlx::Timestamp::from))
-            .execute(&self.inner.intake)
-            .await
-            .map(|done| done.rows_affected() == 1)
-            .map_err(|e| self.fail("unpause_schedule", e))
+            .bind(next_at.map(jiff_sqlx::Timestamp::from));
+        let unpaused = self.inner.intake.execute(query).await;
+        unpaused.map(|rows| rows == 1).map_err(|e| self.fail("unpause_schedule", e))
     }
 
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
         enqueue::check(&tick.jobs, self.inner.options.payload_bytes_max)?;
-        let rows = enqueue::bind(sqlx::query(statement::TICK_SCHEDULE), &tick.jobs)
+        let query = enqueue::bind(sqlx::query(statement::TICK_SCHEDULE), &tick.jobs)
             .bind(&tick.schedule)
             .bind(tick.version)
             .bind(tick.next_at.map(jiff_sqlx::Timestamp::from))
             .bind(tick.last_at.map(jiff_sqlx::Timestamp::from))
-            .bind(i64::from(tick.dropped))
-            .fetch_all(&self.inner.hot)
-            .await
-            .map_err(|e| enqueue_error(&self.inner.place, e))?;
+            .bind(i64::from(tick.dropped));
+        let rows = self.inner.hot.rows(query).await.map_err(|e| enqueue_error(&self.inner.place, e))?;
         let made = if tick.jobs.is_empty() { &rows[..0] } else { &rows[..] };
         let made: Decoded<Vec<Enqueued>> = made.iter().map(enqueue::enqueued).collect();
         let made = made.map_err(|e| self.fail("tick_schedule", e))?;
@@ -116,8 +108,14 @@ impl ScheduleStore for PostgresStore {
     }
 }
 
-async fn rows(pool: &PgPool, name: Option<&str>, due: bool, limit: i64) -> Result<Vec<PgRow>, sqlx::Error> {
-    sqlx::query(statement::SCHEDULES).bind(name).bind(due).bind(limit).fetch_all(pool).await
+async fn rows(sessions: &Sessions, name: Option<&str>, due: bool, limit: i64) -> Decoded<Vec<PgRow>> {
+    sessions.rows(sqlx::query(statement::SCHEDULES).bind(name).bind(due).bind(limit)).await
+}
+
+fn clock(row: &PgRow) -> Decoded<Clock> {
+    let now: jiff_sqlx::Timestamp = row.try_get(0)?;
+    let next_at: Option<jiff_sqlx::Timestamp> = row.try_get(1)?;
+    Ok(Clock { now: now.to_jiff(), next_at: next_at.map(jiff_sqlx::Timestamp::to_jiff) })
 }
 
 /// The schedule, unless its row says something that this binary does not know.

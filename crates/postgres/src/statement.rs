@@ -10,6 +10,7 @@ macro_rules! statements {
 }
 
 statements! {
+    BEGIN_PINNED = "begin_pinned";
     BURY_WORKER = "bury_worker";
     CHANGE = "change";
     CHECKPOINT = "checkpoint";

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
 use sqlx::postgres::{PgConnectOptions, PgPool};
-use sqlx::{Executor, PgConnection, Postgres, Transaction};
 
-use crate::connect::{self, Pools, PostgresOptions, WakeMode};
+use crate::connect::{self, Pools, PostgresOptions};
 use crate::error::store_error;
 use crate::lane::Floors;
-use crate::{migrate, statement};
+use crate::migrate;
+use crate::session::Sessions;
 
 /// Jobs in a PostgreSQL database. Cheap to clone; clones share connections.
 #[derive(Clone, Debug)]
@@ -21,11 +21,11 @@ pub struct PostgresStore {
 #[derive(Debug)]
 pub(crate) struct Inner {
     /// For workers' verbs: plans pinned.
-    pub(crate) hot: PgPool,
+    pub(crate) hot: Sessions,
     /// For callers' verbs, which may wait for transactions of others: plans pinned.
-    pub(crate) intake: PgPool,
+    pub(crate) intake: Sessions,
     /// For people's questions: the planner's own plans.
-    pub(crate) calm: PgPool,
+    pub(crate) calm: Sessions,
     pub(crate) connect: PgConnectOptions,
     pub(crate) options: PostgresOptions,
     pub(crate) place: String,
@@ -65,36 +65,18 @@ impl PostgresStore {
         migrate::check(&self.inner).await
     }
 
-    /// A pool on the same database, for a caller's own statements.
+    /// A pool on the same database, for a caller's own statements. Behind a transaction pooler these belong in a
+    /// transaction and want `persistent(false)`; see [`pooled`](crate::pooled).
     #[must_use]
     pub fn pool(&self) -> &PgPool {
-        &self.inner.calm
+        self.inner.calm.pool()
     }
 
     /// Closes all connections; verbs that come later fail.
     pub async fn close(&self) {
-        self.inner.hot.close().await;
-        self.inner.intake.close().await;
-        self.inner.calm.close().await;
-    }
-
-    /// A transaction for a hot verb of several statements.
-    pub(crate) async fn begin(&self, verb: &'static str) -> StoreResult<Transaction<'static, Postgres>> {
-        let mut tx = self.inner.hot.begin().await.map_err(|e| self.fail(verb, e))?;
-        self.pin_locally(&mut tx).await.map_err(|e| self.fail(verb, e))?;
-        Ok(tx)
-    }
-
-    /// Whether single statements need a transaction around them to pin their plans.
-    pub(crate) fn pins_locally(&self) -> bool {
-        self.inner.options.wake == WakeMode::Poll
-    }
-
-    async fn pin_locally(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-        if self.pins_locally() {
-            connection.execute(sqlx::query(statement::PIN_PLANS).bind(true)).await?;
+        for sessions in [&self.inner.hot, &self.inner.intake, &self.inner.calm] {
+            sessions.pool().close().await;
         }
-        Ok(())
     }
 
     /// A driver's error of `verb`, in the words of the domain.

@@ -261,13 +261,12 @@ impl<'a> Listener<'a> {
         let paced = if self.lanes.paced { self.store.pace().await? } else { None };
         let floors = &self.store.inner.floors;
         let probe = floors.probe(&pairs, 0);
-        let rows = sqlx::query(statement::PEEK)
+        let query = sqlx::query(statement::PEEK)
             .bind(&probe.queues)
             .bind(&probe.kinds)
             .bind(&probe.priorities)
-            .bind(&probe.floors)
-            .fetch_all(&self.store.inner.hot)
-            .await?;
+            .bind(&probe.floors);
+        let rows = self.store.inner.hot.rows(query).await?;
         self.looked_at_all = probe.from_bottom;
         let mut soonest: Option<i64> = None;
         for row in &rows {
@@ -286,7 +285,7 @@ impl<'a> Listener<'a> {
     }
 
     async fn refresh_lanes(&mut self) -> Result<(), sqlx::Error> {
-        let rows = sqlx::query(statement::LANES).fetch_all(&self.store.inner.hot).await?;
+        let rows = self.store.inner.hot.rows(sqlx::query(statement::LANES)).await?;
         self.lanes.pairs = rows
             .iter()
             .map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?)))

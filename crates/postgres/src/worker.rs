@@ -13,7 +13,8 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use crate::finish::storable;
-use crate::row::{Decoded, named};
+use crate::row::{self, Decoded, named};
+use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 use crate::wake;
@@ -21,29 +22,25 @@ use crate::wake;
 #[async_trait]
 impl WorkerStore for PostgresStore {
     async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId> {
-        sqlx::query_scalar(statement::REGISTER_WORKER)
+        let query = sqlx::query(statement::REGISTER_WORKER)
             .bind(&worker.name)
             .bind(&worker.queues)
             .bind(&worker.kinds)
-            .bind(whole_ms(worker.lease))
-            .fetch_one(&self.inner.hot)
-            .await
-            .map(WorkerId)
-            .map_err(|e| self.fail("register_worker", e))
+            .bind(whole_ms(worker.lease));
+        let id = self.inner.hot.row(query).await.and_then(row::value);
+        id.map(WorkerId).map_err(|e| self.fail("register_worker", e))
     }
 
     async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
-        let fail = |e| self.fail("heartbeat", e);
-        let renewed =
-            sqlx::query(statement::HEARTBEAT).bind(worker.0).execute(&self.inner.hot).await.map_err(fail)?;
-        if renewed.rows_affected() == 0 {
-            return Err(StoreError::WorkerLost(worker));
-        }
-        let rows = sqlx::query(statement::STOP_REQUESTS)
-            .bind(worker.0)
-            .fetch_all(&self.inner.hot)
-            .await
-            .map_err(fail)?;
+        let renewed = async |session: &mut Session<'_>| {
+            let renewed = session.execute(sqlx::query(statement::HEARTBEAT).bind(worker.0)).await?;
+            if renewed == 0 {
+                return Ok(None);
+            }
+            session.rows(sqlx::query(statement::STOP_REQUESTS).bind(worker.0)).await.map(Some)
+        };
+        let rows = self.inner.hot.run(renewed).await.map_err(|e| self.fail("heartbeat", e))?;
+        let Some(rows) = rows else { return Err(StoreError::WorkerLost(worker)) };
         let stops = rows
             .iter()
             .map(|row| {
@@ -51,7 +48,7 @@ impl WorkerStore for PostgresStore {
                 Ok((run, named(row, "verb")?))
             })
             .collect::<Decoded<_>>()
-            .map_err(fail)?;
+            .map_err(|e| self.fail("heartbeat", e))?;
         Ok(Heartbeat { stops })
     }
 
@@ -72,7 +69,7 @@ impl WorkerStore for PostgresStore {
         let mut sorted: Vec<&Report> = reports.iter().collect();
         sorted.sort_unstable_by_key(|report| report.run.job);
         let progress = |report: &Report| report.progress.clone();
-        let accepted: Vec<Uuid> = sqlx::query_scalar(statement::REPORT)
+        let query = sqlx::query(statement::REPORT)
             .bind(sorted.iter().map(|r| r.run.job.0).collect::<Vec<_>>())
             .bind(sorted.iter().map(|r| r.run.token.0).collect::<Vec<_>>())
             .bind(sorted.iter().map(|r| progress(r).map(|p| p.done)).collect::<Vec<_>>())
@@ -83,30 +80,20 @@ impl WorkerStore for PostgresStore {
                     .map(|r| progress(r).and_then(|p| p.message).map(|text| storable(&text)))
                     .collect::<Vec<_>>(),
             )
-            .bind(sorted.iter().map(|r| r.checkpoint.as_deref()).collect::<Vec<_>>())
-            .fetch_all(&self.inner.hot)
-            .await
-            .map_err(|e| self.fail("report_many", e))?;
-        let accepted: HashSet<Uuid> = accepted.into_iter().collect();
+            .bind(sorted.iter().map(|r| r.checkpoint.as_deref()).collect::<Vec<_>>());
+        let accepted = self.inner.hot.rows(query).await.and_then(row::values);
+        let accepted: HashSet<Uuid> = accepted.map_err(|e| self.fail("report_many", e))?;
         Ok(reports.iter().map(|report| accepted.contains(&report.run.job.0)).collect())
     }
 
     async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
-        sqlx::query_scalar(statement::CHECKPOINT)
-            .bind(job.0)
-            .fetch_optional(&self.inner.hot)
-            .await
-            .map(Option::flatten)
-            .map_err(|e| self.fail("checkpoint", e))
+        let row = self.inner.hot.row(sqlx::query(statement::CHECKPOINT).bind(job.0)).await;
+        row.and_then(|row| row.map_or(Ok(None), |row| row.try_get(0))).map_err(|e| self.fail("checkpoint", e))
     }
 
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {
-        sqlx::query(statement::RETIRE_WORKER)
-            .bind(worker.0)
-            .execute(&self.inner.hot)
-            .await
-            .map(drop)
-            .map_err(|e| self.fail("retire_worker", e))
+        let retired = self.inner.hot.execute(sqlx::query(statement::RETIRE_WORKER).bind(worker.0)).await;
+        retired.map(drop).map_err(|e| self.fail("retire_worker", e))
     }
 
     async fn wakes(&self) -> StoreResult<Box<dyn WakeStream>> {

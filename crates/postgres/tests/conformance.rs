@@ -1,18 +1,34 @@
-//! The conformance suite on PostgreSQL.
+//! The conformance suite on PostgreSQL: on connections of our own, and through a transaction pooler.
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
 
 use std::sync::Arc;
 
 use milepost_core::port::Store;
-use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode};
 use milepost_testkit::database::Database;
 
-async fn fresh() -> (Database, Arc<dyn Store>) {
-    let database = Database::create().await;
-    let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
+async fn migrated(url: &str, wake: WakeMode) -> Arc<dyn Store> {
+    let options = PostgresOptions { wake, ..PostgresOptions::default() };
+    let store = PostgresStore::connect(url, options).await.unwrap();
     store.migrate().await.unwrap();
-    (database, Arc::new(store))
+    Arc::new(store)
 }
 
-milepost_testkit::conformance!(crate::fresh);
+async fn direct() -> (Database, Arc<dyn Store>) {
+    let database = Database::create().await;
+    let store = migrated(&database.url(), WakeMode::Listen).await;
+    (database, store)
+}
+
+async fn pooled() -> (Database, Arc<dyn Store>) {
+    let database = Database::create().await;
+    let store = migrated(&database.pooled_url(), WakeMode::Poll).await;
+    (database, store)
+}
+
+milepost_testkit::conformance!(crate::direct);
+
+mod through_a_pooler {
+    milepost_testkit::conformance!(crate::pooled, poll_only);
+}

@@ -31,6 +31,12 @@ impl Database {
     pub fn url(&self) -> String {
         at(&self.server, &self.name)
     }
+
+    /// Its URL through the transaction pooler: fewer server connections than clients, and nothing prepared or set in one
+    /// transaction is there in the next.
+    pub fn pooled_url(&self) -> String {
+        at(&pooler(), &self.name)
+    }
 }
 
 impl Drop for Database {
@@ -63,6 +69,13 @@ pub async fn open(url: &str) -> PostgresStore {
 pub fn server() -> String {
     std::env::var("MILEPOST_TEST_POSTGRES").expect(
         "MILEPOST_TEST_POSTGRES names no server; run `scripts/test`, or `scripts/with-services cargo test`",
+    )
+}
+
+/// The URL of the transaction pooler in front of it.
+fn pooler() -> String {
+    std::env::var("MILEPOST_TEST_PGBOUNCER").expect(
+        "MILEPOST_TEST_PGBOUNCER names no pooler; run `scripts/test`, or `scripts/with-services cargo test`",
     )
 }
 

@@ -8,11 +8,10 @@ use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Finished};
 use milepost_core::ident::JobId;
 use milepost_core::job::{NewJob, Priority, StartAt};
-use milepost_core::port::{Operation, Wake};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
-use crate::scene::{KIND, LONG, Scene, claim, register, retry};
+use crate::scene::{LONG, Scene, claim, register, retry};
 use crate::wait;
 
 fn priority(number: u8) -> Priority {
@@ -127,23 +126,4 @@ pub async fn a_yield_does_not_spend_the_attempt(scene: Scene) {
     assert_eq!(yields.len(), 3);
     assert!(yields.iter().all(|entry| entry.attempt == 1 && entry.note.as_deref() == Some("not now")));
     scene.assert_history_folds(id).await;
-}
-
-pub async fn a_job_wakes_a_sleeper(scene: Scene) {
-    let mut wakes = scene.store.wakes().await.unwrap();
-    // Whatever the start of listening brings.
-    while tokio::time::timeout(Duration::from_millis(300), wakes.next()).await.is_ok() {}
-    for round in 0..5 {
-        let job = scene.enqueue(Scene::job()).await;
-        let limit = Duration::from_millis(900);
-        let woken = async { while wakes.next().await != Wake::Ready {} };
-        assert!(tokio::time::timeout(limit, woken).await.is_ok(), "round {round}: nobody woke");
-        assert_eq!(scene.claim(1).await[0].run.job, job);
-    }
-    let running = scene.running(Scene::job()).await;
-    assert_eq!(running.kind, KIND);
-    let operation = Operation::new(Verb::Cancel).grace(LONG);
-    scene.operate(running.run.job, operation).await.unwrap();
-    let asked = async { while wakes.next().await != Wake::Stop {} };
-    assert!(tokio::time::timeout(Duration::from_secs(5), asked).await.is_ok(), "a stop request wakes, too");
 }

@@ -13,12 +13,23 @@ pub mod rescue;
 pub mod runtime;
 pub mod schedules;
 pub mod transitions;
+pub mod wakes;
 
 /// Makes a test of every function of the suite. `$fresh` is an async function without parameters that
 /// answers a guard and an `Arc<dyn Store>` on a fresh, migrated store; the guard lives as long as the test.
+/// A store that gives no hints of new work is `poll_only`.
 #[macro_export]
 macro_rules! conformance {
     ($fresh:path) => {
+        $crate::conformance!($fresh, poll_only);
+        $crate::conformance! { $fresh:
+            wakes {
+                a_job_wakes_a_sleeper
+                a_cancel_reaches_the_handler_at_once
+            }
+        }
+    };
+    ($fresh:path, poll_only) => {
         $crate::conformance! { $fresh:
             admin {
                 jobs_are_listed_newest_first_in_pages
@@ -46,7 +57,6 @@ macro_rules! conformance {
                 many_claimers_never_share_a_job
                 the_token_rises_with_every_claim
                 a_yield_does_not_spend_the_attempt
-                a_job_wakes_a_sleeper
             }
             fences {
                 a_stale_token_changes_nothing_in_any_write
@@ -131,7 +141,6 @@ macro_rules! conformance {
                 a_final_failure_and_spent_attempts_end_in_the_dead_letter
                 a_snoozed_job_comes_back_with_its_attempt
                 progress_and_checkpoint_are_seen_while_the_job_runs
-                a_cancel_reaches_the_handler_at_once
                 a_handler_that_ignores_a_cancel_is_fenced_off_after_its_grace
                 a_completion_that_was_not_committed_is_tried_again
                 a_worker_that_leaves_hands_long_jobs_back

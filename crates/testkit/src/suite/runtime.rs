@@ -1,13 +1,13 @@
 //! Handlers in a worker: what they answer and what becomes of their jobs.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use milepost::{Context, Job, JobError, KindOptions, Outcome, RetryPolicy, Worker, WorkerBuilder};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
-use milepost_core::port::{Operated, Operation, Store};
+use milepost_core::port::{Operation, Store};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::Progress;
@@ -191,26 +191,6 @@ pub async fn progress_and_checkpoint_are_seen_while_the_job_runs(scene: Scene) {
         "5",
         "the next attempt went on from there"
     );
-    worker.shutdown().await;
-}
-
-pub async fn a_cancel_reaches_the_handler_at_once(scene: Scene) {
-    let worker = start(scene.store.clone(), |context| async move {
-        context.cancellation().cancelled().await;
-        Ok(Outcome::Stopped)
-    })
-    .await;
-    for (verb, state) in [(Verb::Cancel, JobState::Canceled), (Verb::Abort, JobState::Aborted)] {
-        let job = scene.enqueue(job()).await;
-        scene.until(job, JobState::Running).await;
-        let asked = Instant::now();
-        let operation = Operation::new(verb).grace(Duration::from_secs(60));
-        assert_eq!(scene.operate(job, operation).await.unwrap(), Operated::StopRequested);
-        scene.until(job, state).await;
-        assert!(asked.elapsed() < Duration::from_secs(2), "{verb} took {:?}", asked.elapsed());
-        scene.assert_history_folds(job).await;
-    }
-    wait::until("both were counted", || async { worker.stats().stopped == 2 }).await;
     worker.shutdown().await;
 }
 

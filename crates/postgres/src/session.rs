@@ -1,0 +1,145 @@
+//! Where the statements of a verb run.
+//!
+//! On connections of our own, what is set and prepared lasts: plans are pinned when a connection is made, each
+//! statement is prepared once and kept under a name, and a verb of one statement needs no transaction.
+//!
+//! Behind a transaction pooler nothing lasts longer than a transaction: the next message may meet another server
+//! connection, on which others have prepared what they like. There a verb is one transaction that pins its plans
+//! for itself, and statements have no names, so that they are neither missed, nor in anybody's way, nor left behind.
+//!
+//! Verbs do not choose: connections come as [`Sessions`] only, and those know.
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgArguments, PgPool, PgRow};
+use sqlx::{Executor, PgConnection, Postgres};
+
+/// A statement with its arguments.
+pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
+
+/// Connections of one sort, to run verbs on.
+#[derive(Clone, Debug)]
+pub(crate) struct Sessions {
+    pool: PgPool,
+    /// Whether a connection keeps what was set and prepared.
+    lasting: bool,
+    /// What begins a transaction.
+    begin: &'static str,
+}
+
+impl Sessions {
+    /// Connections that are ours alone, set up when they are made.
+    pub(crate) fn lasting(pool: PgPool) -> Self {
+        Self { pool, lasting: true, begin: "begin" }
+    }
+
+    /// Connections through a transaction pooler, where `begin` sets each transaction up.
+    pub(crate) fn passing(pool: PgPool, begin: &'static str) -> Self {
+        Self { pool, lasting: false, begin }
+    }
+
+    /// The connections themselves, for callers' own statements.
+    pub(crate) fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Runs the statements of a verb that need not be one commit, though they may be.
+    pub(crate) async fn run<T>(
+        &self,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        if !self.lasting {
+            return self.atomically(verb).await;
+        }
+        let mut connection = self.pool.acquire().await?;
+        verb(&mut Session::lasting(&mut connection)).await
+    }
+
+    /// Runs the statements of a verb as one commit, or not at all.
+    pub(crate) async fn atomically<T>(
+        &self,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        // Not the driver's transaction: one that is given up while it begins stays open in the pool.
+        let mut transaction = Transaction { connection: self.pool.acquire().await?, open: true };
+        let connection = &mut transaction.connection;
+        connection.execute(self.begin).await?;
+        let answer = verb(&mut Session { connection, named: self.lasting }).await;
+        let connection = &mut transaction.connection;
+        match &answer {
+            Ok(_) => connection.execute("commit").await.map(drop)?,
+            Err(_) if connection.execute("rollback").await.is_err() => return answer,
+            Err(_) => {}
+        }
+        transaction.open = false;
+        answer
+    }
+
+    /// The rows of a verb that is one statement.
+    pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>, sqlx::Error> {
+        self.run(async |session| session.rows(query).await).await
+    }
+
+    /// The row, if there is one, of a verb that is one statement.
+    pub(crate) async fn row(&self, query: Query) -> Result<Option<PgRow>, sqlx::Error> {
+        self.run(async |session| session.row(query).await).await
+    }
+
+    /// Does a verb that is one statement; answers how many rows it changed.
+    pub(crate) async fn execute(&self, query: Query) -> Result<u64, sqlx::Error> {
+        self.run(async |session| session.execute(query).await).await
+    }
+}
+
+/// A connection in a transaction. One that is given up half way is closed: nobody knows where it stands, and as long
+/// as its transaction is open it holds locks, and one of the pooler's few server connections.
+struct Transaction {
+    connection: PoolConnection<Postgres>,
+    open: bool,
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.open {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+/// A connection for the statements of one verb.
+#[derive(Debug)]
+pub(crate) struct Session<'c> {
+    connection: &'c mut PgConnection,
+    /// Whether statements are kept under names.
+    named: bool,
+}
+
+impl<'c> Session<'c> {
+    /// On a connection that keeps what was prepared, in the caller's transaction if there is one.
+    pub(crate) fn lasting(connection: &'c mut PgConnection) -> Self {
+        Self { connection, named: true }
+    }
+
+    /// In a caller's transaction through a pooler.
+    pub(crate) fn passing(connection: &'c mut PgConnection) -> Self {
+        Self { connection, named: false }
+    }
+
+    pub(crate) async fn rows(&mut self, query: Query) -> Result<Vec<PgRow>, sqlx::Error> {
+        query.persistent(self.named).fetch_all(&mut *self.connection).await
+    }
+
+    pub(crate) async fn row(&mut self, query: Query) -> Result<Option<PgRow>, sqlx::Error> {
+        query.persistent(self.named).fetch_optional(&mut *self.connection).await
+    }
+
+    /// Answers how many rows were changed.
+    pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, sqlx::Error> {
+        let done = query.persistent(self.named).execute(&mut *self.connection).await?;
+        Ok(done.rows_affected())
+    }
+
+    /// Runs any number of statements without arguments.
+    pub(crate) async fn script(&mut self, script: &'static str) -> Result<(), sqlx::Error> {
+        self.connection.execute(script).await.map(drop)
+    }
+}
