@@ -34,6 +34,13 @@ pub(crate) enum QueuesCommand {
     Resume(QueueName),
 }
 
+impl QueuesCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self, Self::List { .. })
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct QueueName {
     /// The queue's name

@@ -112,10 +112,11 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         Mode::LyingStatistics => lying_statistics::run(&bench, address).await?,
         Mode::Limited => limited::run(&bench, address).await?,
     };
-    if bench.json {
-        output::line(serde_json::to_string(&report)?)?;
+    let told = if bench.json {
+        output::line(serde_json::to_string(&report)?).map_err(Into::into)
     } else {
-        report.print()?;
-    }
+        report.print()
+    };
+    output::heard_or_not(told)?;
     Ok(Outcome::Done)
 }
