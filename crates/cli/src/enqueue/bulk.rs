@@ -26,7 +26,7 @@ use crate::store::{self, Schema, StoreAddress};
 /// A batch is enqueued when it has this many jobs …
 const BATCH_JOBS_MAX: usize = 1000;
 /// … or its payloads this many bytes, whichever comes first.
-const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How many bad lines are told one by one.
 const TOLD_MAX: usize = 5;
 
