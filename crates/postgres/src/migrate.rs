@@ -80,6 +80,15 @@ async fn applied(connection: &mut PgConnection) -> Result<StoreResult<i64>, sqlx
     Ok(Ok(newest))
 }
 
+/// Whether an object of this name in schema `milepost` is made by a migration or is a function of the API.
+pub(crate) fn makes(name: &str) -> bool {
+    let qualified = format!("milepost.{name}");
+    let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let names_it =
+        |sql: &str| sql.match_indices(&qualified).any(|(at, _)| !goes_on(&sql[at + qualified.len()..]));
+    MIGRATIONS.iter().map(|(_, sql)| *sql).chain([CREATE_TABLE, API]).any(names_it)
+}
+
 async fn record(
     connection: &mut PgConnection,
     version: i64,

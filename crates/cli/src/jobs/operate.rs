@@ -209,7 +209,7 @@ impl Reports {
     fn add(&mut self, id: JobId, words: Result<String>) {
         match words {
             Ok(words) if self.told.is_ok() => {
-                self.told = output::line(format_args!("{id}  {words}")).map_err(Into::into)
+                self.told = output::line(format_args!("{id}  {words}")).map_err(Into::into);
             }
             Ok(_) => {}
             Err(error) => {
