@@ -61,7 +61,7 @@ pub(crate) enum Command {
     /// Check a configuration file, begin one, print its schema
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Look at jobs, cancel, retry or snooze them
+    /// Look at jobs and intervene: cancel, retry, snooze, abort, resume and more
     #[command(subcommand)]
     Jobs(JobsCommand),
     /// Look at queues, pause and resume them
@@ -85,6 +85,19 @@ pub(crate) enum Command {
     /// A worker process of the demo, which starts it
     #[command(hide = true)]
     DemoWorker(DemoWorkerArgs),
+}
+
+impl Command {
+    /// Whether it changes nothing, so that all it has to do is to be read.
+    pub(crate) const fn only_looks(&self) -> bool {
+        match self {
+            Self::Jobs(command) => command.only_looks(),
+            Self::Queues(command) => command.only_looks(),
+            Self::Schedules(command) => command.only_looks(),
+            Self::Workers(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// A job id, in full.

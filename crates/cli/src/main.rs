@@ -17,7 +17,6 @@ mod time;
 mod work;
 mod workers;
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -39,6 +38,7 @@ fn main() -> ExitCode {
         Ok(address) => address,
         Err(why) => Cli::command().error(clap::error::ErrorKind::InvalidValue, why).exit(),
     };
+    let only_looks = cli.command.only_looks();
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -49,7 +49,8 @@ fn main() -> ExitCode {
         Ok(Outcome::SomeFailed) => ExitCode::FAILURE,
         Ok(Outcome::WrongUsage) => ExitCode::from(USAGE),
         Ok(Outcome::Interrupted(signal)) => ExitCode::from(128 + signal),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        // Who has seen enough of a listing may leave.
+        Err(error) if only_looks && output::is_unheard(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error);
             if error.is::<Faulty>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
@@ -87,9 +88,4 @@ fn start_logging(command: &Command) {
         LogFormat::Text => log.with_target(false).with_ansi(output::colours_on(&std::io::stderr())).init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
-}
-
-/// Whether the reader of our output has gone, as `head` does: no failure of ours.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
 }

@@ -16,9 +16,9 @@ Running it again, or from several machines at once, does no harm.";
 pub(crate) async fn run(address: &StoreAddress) -> Result<Outcome> {
     let steps = store::migrate(address).await?;
     if steps.from == steps.to {
-        output::line(format_args!("{address} is at schema version {} already", steps.to))?;
+        output::deed(format_args!("{address} is at schema version {} already", steps.to))?;
     } else {
-        output::line(format_args!("{address} migrated from schema version {} to {}", steps.from, steps.to))?;
+        output::deed(format_args!("{address} migrated from schema version {} to {}", steps.from, steps.to))?;
     }
     Ok(Outcome::Done)
 }

@@ -1,7 +1,7 @@
 //! Everything that is printed goes through here: answers to stdout, all else to stderr.
 
 use std::fmt::{Display, Write as _};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
 
@@ -18,6 +18,11 @@ pub(crate) enum Outcome {
     Interrupted(u8),
 }
 
+/// A line that tells what was done, [heard or not](heard_or_not).
+pub(crate) fn deed(text: impl Display) -> anyhow::Result<()> {
+    heard_or_not(line(text).map_err(Into::into))
+}
+
 /// A line of the answer.
 pub(crate) fn line(text: impl Display) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
@@ -27,6 +32,16 @@ pub(crate) fn line(text: impl Display) -> io::Result<()> {
 pub(crate) fn json(document: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(document)?;
     Ok(line(text)?)
+}
+
+/// Whether the reader of our output has gone, as `head` does.
+pub(crate) fn is_unheard(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+}
+
+/// For what is told of deeds: they are done, and how they went is so, whether or not somebody reads it.
+pub(crate) fn heard_or_not(told: anyhow::Result<()>) -> anyhow::Result<()> {
+    told.or_else(|error| if is_unheard(&error) { Ok(()) } else { Err(error) })
 }
 
 /// A remark for people. It is lost when stderr is closed, and that is fine.

@@ -1,11 +1,13 @@
 //! `milepost queues`: look at queues, pause and resume them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use milepost_core::job::check_queue;
 use milepost_core::listing::QueueView;
+use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use serde::Serialize;
 
@@ -34,6 +36,13 @@ pub(crate) enum QueuesCommand {
     Resume(QueueName),
 }
 
+impl QueuesCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self, Self::List { .. })
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct QueueName {
     /// The queue's name
@@ -45,17 +54,44 @@ pub(crate) async fn run(command: QueuesCommand, address: &StoreAddress) -> Resul
     match command {
         QueuesCommand::List { json } => list(&store.queues().await?, json)?,
         QueuesCommand::Pause(QueueName { name }) => {
+            check_queue(&name)?;
             let changed = store.pause_queue(&name, true).await?;
             let words = if changed { "is paused" } else { "was paused already" };
-            output::line(format_args!("queue {name} {words}"))?;
+            output::deed(format_args!("queue {name} {words}"))?;
+            doubt(&name, store.as_ref()).await?;
         }
         QueuesCommand::Resume(QueueName { name }) => {
+            check_queue(&name)?;
             let changed = store.pause_queue(&name, false).await?;
             let words = if changed { "goes on" } else { "was not paused" };
-            output::line(format_args!("queue {name} {words}"))?;
+            output::deed(format_args!("queue {name} {words}"))?;
+            if !changed {
+                doubt(&name, store.as_ref()).await?;
+            }
         }
     }
     Ok(Outcome::Done)
+}
+
+/// A remark when nobody knows the queue: its name may be mistyped.
+async fn doubt(name: &str, store: &dyn Store) -> Result<()> {
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    known.extend(
+        store.queues().await?.into_iter().filter(|queue| !queue.counts.is_empty()).map(|queue| queue.name),
+    );
+    known.extend(
+        store.workers().await?.into_iter().filter(|it| it.ended_at.is_none()).flat_map(|it| it.queues),
+    );
+    if !known.contains(name) {
+        let known: Vec<String> = known.into_iter().collect();
+        let others = if known.is_empty() {
+            "none is known".to_owned()
+        } else {
+            format!("known are {}", known.join(", "))
+        };
+        output::note(format_args!("no job waits in queue {name} and no worker serves it; {others}"));
+    }
+    Ok(())
 }
 
 /// The states in which jobs need attention, in the order of the table's columns.

@@ -74,6 +74,19 @@ fn workers_do_not_outlive_a_demo_that_is_killed() {
 }
 
 #[test]
+fn a_demo_whose_checks_fail_says_so_by_its_status_though_nobody_reads_its_table() {
+    let place = Place::sqlite();
+    assert_eq!(place.run_unheard(&["demo", "--places", "1000", "--no-serve"]).status, 0);
+    let db = rusqlite::Connection::open(place.path("jobs.db")).unwrap();
+    db.execute_batch(
+        "CREATE TRIGGER lose AFTER INSERT ON milepost_demo_notification WHEN new.place_id = 1
+         BEGIN DELETE FROM milepost_demo_notification WHERE id = new.id; END",
+    )
+    .unwrap();
+    assert_eq!(place.run_unheard(&["demo", "--places", "1000", "--no-serve"]).status, 1);
+}
+
+#[test]
 fn a_demo_of_too_few_places_is_wrong_usage() {
     let ran = Place::without_store().run(&["demo", "--places", "999"]);
     assert_eq!(ran.status, 2);

@@ -15,6 +15,9 @@ on_each_store! {
     csv_rows_become_objects_of_strings_unless_inference_is_asked_for,
     a_malformed_line_is_told_with_its_place_and_nothing_is_enqueued,
     bad_lines_are_set_aside_as_they_were,
+    a_stray_quote_sets_aside_its_own_line_and_no_good_ones,
+    every_line_of_a_bad_record_is_counted,
+    a_row_of_blanks_is_a_value_of_the_only_column,
     json_lines_come_from_a_file_or_a_pipe,
     a_long_file_is_enqueued_once_however_often_it_is_given,
     a_file_that_cannot_be_used_is_named,
@@ -101,6 +104,39 @@ fn bad_lines_are_set_aside_as_they_were(place: Place) {
     place.write("bad.jsonl", "");
     let ran = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "./bad.jsonl"]);
     assert!(ran.status == 1 && ran.err.contains("overwrite"), "{}", ran.err);
+}
+
+fn a_stray_quote_sets_aside_its_own_line_and_no_good_ones(place: Place) {
+    let mut csv = "id,name\n1,\"oops\n".to_owned();
+    (2..50_002).for_each(|n| writeln!(csv, "{n},x").unwrap());
+    csv.push_str("50002,\"y\"\n50003,z\n");
+    place.write("o.csv", csv);
+    let ran = place.run(&["enqueue", "mail", "--from", "o.csv"]);
+    let told = "o.csv, line 2, column 3: the quote that opens here is closed 50001 lines further down";
+    assert!(ran.status == 1 && ran.err.contains(told), "{}", ran.err);
+    let summary =
+        place.run(&["enqueue", "mail", "--from", "o.csv", "--skip-bad", "bad.csv", "--json"]).json();
+    assert_eq!(summary, serde_json::json!({"enqueued": 50_002, "duplicates": 0, "bad": 1}));
+    assert_eq!(place.read("bad.csv"), "id,name\n1,\"oops\n");
+}
+
+fn every_line_of_a_bad_record_is_counted(place: Place) {
+    place.write("o.csv", "id,name\n1,\"a\nb\nc\",2\n3,d\n");
+    let ran = place.run(&["enqueue", "mail", "--from", "o.csv"]);
+    assert!(ran.err.contains("3 lines are bad, so nothing was enqueued"), "{}", ran.err);
+    let summary =
+        place.run(&["enqueue", "mail", "--from", "o.csv", "--skip-bad", "bad.csv", "--json"]).json();
+    assert_eq!(summary, serde_json::json!({"enqueued": 1, "duplicates": 0, "bad": 3}));
+}
+
+fn a_row_of_blanks_is_a_value_of_the_only_column(place: Place) {
+    place.write("one.csv", "\u{feff}name\n  \n\n\u{feff}ada\n");
+    place.run(&["enqueue", "mail", "--from", "one.csv"]).ok();
+    let names: Vec<_> = place.ids().iter().map(|id| place.job(id)["payload"]["name"].clone()).collect();
+    assert_eq!(names, ["\u{feff}ada", "  "]);
+    place.write("two.csv", "id,name\n1,a\n  \n2,b\n");
+    let summary = place.run(&["enqueue", "mail", "--from", "two.csv", "--json"]).json();
+    assert_eq!(summary["enqueued"], 2);
 }
 
 fn json_lines_come_from_a_file_or_a_pipe(place: Place) {

@@ -12,6 +12,8 @@ on_each_store! {
     workers_are_listed_with_what_they_hold,
     every_listing_of_an_empty_store_is_an_empty_array,
     a_reader_that_leaves_early_is_no_error,
+    a_list_that_was_cut_says_so_whatever_its_form,
+    a_payload_nested_deeply_is_shown_in_few_words_and_a_deeper_one_refused,
 }
 
 fn a_page_goes_on_where_the_one_before_ended(place: Place) {
@@ -116,6 +118,12 @@ fn each_command_helps_with_examples() {
         "jobs cancel",
         "jobs retry",
         "jobs snooze",
+        "jobs abort",
+        "jobs resume",
+        "jobs rerun",
+        "jobs skip",
+        "jobs mark",
+        "jobs release",
         "queues list",
         "queues pause",
         "queues resume",
@@ -137,10 +145,32 @@ fn each_command_helps_with_examples() {
 }
 
 fn a_reader_that_leaves_early_is_no_error(place: Place) {
-    place.write("many.jsonl", "1\n".repeat(3000));
-    place.run(&["enqueue", "mail", "--from", "many.jsonl"]).ok();
-    let mut child = place.command(&["jobs", "list", "--limit", "3000", "--json"]).spawn().unwrap();
-    drop(child.stdout.take());
-    let ran = support::Ran::from(child.wait_with_output().unwrap());
+    place.enqueue_many(3000);
+    let ran = place.run_unheard(&["jobs", "list", "--limit", "3000", "--json"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+}
+
+fn a_list_that_was_cut_says_so_whatever_its_form(place: Place) {
+    let ids = place.enqueue_many(51);
+    let said = |args: &[&str]| place.run(&[&["jobs", "list"], args].concat()).ok().err;
+    for args in [&[][..], &["--json"]] {
+        let err = said(args);
+        let told = format!("only the newest 50 are listed; for older ones add: --before {}", ids[49]);
+        assert!(err.contains(&told), "{args:?}: {err}");
+        assert_eq!(said(&[args, &["--limit", "51"]].concat()), "", "{args:?}");
+    }
+    for recipe in ["cancel", "retry", "abort", "resume", "rerun"] {
+        let help = place.run(&["jobs", recipe, "--help"]).ok().out;
+        assert!(help.contains("--limit 10000 --json"), "{help}");
+    }
+}
+
+fn a_payload_nested_deeply_is_shown_in_few_words_and_a_deeper_one_refused(place: Place) {
+    let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    let id = place.enqueue(&["--payload", &nested(120)]);
+    let shown = place.run(&["jobs", "show", &id]).ok().out;
+    assert!(shown.len() < 4000 && shown.contains("[[[[[1]]]]]"), "{shown}");
+    assert_eq!(place.job(&id)["id"], id.as_str(), "readers can read it");
+    let ran = place.run(&["enqueue", "mail", "--payload", &nested(121)]);
+    assert!(ran.status == 1 && ran.err.contains("nested 121 levels deep; the limit is 120"), "{}", ran.err);
 }

@@ -57,6 +57,14 @@ pub enum InvalidJob {
         /// The limit in force.
         bytes_max: usize,
     },
+    /// The payload is nested more deeply than readers of JSON can read.
+    #[error("the payload is nested {depth} levels deep; the limit is {depth_max}")]
+    TooDeep {
+        /// Its levels.
+        depth: usize,
+        /// The limit.
+        depth_max: usize,
+    },
     /// A number out of its range.
     #[error("{field} is {value}; it must be {range}")]
     OutOfRange {
@@ -141,6 +149,18 @@ pub enum StoreError {
         /// What the driver said.
         #[source]
         cause: Cause,
+    },
+    /// The call asks for more than one transaction may take. Nothing was changed.
+    #[error("a call of {verb} takes at most {max} {what} and was given {given}; split it")]
+    TooLarge {
+        /// The verb that was asked for.
+        verb: &'static str,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much was given.
+        given: usize,
+        /// The limit.
+        max: usize,
     },
     /// The store's schema does not fit this binary.
     #[error("{0}")]

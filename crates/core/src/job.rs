@@ -15,6 +15,9 @@ pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 pub const NAME_BYTES_MAX: usize = 200;
 /// The longest job key, in bytes: it stands in a B-tree.
 pub const KEY_BYTES_MAX: usize = 1000;
+/// The deepest nesting of a payload: readers of JSON commonly give up at 128 levels, and what carries a payload
+/// adds some of its own.
+pub const PAYLOAD_DEPTH_MAX: usize = 120;
 /// Attempts a job gets when nobody says otherwise.
 pub const MAX_ATTEMPTS_DEFAULT: u32 = 25;
 /// The queue of jobs that name none.
@@ -215,8 +218,20 @@ impl NewJob {
         if payload.len() > payload_bytes_max {
             return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max: payload_bytes_max });
         }
+        let depth = depth(payload);
+        if depth > PAYLOAD_DEPTH_MAX {
+            return Err(InvalidJob::TooDeep { depth, depth_max: PAYLOAD_DEPTH_MAX });
+        }
         if holds_nul(payload) { Err(InvalidJob::Nul) } else { Ok(()) }
     }
+}
+
+/// Checks the name of a queue.
+///
+/// # Errors
+/// [`InvalidJob::Name`] says what is wrong with it.
+pub fn check_queue(name: &str) -> Result<(), InvalidJob> {
+    check_name("queue", name, NAME_BYTES_MAX)
 }
 
 pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> Result<(), InvalidJob> {
@@ -230,6 +245,25 @@ pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> 
         return Ok(());
     };
     Err(InvalidJob::Name { field, value: value.chars().take(60).collect(), why })
+}
+
+/// How many arrays and objects of JSON text lie in one another.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// Whether JSON text holds an escaped NUL: `\u0000` whose backslash is not itself escaped.
@@ -265,6 +299,21 @@ mod tests {
         assert_eq!(check(r#"{"a":"x\u0000"}"#), Err(InvalidJob::Nul));
         assert_eq!(check(r#"{"a":"\\u0000"}"#), Ok(()));
         assert_eq!(check(r#"{"a":"\\\u0000"}"#), Err(InvalidJob::Nul));
+    }
+
+    #[test]
+    fn nesting_is_bounded_to_what_readers_can_read() {
+        let nested = |levels: usize| {
+            let text = format!("{}\"[[\\\"[\"{}", "[".repeat(levels), "]".repeat(levels));
+            let job = NewJob::from_json("mail", text.clone()).unwrap();
+            (job.check(PAYLOAD_BYTES_MAX), serde_json::from_str::<serde_json::Value>(&text).is_ok())
+        };
+        assert_eq!(nested(PAYLOAD_DEPTH_MAX), (Ok(()), true));
+        let too_deep = InvalidJob::TooDeep { depth: 121, depth_max: 120 };
+        assert_eq!(nested(121).0, Err(too_deep));
+        assert!(!nested(128).1, "that is what the limit is for");
+        let flat = format!("[{}{{}}]", "[],".repeat(500));
+        assert_eq!(NewJob::from_json("mail", flat).unwrap().check(PAYLOAD_BYTES_MAX), Ok(()));
     }
 
     #[test]

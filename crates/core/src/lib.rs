@@ -1,4 +1,5 @@
-//! The domain of Milepost, pure: no runtime, no database, no clock.
+//! The domain of Milepost, pure: no runtime, no database, and no clock but the one that
+//! orders new job ids.
 //!
 //! Here stand the words everything else is built from: a [job](job::NewJob) and its
 //! [states](state::JobState), the one total [transition function](transition::transition), the

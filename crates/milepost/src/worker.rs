@@ -38,9 +38,8 @@ pub struct WorkerOptions {
 
 impl Default for WorkerOptions {
     fn default() -> Self {
-        let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "worker".to_owned());
         Self {
-            name: format!("{host}:{}", std::process::id()),
+            name: format!("{}:{}", host(), std::process::id()),
             queues: vec![QUEUE_DEFAULT.to_owned()],
             concurrency: 64,
             claim_batch: 500,
@@ -50,6 +49,18 @@ impl Default for WorkerOptions {
             hand_back_grace: Duration::from_secs(2),
         }
     }
+}
+
+/// The name of this machine.
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The name of this machine, where the system tells it.
+#[cfg(not(unix))]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "worker".to_owned())
 }
 
 /// Makes a [`Worker`].
@@ -159,5 +170,20 @@ async fn live(settings: Settings, first: Incarnation) {
                 }
             }
         };
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+    use super::*;
+
+    #[test]
+    fn a_worker_is_named_after_its_machine_and_its_process() {
+        let uname = std::process::Command::new("uname").arg("-n").output().unwrap();
+        let host = String::from_utf8(uname.stdout).unwrap();
+        let expected = format!("{}:{}", host.trim(), std::process::id());
+        assert_eq!(WorkerOptions::default().name, expected);
     }
 }

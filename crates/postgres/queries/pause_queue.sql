@@ -1,6 +1,11 @@
--- Pauses queue $1 ($2 true) or lets it go on. Answers a row if that changed anything.
-insert into milepost.queue as q (name, paused_at)
-values ($1, case when $2 then now() end)
-on conflict (name) do update set paused_at = excluded.paused_at
-where (q.paused_at is null) <> (excluded.paused_at is null)
-returning name, (select milepost.wake())::text
+-- Pauses queue $1 ($2 true) or lets it go on, which leaves no row. Answers a row if that changed anything.
+with paused as (
+    insert into milepost.queue as q (name, paused_at)
+    select $1::text, now() where $2::boolean
+    on conflict (name) do update set paused_at = excluded.paused_at where q.paused_at is null
+    returning q.name
+), resumed as (
+    delete from milepost.queue where name = $1::text and not $2::boolean returning name, paused_at
+)
+select name, (select milepost.wake())::text
+from (select name from paused union all select name from resumed where paused_at is not null) as changed

@@ -12,6 +12,7 @@ mod connect;
 mod enqueue;
 mod error;
 mod finish;
+mod foreign;
 mod group;
 mod lane;
 mod limit;

@@ -86,6 +86,15 @@ async fn applied(session: &mut Session<'_>) -> Decoded<StoreResult<i64>> {
     Ok(Ok(newest))
 }
 
+/// Whether an object of this name in schema `milepost` is made by a migration or is a function of the API.
+pub(crate) fn makes(name: &str) -> bool {
+    let qualified = format!("milepost.{name}");
+    let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let names_it =
+        |sql: &str| sql.match_indices(&qualified).any(|(at, _)| !goes_on(&sql[at + qualified.len()..]));
+    MIGRATIONS.iter().map(|(_, sql)| *sql).chain([CREATE_TABLE, API]).any(names_it)
+}
+
 async fn record(tx: &mut Session<'_>, version: i64, name: &str, sql: &str) -> Decoded<()> {
     let insert = "insert into milepost.schema_migration (version, name, checksum) values ($1, $2, $3)";
     tx.execute(sqlx::query(insert).bind(version).bind(name).bind(checksum(sql))).await.map(drop)

@@ -26,6 +26,7 @@ statements! {
     FINISH_STOPPED = "finish_stopped";
     FINISH_SUCCEEDED = "finish_succeeded";
     FINISH_UNFINISHED = "finish_unfinished";
+    FOREIGN_OBJECTS = "foreign_objects";
     FREE_GROUPS = "free_groups";
     HAND_OVER = "hand_over";
     HEARTBEAT = "heartbeat";

@@ -9,6 +9,7 @@ use milepost_core::port::{Wake, WakeStream};
 use tokio::sync::watch;
 
 use crate::command::Hint;
+use crate::due::DueTimes;
 use crate::writer::Message;
 
 /// Rings for everybody of this process who waits.
@@ -16,12 +17,14 @@ use crate::writer::Message;
 pub(crate) struct Bell {
     ready: watch::Sender<()>,
     stop: watch::Sender<()>,
+    changed: watch::Sender<()>,
     waiting: AtomicUsize,
 }
 
 impl Bell {
     pub(crate) fn new() -> Self {
-        Self { ready: watch::Sender::new(()), stop: watch::Sender::new(()), waiting: AtomicUsize::new(0) }
+        let [ready, stop, changed] = [(); 3].map(watch::Sender::new);
+        Self { ready, stop, changed, waiting: AtomicUsize::new(0) }
     }
 
     /// Whether somebody waits, so that looking at the file is worth it.
@@ -29,7 +32,13 @@ impl Bell {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
+    /// What this process commits, whether anybody has to be told or not.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
     pub(crate) fn ring(&self, hint: Hint) {
+        self.changed.send_replace(());
         if hint.stop {
             self.stop.send_replace(());
         }
@@ -45,11 +54,13 @@ pub(crate) struct Listener {
     writer: Sender<Message>,
     ready: watch::Receiver<()>,
     stop: watch::Receiver<()>,
+    due: DueTimes,
 }
 
 impl Listener {
-    pub(crate) fn new(bell: &Arc<Bell>, writer: Sender<Message>) -> Self {
-        Self { bell: Arc::clone(bell), writer, ready: bell.ready.subscribe(), stop: bell.stop.subscribe() }
+    pub(crate) fn new(bell: &Arc<Bell>, writer: Sender<Message>, due: DueTimes) -> Self {
+        let (ready, stop) = (bell.ready.subscribe(), bell.stop.subscribe());
+        Self { bell: Arc::clone(bell), writer, ready, stop, due }
     }
 }
 
@@ -79,8 +90,11 @@ impl WakeStream for Listener {
         // The bell lives as long as this listener, so neither side is ever closed.
         tokio::select! {
             biased;
-            _ = self.stop.changed() => Wake::Stop,
-            _ = self.ready.changed() => Wake::Ready,
+            _ = self.stop.changed() => return Wake::Stop,
+            _ = self.ready.changed() => {}
+            () = self.due.next() => {}
         }
+        self.due.announced();
+        Wake::Ready
     }
 }

@@ -17,6 +17,12 @@ use crate::group::admit;
 use crate::query;
 use crate::row::{self, Id};
 
+/// The most jobs of one call to [`enqueue_many`](milepost_core::port::IntakeStore::enqueue_many), which is one write
+/// transaction and delays all others on the file. A transaction of the caller's own takes any number.
+pub const CALL_JOBS_MAX: usize = 5000;
+/// The most bytes of payload of such a call, unless it is for a single job.
+pub const CALL_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// Stores jobs in a transaction of the caller, all or none, and answers in their order. They exist when the
 /// caller commits. A job whose key or id exists is answered with the job that has it and changes nothing.
 ///
@@ -26,6 +32,19 @@ use crate::row::{self, Id};
 pub fn enqueue(tx: &Transaction<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     check(jobs, PAYLOAD_BYTES_MAX)?;
     insert(tx, jobs).map_err(|failure| failure.at("enqueue", tx.path().unwrap_or_default()))
+}
+
+/// Refuses a call that would keep other processes from writing for too long.
+pub(crate) fn check_call(jobs: &[NewJob]) -> StoreResult<()> {
+    let too_large = |what, given, max| StoreError::TooLarge { verb: "enqueue", what, given, max };
+    if jobs.len() > CALL_JOBS_MAX {
+        return Err(too_large("jobs", jobs.len(), CALL_JOBS_MAX));
+    }
+    let bytes = jobs.iter().map(|job| job.payload.get().len()).sum();
+    if bytes > CALL_BYTES_MAX && jobs.len() > 1 {
+        return Err(too_large("bytes of payload", bytes, CALL_BYTES_MAX));
+    }
+    Ok(())
 }
 
 /// Checks what can be checked without the database.

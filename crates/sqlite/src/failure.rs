@@ -99,6 +99,13 @@ impl Outage {
         Self { place: Arc::clone(place), cause, unavailable }
     }
 
+    /// What those are told who shared the transaction with the one command that ended it: the same call may well
+    /// succeed when it is made again.
+    pub(crate) fn of_a_neighbour(&self) -> Self {
+        let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(Neighbours(Arc::clone(&self.cause)));
+        Self { place: Arc::clone(&self.place), cause, unavailable: true }
+    }
+
     /// What each of the callers is told.
     pub(crate) fn told(&self, verb: &'static str) -> StoreError {
         let cause: Cause = Box::new(Shared(Arc::clone(&self.cause)));
@@ -107,6 +114,24 @@ impl Outage {
         } else {
             StoreError::Database { verb, cause }
         }
+    }
+}
+
+/// Another command ended the transaction.
+#[derive(Debug)]
+struct Neighbours(Arc<dyn std::error::Error + Send + Sync>);
+
+impl fmt::Display for Neighbours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "another command of this process ended the transaction that this one shared; nothing was changed",
+        )
+    }
+}
+
+impl std::error::Error for Neighbours {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.0)
     }
 }
 

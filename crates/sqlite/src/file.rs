@@ -12,6 +12,7 @@ use milepost_core::port::StoreResult;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::failure::{Failure, Locked, is_busy};
+use crate::query;
 
 /// How often a connection looks whether the file is free. SQLite's own back-off sleeps ever longer and so
 /// loses against busy neighbours.
@@ -53,16 +54,41 @@ fn wait_politely(conn: &mut Connection, patience: Patience) -> rusqlite::Result<
     }))
 }
 
-/// The connection that writes. Creates the file when it is missing.
+/// The connection that writes. Creates the file when it is missing, and changes nothing in one that has not
+/// Milepost's tables: it may be somebody's who only wanted to look.
 pub(crate) fn open_writer(path: &Path, busy_timeout: Duration) -> StoreResult<(Connection, Patience)> {
+    let patience = Patience::until(Instant::now() + busy_timeout);
+    let conn = patiently(path, &patience, || {
+        let conn = try_writer(path, &patience)?;
+        if conn.query_row(query::IS_OURS, (), |row| row.get(0))? {
+            log_ahead(&conn)?;
+        }
+        Ok(conn)
+    })?;
+    Ok((conn, patience))
+}
+
+/// Turns the file into WAL mode, which outlasts the connection, if it is not.
+pub(crate) fn turn_to_wal(path: &Path, busy_timeout: Duration) -> StoreResult<()> {
+    let patience = Patience::until(Instant::now() + busy_timeout);
+    patiently(path, &patience, || log_ahead(&try_writer(path, &patience)?))
+}
+
+fn log_ahead(conn: &Connection) -> rusqlite::Result<()> {
+    conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
+}
+
+/// Turning a file into WAL mode can be refused without asking the busy handler.
+fn patiently<T>(
+    path: &Path,
+    patience: &Patience,
+    attempt: impl Fn() -> rusqlite::Result<T>,
+) -> StoreResult<T> {
     let begun = Instant::now();
-    let patience = Patience::until(begun + busy_timeout);
     loop {
-        match try_writer(path, &patience) {
-            Ok(conn) => return Ok((conn, patience)),
-            // Turning a new file into WAL mode can be refused without asking the busy handler.
+        match attempt() {
             Err(error) if is_busy(&error) && !patience.is_over() => thread::sleep(Duration::from_millis(1)),
-            Err(error) => return Err(cannot_open(path, error, begun.elapsed())),
+            outcome => return outcome.map_err(|error| cannot_open(path, error, begun.elapsed())),
         }
     }
 }
@@ -76,7 +102,6 @@ fn try_writer(path: &Path, patience: &Patience) -> rusqlite::Result<Connection> 
         return Err(rusqlite::Error::SqliteFailure(code, None));
     }
     wait_politely(&mut conn, patience.clone())?;
-    conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     conn.pragma_update(None, "synchronous", "full")?;
     conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     conn.pragma_update(None, "temp_store", "memory")?;

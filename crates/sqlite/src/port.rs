@@ -1,7 +1,12 @@
 //! The ports of the domain, each verb sent to where it is done: the writer thread or a reader.
 
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::store::SqliteStore;
+use crate::{claim, enqueue, finish, group, listing, operate, report, rescue, worker};
 use async_trait::async_trait;
 use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, WorkerId};
@@ -14,14 +19,10 @@ use milepost_core::port::{
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 
-use crate::clock::now_ms;
-use crate::command::Hint;
-use crate::store::SqliteStore;
-use crate::{claim, enqueue, finish, group, listing, operate, report, rescue, worker};
-
 #[async_trait]
 impl IntakeStore for SqliteStore {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+        enqueue::check_call(jobs)?;
         enqueue::check(jobs, self.options().payload_bytes_max)?;
         let jobs = jobs.to_vec();
         self.write("enqueue", Hint::READY, move |tx| enqueue::insert(tx, &jobs)).await
@@ -31,17 +32,21 @@ impl IntakeStore for SqliteStore {
 #[async_trait]
 impl WorkerStore for SqliteStore {
     async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId> {
-        let worker = worker.clone();
-        self.write("register_worker", Hint::NONE, move |tx| worker::register(tx, &worker)).await
+        let its = worker.clone();
+        let id = self.write("register_worker", Hint::NONE, move |tx| worker::register(tx, &its)).await?;
+        self.served().add(id, worker);
+        Ok(id)
     }
 
     async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
-        self.write("heartbeat", Hint::NONE, move |tx| worker::heartbeat(tx, worker)).await
+        let beat = self.write("heartbeat", Hint::NONE, move |tx| worker::heartbeat(tx, worker)).await;
+        self.unless_lost(beat)
     }
 
     async fn claim(&self, claim: &Claim) -> StoreResult<Vec<ClaimedJob>> {
         let claim = claim.clone();
-        self.write("claim", Hint::NONE, move |tx| claim::claim(tx, &claim)).await
+        let claimed = self.write("claim", Hint::NONE, move |tx| claim::claim(tx, &claim)).await;
+        self.unless_lost(claimed)
     }
 
     async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
@@ -66,11 +71,22 @@ impl WorkerStore for SqliteStore {
     }
 
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {
+        self.served().remove(worker);
         self.write("retire_worker", Hint::NONE, move |tx| worker::retire(tx, worker)).await
     }
 
     async fn wakes(&self) -> StoreResult<Box<dyn WakeStream>> {
         Ok(Box::new(self.listener()))
+    }
+}
+
+impl SqliteStore {
+    /// The answer; a worker that it calls lost serves nothing any more.
+    fn unless_lost<T>(&self, answer: StoreResult<T>) -> StoreResult<T> {
+        if let Err(StoreError::WorkerLost(worker)) = answer {
+            self.served().remove(worker);
+        }
+        answer
     }
 }
 

@@ -82,8 +82,12 @@ pub(crate) fn duration_opt(row: &Row<'_>, column: usize) -> Sql<Option<Duration>
     Ok(ms.map(|ms| Duration::from_millis(ms.max(0).cast_unsigned())))
 }
 
+/// JSON; text that is none, which another program must have written, as a string.
 pub(crate) fn json(row: &Row<'_>, column: usize) -> Sql<Box<RawValue>> {
-    RawValue::from_string(row.get(column)?).map_err(|e| odd(column, Type::Text, e))
+    let text = row.get_ref(column)?.as_str()?;
+    RawValue::from_string(text.to_owned())
+        .or_else(|_| serde_json::value::to_raw_value(text))
+        .map_err(|e| odd(column, Type::Text, e))
 }
 
 pub(crate) fn json_opt(row: &Row<'_>, column: usize) -> Sql<Option<Box<RawValue>>> {

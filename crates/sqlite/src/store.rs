@@ -1,6 +1,6 @@
 //! The store: a writer thread, a few readers, one file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use milepost_core::error::StoreError;
@@ -10,9 +10,11 @@ use rusqlite::{Connection, Transaction};
 
 use crate::bell::{Bell, Listener};
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::due::DueTimes;
+use crate::failure::{Failure, defect};
 use crate::options::SqliteOptions;
 use crate::reader::Readers;
+use crate::served::Served;
 use crate::writer::Writer;
 use crate::{file, migration};
 
@@ -24,16 +26,18 @@ pub struct SqliteStore {
 }
 
 struct Inner {
+    path: PathBuf,
     place: Arc<str>,
     options: SqliteOptions,
     writer: Writer,
     readers: Readers,
     bell: Arc<Bell>,
+    served: Served,
 }
 
 impl SqliteStore {
-    /// Opens the file, creating it when it is missing. Does not [migrate](Self::migrate). Blocks while
-    /// another process keeps the file locked, at most `busy_timeout`.
+    /// Opens the file, creating it when it is missing. Does not [migrate](Self::migrate), and changes nothing in a
+    /// file that never was. Blocks while another process keeps the file locked, at most `busy_timeout`.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] names the file and why it cannot be used.
@@ -44,15 +48,21 @@ impl SqliteStore {
         let writer =
             Writer::start(conn, patience, options.busy_timeout, Arc::clone(&place), Arc::clone(&bell))?;
         let readers = Readers::new(path, options.busy_timeout, Arc::clone(&place));
-        let inner = Inner { place, options, writer, readers, bell };
+        let inner =
+            Inner { path: path.to_owned(), place, options, writer, readers, bell, served: Served::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Brings the schema up to this binary's, in one transaction. Any number of processes may do so at once.
+    /// Brings the schema up to this binary's, in one transaction, and the file to WAL mode. Any number of processes
+    /// may do so at once.
     ///
     /// # Errors
     /// [`StoreError::Schema`] when a newer binary migrated the file, or when a migration was altered.
     pub async fn migrate(&self) -> StoreResult<Migrated> {
+        let (path, busy_timeout) = (self.inner.path.clone(), self.inner.options.busy_timeout);
+        tokio::task::spawn_blocking(move || file::turn_to_wal(&path, busy_timeout))
+            .await
+            .unwrap_or_else(|stopped| Err(defect("migrate", stopped.to_string())))?;
         self.write("migrate", Hint::NONE, migration::migrate).await
     }
 
@@ -112,7 +122,15 @@ impl SqliteStore {
     }
 
     pub(crate) fn listener(&self) -> Listener {
-        Listener::new(&self.inner.bell, self.inner.writer.sender())
+        Listener::new(
+            &self.inner.bell,
+            self.inner.writer.sender(),
+            DueTimes::new(self.clone(), self.inner.bell.changes()),
+        )
+    }
+
+    pub(crate) fn served(&self) -> &Served {
+        &self.inner.served
     }
 }
 

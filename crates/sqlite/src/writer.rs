@@ -3,25 +3,24 @@
 //! It takes the commands that wait, runs each in a savepoint of one transaction, commits once and then
 //! answers each (group commit). Between transactions it leaves gaps, so that the other processes of the
 //! machine get in, and empties the log. While somebody waits for hints, it looks at the file for what
-//! other processes committed and for jobs whose time has come.
+//! other processes committed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::port::StoreResult;
-use rusqlite::wal::CheckpointMode;
-use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use crate::bell::Bell;
 use crate::command::{Call, Command, Hint};
 use crate::failure::{Outage, defect, is_busy};
 use crate::file::Patience;
+use crate::log::Log;
 use crate::lookout::Lookout;
 
 /// A write transaction takes no further commands after this.
@@ -32,14 +31,8 @@ const GAP_SHARED: Duration = Duration::from_millis(2);
 const GAP_ALONE: Duration = Duration::from_millis(1);
 /// How long this process writes without a gap while no other process writes.
 const WRITING_ALONE: Duration = Duration::from_millis(20);
-/// Frames that the log grows by before it is emptied into the file: 32 MiB.
-const LOG_FRAMES: u32 = 8000;
-/// Frames from which on everybody is made to wait until the log can begin anew: 256 MiB.
-const LOG_FRAMES_MAX: u32 = 8 * LOG_FRAMES;
-/// How long an emptying waits for others then.
-const LOG_PATIENCE: Duration = Duration::from_millis(200);
 /// How often the file is looked at for what other processes did, while somebody waits.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What the writer is told.
 pub(crate) enum Message {
@@ -149,10 +142,7 @@ struct Desk {
     bell: Arc<Bell>,
     queue: Queue,
     lookout: Lookout,
-    /// Frames in the log after the last commit.
-    log_frames: Arc<AtomicU32>,
-    /// Frames in the log when it was last emptied; 0 since it began anew.
-    emptied_frames: u32,
+    log: Log,
     /// Time spent in write transactions since the last gap.
     written: Duration,
 }
@@ -166,13 +156,7 @@ impl Desk {
         bell: Arc<Bell>,
         receiver: Receiver<Message>,
     ) -> rusqlite::Result<Self> {
-        let log_frames = Arc::new(AtomicU32::new(0));
-        let frames = Arc::clone(&log_frames);
-        // Replaces SQLite's own checkpoint inside the commit: callers get their answers first.
-        conn.wal_hook(Some(move |_log: &mut rusqlite::hooks::Wal, pages: i32| {
-            frames.store(pages.max(0).cast_unsigned(), Ordering::Relaxed);
-            Ok(())
-        }))?;
+        let log = Log::follow(&mut conn)?;
         Ok(Self {
             conn,
             patience,
@@ -181,8 +165,7 @@ impl Desk {
             bell,
             queue: Queue { receiver, backlog: VecDeque::new(), closing: None },
             lookout: Lookout::new(),
-            log_frames,
-            emptied_frames: 0,
+            log,
             written: Duration::ZERO,
         })
     }
@@ -231,26 +214,33 @@ impl Desk {
         match run_together(&self.conn, &mut self.queue, first) {
             Ok(group) => {
                 self.written += group.took;
-                let outage = |error| Outage::new(&self.place, error, group.took);
-                let lost = group.lost.map(outage);
-                self.answer(group.ran, lost.as_ref());
+                self.answer(group);
             }
             Err((first, error)) => self.turn_away(first, error),
         }
     }
 
-    fn answer(&mut self, ran: Vec<Box<dyn Command>>, lost: Option<&Outage>) {
+    fn answer(&mut self, group: Group) {
+        let Group { ran, lost, took } = group;
+        let Some(lost) = lost else { return self.answer_done(ran) };
+        let own = Outage::new(&self.place, lost.error, took);
+        tracing::error!(place = %self.place, outage = ?own, "a write transaction was lost");
+        let others = if lost.by_last { own.of_a_neighbour() } else { own.clone() };
+        let last = ran.len() - 1;
+        for (at, command) in ran.into_iter().enumerate() {
+            command.answer(Some(if at == last { &own } else { &others }));
+        }
+    }
+
+    fn answer_done(&self, ran: Vec<Box<dyn Command>>) {
         let mut hint = Hint::NONE;
         for command in ran {
             let its = command.hint();
             hint.ready |= its.ready;
             hint.stop |= its.stop;
-            command.answer(lost);
+            command.answer(None);
         }
-        match lost {
-            None => self.lookout.committed(&self.bell, hint),
-            Some(outage) => tracing::error!(place = %self.place, ?outage, "a write transaction was lost"),
-        }
+        self.bell.ring(hint);
     }
 
     /// No transaction could begin: refuses the commands whose patience is over, keeps the others.
@@ -269,28 +259,13 @@ impl Desk {
         }
     }
 
-    /// Moves the log into the file once it has grown. Other processes may write meanwhile, and so keep it
-    /// from beginning anew, until it is very long.
     fn empty_log(&mut self) {
-        let frames = self.log_frames.load(Ordering::Relaxed);
-        if frames < self.emptied_frames {
-            self.emptied_frames = 0;
-        }
-        if frames - self.emptied_frames < LOG_FRAMES {
-            return;
-        }
-        let mode = if frames < LOG_FRAMES_MAX {
-            CheckpointMode::PASSIVE
-        } else {
-            self.patience.extend(Instant::now() + LOG_PATIENCE);
-            CheckpointMode::RESTART
-        };
-        match self.conn.wal_checkpoint_v2(Some(MAIN_DB), mode) {
-            Ok(_) => self.written = Duration::ZERO,
+        match self.log.empty(&self.conn, &self.patience) {
+            Ok(true) => self.written = Duration::ZERO,
+            Ok(false) => {}
             Err(error) if is_busy(&error) => {}
             Err(error) => tracing::error!(place = %self.place, %error, "the log cannot be emptied"),
         }
-        self.emptied_frames = frames;
     }
 
     /// Lets other processes write.
@@ -313,8 +288,15 @@ impl Desk {
 struct Group {
     ran: Vec<Box<dyn Command>>,
     /// Why nothing of it is durable.
-    lost: Option<rusqlite::Error>,
+    lost: Option<Loss>,
     took: Duration,
+}
+
+/// Why a transaction was lost.
+struct Loss {
+    error: rusqlite::Error,
+    /// Whether the last command ended it, and the others only had the bad luck to share it.
+    by_last: bool,
 }
 
 /// Begins a transaction, runs this command and those that wait behind it, commits. When none can begin, the
@@ -338,7 +320,10 @@ fn run_together(
         let goes_on = stepped.is_ok() && begun.elapsed() < TRANSACTION_OPEN;
         next = if goes_on { queue.try_next() } else { None };
     }
-    let lost = stepped.and_then(|()| tx.commit()).err();
+    let lost = match stepped {
+        Err(error) => Some(Loss { error, by_last: true }),
+        Ok(()) => tx.commit().err().map(|error| Loss { error, by_last: false }),
+    };
     let took = begun.elapsed();
     Ok(Group { ran, lost, took })
 }

@@ -54,19 +54,19 @@ pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Rep
 }
 
 async fn fill(bench: &JobsBench, target: &Target, ready: u64, future: u64) -> Result<()> {
-    let (bytes, clients) = (bench.payload_bytes, bench.clients.unwrap_or(4));
+    let bytes = bench.payload_bytes;
     let make = move |n: u64| -> Result<NewJob> { Ok(noop(n, bytes)?.priority(priority(2 + (n % 3) as u8))) };
-    enqueue(&target.store, ready, clients, make).await?;
+    enqueue(bench, &target.store, ready, make).await?;
     let later = move |n: u64| -> Result<NewJob> {
         Ok(noop(n, bytes)?.priority(priority(1)).start(StartAt::After(Duration::from_secs(24 * 3600))))
     };
-    enqueue(&target.store, future, clients, later).await?;
+    enqueue(bench, &target.store, future, later).await?;
     let foreign = move |n: u64| -> Result<NewJob> {
         let mut job = noop(n, bytes)?.priority(priority(1));
         job.kind = FOREIGN.to_owned();
         Ok(job)
     };
-    enqueue(&target.store, future, clients, foreign).await?;
+    enqueue(bench, &target.store, future, foreign).await?;
     Ok(())
 }
 

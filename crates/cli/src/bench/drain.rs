@@ -39,8 +39,7 @@ pub(super) async fn drain(
     in_between: impl AsyncFnOnce() -> Result<()>,
 ) -> Result<Drained> {
     let (jobs, payload_bytes) = (bench.jobs(), bench.payload_bytes);
-    let clients = bench.clients.unwrap_or(4);
-    let enqueue = workload::enqueue(&target.store, jobs, clients, move |n| noop(n, payload_bytes)).await?;
+    let enqueue = workload::enqueue(bench, &target.store, jobs, move |n| noop(n, payload_bytes)).await?;
     in_between().await?;
     let waited = Arc::new(Mutex::new(Histogram::<u64>::new(3)?));
     let seen = waited.clone();

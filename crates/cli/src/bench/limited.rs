@@ -78,7 +78,7 @@ pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Rep
 }
 
 async fn round(bench: &JobsBench, store: &Arc<dyn Store>, beside: Beside) -> Result<Measured> {
-    let (jobs, bytes, clients) = (bench.jobs(), bench.payload_bytes, bench.clients.unwrap_or(4));
+    let (jobs, bytes) = (bench.jobs(), bench.payload_bytes);
     match beside {
         Beside::Nobody => {}
         Beside::Rate => {
@@ -90,9 +90,9 @@ async fn round(bench: &JobsBench, store: &Arc<dyn Store>, beside: Beside) -> Res
         }
     }
     if beside != Beside::Nobody {
-        enqueue(store, jobs / 2, clients, move |n| neighbour(n, bytes, beside)).await?;
+        enqueue(bench, store, jobs / 2, move |n| neighbour(n, bytes, beside)).await?;
     }
-    let enqueued = enqueue(store, jobs, clients, move |n| noop(n, bytes)).await?;
+    let enqueued = enqueue(bench, store, jobs, move |n| noop(n, bytes)).await?;
 
     let (done, neighbours) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let began = Instant::now();

@@ -14,6 +14,7 @@ mod workload;
 
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::output::{self, Outcome};
@@ -21,7 +22,11 @@ use crate::store::StoreAddress;
 use target::Target;
 
 const EXAMPLES: &str = "\
-The store must be empty or hold only jobs of an earlier bench, which are removed.
+A bench makes its store anew. On SQLite the file is removed, with its -wal and
+-shm; on PostgreSQL schema milepost is dropped, with all that is in it. So the
+store must not be there yet, or must be that of an earlier bench: one that holds
+other tables than Milepost's, or jobs, schedules or workers of other queues than
+milepost-bench, is refused and left as it is.
 
 Examples:
   milepost bench jobs --store sqlite:bench.db --jobs 200000 --json
@@ -86,6 +91,21 @@ enum Mode {
     Limited,
 }
 
+impl Mode {
+    /// Refuses a store that the mode cannot measure, before anything happens to it.
+    fn check(self, address: &StoreAddress) -> anyhow::Result<()> {
+        match (self, address) {
+            (Self::Throughput | Self::Latency | Self::Backlog | Self::Limited, _)
+            | (_, StoreAddress::Postgres(_)) => Ok(()),
+            (mode, StoreAddress::Sqlite(_)) => {
+                let name =
+                    mode.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+                bail!("--mode {name} measures PostgreSQL; give --store postgres://…")
+            }
+        }
+    }
+}
+
 impl JobsBench {
     fn jobs(&self) -> u64 {
         self.jobs.unwrap_or(match self.mode {
@@ -103,6 +123,7 @@ impl JobsBench {
 /// Measures and prints.
 pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow::Result<Outcome> {
     let BenchCommand::Jobs(bench) = command;
+    bench.mode.check(address)?;
     let report = match bench.mode {
         Mode::Throughput => drain::run(&bench, &Target::prepare(address).await?).await?,
         Mode::Latency => latency::run(&bench, &Target::prepare(address).await?).await?,
@@ -112,10 +133,11 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         Mode::LyingStatistics => lying_statistics::run(&bench, address).await?,
         Mode::Limited => limited::run(&bench, address).await?,
     };
-    if bench.json {
-        output::line(serde_json::to_string(&report)?)?;
+    let told = if bench.json {
+        output::line(serde_json::to_string(&report)?).map_err(Into::into)
     } else {
-        report.print()?;
-    }
+        report.print()
+    };
+    output::heard_or_not(told)?;
     Ok(Outcome::Done)
 }

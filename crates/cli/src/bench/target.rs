@@ -1,13 +1,14 @@
-//! The store under measurement: made empty, and what can be asked of its server.
+//! The store under measurement: made anew, and what can be asked of its server.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use sqlx::PgPool;
 
 use super::process;
@@ -18,6 +19,8 @@ pub(super) const QUEUE: &str = "milepost-bench";
 
 /// Connections of a bench: its callers' and the worker's.
 const CONNECTIONS_MAX: u32 = 48;
+/// How long a file is waited for that another process has locked.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An empty, migrated store.
 pub(super) struct Target {
@@ -33,16 +36,13 @@ enum Behind {
 }
 
 impl Target {
-    /// Opens the store, empty. Refuses one that has jobs which no bench made.
+    /// Makes the store anew. Refuses, before anything is touched, one that holds what no bench made.
     pub(super) async fn prepare(address: &StoreAddress) -> Result<Self> {
         let context = || format!("cannot use the store {address}");
         match address {
             StoreAddress::Sqlite(path) => {
-                if path.exists() {
-                    let store = SqliteStore::open(path, SqliteOptions::default()).with_context(context)?;
-                    store.migrate().await.with_context(context)?;
-                    refuse_foreign(&store, address).await?;
-                    store.close().await;
+                if path.try_exists().with_context(context)? {
+                    refuse(found_in_file(path).with_context(context)?, address)?;
                     remove(path)?;
                 }
                 let store = SqliteStore::open(path, SqliteOptions::default()).with_context(context)?;
@@ -53,9 +53,8 @@ impl Target {
                 let options =
                     PostgresOptions { connections_max: CONNECTIONS_MAX, ..PostgresOptions::default() };
                 let store = PostgresStore::connect(url, options).await.with_context(context)?;
-                store.migrate().await.with_context(context)?;
-                refuse_foreign(&store, address).await?;
-                sqlx::raw_sql("drop schema milepost cascade").execute(store.pool()).await?;
+                refuse(found_in_schema(&store).await.with_context(context)?, address)?;
+                sqlx::raw_sql("drop schema if exists milepost cascade").execute(store.pool()).await?;
                 store.migrate().await.with_context(context)?;
                 Ok(Self { store: Arc::new(store.clone()), name: "postgres", behind: Behind::Postgres(store) })
             }
@@ -90,14 +89,43 @@ impl Target {
     }
 }
 
-async fn refuse_foreign(store: &dyn Store, address: &StoreAddress) -> Result<()> {
-    let newest = store.jobs(&JobFilter { limit: 1, ..JobFilter::default() }).await?;
-    if newest.iter().any(|job| job.queue != QUEUE) {
-        bail!(
-            "the store {address} has jobs that no bench made; a bench wants an empty store, which it may wipe"
-        );
+/// Refuses a store in which something was found that no bench made.
+fn refuse(found: Option<String>, address: &StoreAddress) -> Result<()> {
+    let Some(found) = found else { return Ok(()) };
+    let remedy = match address {
+        StoreAddress::Sqlite(_) => "name a file that does not exist, or that of an earlier bench",
+        StoreAddress::Postgres(_) => "name a database of its own (createdb bench)",
+    };
+    bail!(
+        "the store {address} holds {found}, which no bench made and a bench would remove; nothing was changed\n  {remedy}"
+    )
+}
+
+/// What a file holds that no bench made. Only reads.
+fn found_in_file(path: &Path) -> Result<Option<String>> {
+    let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    file.busy_timeout(BUSY_TIMEOUT)?;
+    if let Some(object) = milepost_sqlite::foreign_objects(&file)?.into_iter().next() {
+        return Ok(Some(object));
     }
-    Ok(())
+    if !file.table_exists(None, "job")? {
+        return Ok(None);
+    }
+    let mut others = file.prepare(include_str!("others/sqlite.sql"))?;
+    Ok(others.query_row([QUEUE], |row| row.get(0)).optional()?)
+}
+
+/// What schema `milepost` holds that no bench made, and what stands on it. Only reads.
+async fn found_in_schema(store: &PostgresStore) -> Result<Option<String>> {
+    if let Some(object) = store.foreign_objects().await?.into_iter().next() {
+        return Ok(Some(object));
+    }
+    let laid = "select to_regclass('milepost.job') is not null";
+    if !sqlx::query_scalar(laid).fetch_one(store.pool()).await? {
+        return Ok(None);
+    }
+    let others = sqlx::query_scalar(include_str!("others/postgres.sql")).bind(QUEUE);
+    Ok(others.fetch_optional(store.pool()).await?)
 }
 
 fn remove(path: &Path) -> Result<()> {

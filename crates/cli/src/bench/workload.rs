@@ -9,12 +9,15 @@ use milepost::{Outcome, RetryPolicy, Worker};
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::port::Store;
 
+use super::JobsBench;
 use super::target::QUEUE;
 
 /// The kind of the jobs that do nothing.
 pub(super) const NOOP: &str = "noop";
-/// Jobs in one call of enqueue.
+/// Jobs in one call of enqueue …
 const BATCH: u64 = 1000;
+/// … fewer when their payloads are large.
+const BATCH_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A job that does nothing, with a payload of about this size.
 pub(super) fn noop(number: u64, payload_bytes: usize) -> Result<NewJob> {
@@ -23,24 +26,25 @@ pub(super) fn noop(number: u64, payload_bytes: usize) -> Result<NewJob> {
     Ok(NewJob::from_json(NOOP, format!("{frame}{pad}\"}}"))?.queue(QUEUE))
 }
 
-/// Enqueues `jobs` jobs from `clients` callers, a thousand a call; answers how long it took.
+/// Enqueues `jobs` jobs from as many callers as the bench asks for, a thousand a call; answers how long it took.
 pub(super) async fn enqueue(
+    bench: &JobsBench,
     store: &Arc<dyn Store>,
     jobs: u64,
-    clients: usize,
     make: impl Fn(u64) -> Result<NewJob> + Clone + Send + Sync + 'static,
 ) -> Result<Duration> {
     let began = Instant::now();
-    let clients = clients.max(1) as u64;
+    let clients = bench.clients.unwrap_or(4).max(1) as u64;
+    let batch = (BATCH_BYTES / bench.payload_bytes.max(1) as u64).clamp(1, BATCH);
     let callers = (0..clients).map(|client| {
         let (store, make) = (store.clone(), make.clone());
         let numbers = jobs * client / clients..jobs * (client + 1) / clients;
         tokio::spawn(async move {
             let mut from = numbers.start;
             while from < numbers.end {
-                let to = (from + BATCH).min(numbers.end);
-                let batch = (from..to).map(&make).collect::<Result<Vec<NewJob>>>()?;
-                store.enqueue_many(&batch).await?;
+                let to = (from + batch).min(numbers.end);
+                let jobs = (from..to).map(&make).collect::<Result<Vec<NewJob>>>()?;
+                store.enqueue_many(&jobs).await?;
                 from = to;
             }
             anyhow::Ok(())

@@ -56,12 +56,14 @@ pub(crate) fn run(command: ConfigCommand) -> Result<Outcome> {
     match command {
         ConfigCommand::Check { file, json: false } => {
             let config = load(&file.path)?;
-            output::line(praise(&file.path, &config))?;
+            output::deed(praise(&file.path, &config))?;
             Ok(Outcome::Done)
         }
         ConfigCommand::Check { file, json: true } => check_as_json(&file.path),
         ConfigCommand::Init { file } => init(&file.path),
-        ConfigCommand::Schema => output::json(&schema::of_sections()).map(|()| Outcome::Done),
+        ConfigCommand::Schema => {
+            output::heard_or_not(output::json(&schema::of_sections())).map(|()| Outcome::Done)
+        }
     }
 }
 
@@ -79,7 +81,8 @@ fn check_as_json(path: &Path) -> Result<Outcome> {
         Ok(config) => (config.kinds.into_keys().collect(), Vec::new()),
         Err(error) => (Vec::new(), error.downcast::<Faulty>()?.faults),
     };
-    output::json(&json!({ "file": file, "ok": faults.is_empty(), "kinds": kinds, "faults": faults }))?;
+    let findings = json!({ "file": file, "ok": faults.is_empty(), "kinds": kinds, "faults": faults });
+    output::heard_or_not(output::json(&findings))?;
     Ok(if faults.is_empty() { Outcome::Done } else { Outcome::WrongUsage })
 }
 

@@ -21,6 +21,8 @@ const PLAN: Plan = Plan { places: 60 };
 const LOSE_ONE: &str = "delete from milepost_demo_notification where place_id = 1";
 const DOUBLE_ONE: &str = "insert into milepost_demo_notification (run, place_id, job_id, attempt) \
                           select run, place_id, job_id, attempt from milepost_demo_notification where place_id = 2";
+const LOSE_AN_END: &str = "delete from milepost.ended where id = \
+                           (select job_id from milepost_demo_notification where place_id = 3)";
 
 #[tokio::test]
 async fn a_missing_and_a_doubled_row_are_found_on_sqlite() {
@@ -34,6 +36,8 @@ async fn a_missing_and_a_doubled_row_are_found_on_sqlite() {
     assert_eq!(failed_checks(&ledger, &scope).await, AFTER_A_LOSS);
     db.execute_batch(DOUBLE_ONE).unwrap();
     assert_eq!(failed_checks(&ledger, &scope).await, AFTER_BOTH);
+    db.execute_batch(&LOSE_AN_END.replace("milepost.", "")).unwrap();
+    assert_eq!(failed_checks(&ledger, &scope).await[0], "not ended");
 }
 
 #[tokio::test]
@@ -46,6 +50,8 @@ async fn a_missing_and_a_doubled_row_are_found_on_postgres() {
     assert_eq!(failed_checks(&ledger, &scope).await, AFTER_A_LOSS);
     sqlx::raw_sql(DOUBLE_ONE).execute(&pool).await.unwrap();
     assert_eq!(failed_checks(&ledger, &scope).await, AFTER_BOTH);
+    sqlx::query(LOSE_AN_END).execute(&pool).await.unwrap();
+    assert_eq!(failed_checks(&ledger, &scope).await[0], "not ended");
 }
 
 /// These tests kill nobody, and that is found, too.

@@ -36,7 +36,7 @@ impl BadLines {
         reader: &mut RecordReader<BufReader<&File>>,
     ) -> Result<()> {
         let header = header.filter(|_| self.count == 0).cloned();
-        self.count += 1;
+        self.count += bad.lines;
         let file = &mut self.file;
         header
             .into_iter()
@@ -45,7 +45,7 @@ impl BadLines {
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// How many there are.
+    /// How many lines there are.
     pub(crate) const fn count(&self) -> u64 {
         self.count
     }

@@ -26,7 +26,7 @@ use crate::store::{self, Schema, StoreAddress};
 /// A batch is enqueued when it has this many jobs …
 const BATCH_JOBS_MAX: usize = 1000;
 /// … or its payloads this many bytes, whichever comes first.
-const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How many bad lines are told one by one.
 const TOLD_MAX: usize = 5;
 
@@ -69,9 +69,9 @@ pub(crate) async fn run(
     let rate = bar.rate(enqueued + duplicates);
     drop(bar);
     if args.json {
-        output::json(&enqueueing.summary)?;
+        output::heard_or_not(output::json(&enqueueing.summary))?;
     } else {
-        output::line(format_args!(
+        output::deed(format_args!(
             "{enqueued} enqueued, {duplicates} duplicates, {bad} bad lines ({rate} jobs/s)"
         ))?;
     }
@@ -82,19 +82,21 @@ pub(crate) async fn run(
 fn check(jobs: &mut Jobs<'_>) -> Result<()> {
     let bar = Bar::new("checking", jobs.source.bytes);
     let mut told = String::new();
-    let (mut good, mut bad) = (0_u64, 0_usize);
+    let (mut good, mut bad, mut records, mut told_lines) = (0_u64, 0_u64, 0_usize, 0_u64);
     loop {
         match jobs.next()? {
             NextJob::End => break,
             NextJob::Job(..) => good += 1,
             NextJob::Bad(record) => {
-                bad += 1;
-                if bad <= TOLD_MAX {
+                bad += record.lines;
+                records += 1;
+                if records <= TOLD_MAX {
+                    told_lines = bad;
                     let _ = write!(told, "\n  {}, {record}", jobs.source.name);
                 }
             }
         }
-        if (good + bad as u64).is_multiple_of(1000) {
+        if (good + bad).is_multiple_of(1000) {
             bar.reached(jobs.reader.position(), good);
         }
     }
@@ -103,8 +105,8 @@ fn check(jobs: &mut Jobs<'_>) -> Result<()> {
         0 => Ok(()),
         1 => Err(anyhow!("a line is bad, so nothing was enqueued{told}{SKIP_HINT}")),
         _ => {
-            if bad > TOLD_MAX {
-                let _ = write!(told, "\n  and {} more", bad - TOLD_MAX);
+            if records > TOLD_MAX {
+                let _ = write!(told, "\n  and {} more", bad - told_lines);
             }
             Err(anyhow!("{bad} lines are bad, so nothing was enqueued{told}{SKIP_HINT}"))
         }
@@ -285,7 +287,15 @@ impl<'a> Jobs<'a> {
     }
 
     fn next_record(&mut self) -> Result<Next> {
-        self.reader.next(&mut self.record).with_context(|| format!("cannot read {}", self.source.name))
+        loop {
+            let next = self.reader.next(&mut self.record);
+            let next = next.with_context(|| format!("cannot read {}", self.source.name))?;
+            let blank = matches!(next, Next::Record) && self.record.text.trim_ascii().is_empty();
+            // Where there are several columns, or no header yet, a blank line is not meant as a row.
+            if !blank || self.columns.as_ref().is_some_and(Columns::is_single) {
+                return Ok(next);
+            }
+        }
     }
 
     fn job(&mut self) -> Result<NewJob, Flaw> {

@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 use super::jsonl::utf8;
 use super::place::Flaw;
 
+/// U+FEFF, as UTF-8.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Follows the quotes of a record over its lines. Stricter than the decoder, which reads on over
 /// misplaced quotes and so would join rows that do not belong together.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,8 @@ pub(crate) struct Quotes {
     state: QuoteState,
     seen: usize,
     opened_at: usize,
+    lines: usize,
+    opened_in: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +32,7 @@ enum QuoteState {
 
 impl Quotes {
     pub(crate) const fn new() -> Self {
-        Self { state: QuoteState::FieldStart, seen: 0, opened_at: 0 }
+        Self { state: QuoteState::FieldStart, seen: 0, opened_at: 0, lines: 0, opened_in: 0 }
     }
 
     /// Goes over the next line and says whether the record ends with it.
@@ -36,7 +41,7 @@ impl Quotes {
         for &byte in line {
             self.state = match (self.state, byte) {
                 (FieldStart, b'"') => {
-                    self.opened_at = self.seen;
+                    (self.opened_at, self.opened_in) = (self.seen, self.lines);
                     Quoted
                 }
                 (Unquoted, b'"') => {
@@ -47,12 +52,27 @@ impl Quotes {
                 (Quoted, _) | (Closed, b'"') => Quoted,
                 (FieldStart | Unquoted | Closed, b',') => FieldStart,
                 (Closed, b'\r' | b'\n') => Closed,
-                (Closed, _) => return Err(Flaw::new(self.seen, "text after the closing quote of a field")),
+                (Closed, _) => return Err(self.text_after_quote()),
                 (FieldStart | Unquoted, _) => Unquoted,
             };
             self.seen += 1;
         }
+        self.lines += 1;
         Ok(self.state != Quoted)
+    }
+
+    /// Of a field over several lines, the quote that opens it is more likely the stray one.
+    fn text_after_quote(&self) -> Flaw {
+        match self.lines - self.opened_in {
+            0 => Flaw::new(self.seen, "text after the closing quote of a field"),
+            lines => {
+                let ending = if lines == 1 { "" } else { "s" };
+                let why = format!(
+                    "the quote that opens here is closed {lines} line{ending} further down, where text follows it"
+                );
+                Flaw::new(self.opened_at, why)
+            }
+        }
     }
 
     /// The flaw of a record whose end never came.
@@ -82,6 +102,10 @@ impl Decoder {
         // Decoded text is never longer than its source, and each field but the first took a comma.
         self.text.resize(record.len() + 1, 0);
         self.ends.resize(record.len() + 2, 0);
+        if record.starts_with(BYTE_ORDER_MARK) {
+            // Only a file has one, and that was taken; the decoder would drop another where it starts.
+            let _ = self.reader.read_record(b"\n", &mut self.text, &mut self.ends);
+        }
         let (result, taken, written, mut count) =
             self.reader.read_record(record, &mut self.text, &mut self.ends);
         if result == ReadRecordResult::Record {
@@ -134,6 +158,11 @@ impl Columns {
         };
         let names = fields.into_iter().map(str::to_owned).collect();
         Ok(Self { names, key, infer })
+    }
+
+    /// Whether there is but one, so that a row of blanks is a value.
+    pub(crate) fn is_single(&self) -> bool {
+        self.names.len() == 1
     }
 
     /// The row as a JSON object, and its key.
@@ -231,6 +260,15 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_that_looks_like_that_of_a_file_stays_in_a_row() {
+        assert_eq!(
+            row("a,b", "\u{feff}x,\u{feff}y\n", false).unwrap().0,
+            "{\"a\":\"\u{feff}x\",\"b\":\"\u{feff}y\"}"
+        );
+        assert_eq!(row("a", "\u{feff}\n", false).unwrap().0, "{\"a\":\"\u{feff}\"}");
+    }
+
+    #[test]
     fn values_are_inferred_only_when_they_are_json_as_written() {
         let (json, _) = row("a,b,c,d,e,f", "1.10,007,true,-2e3, 4,TRUE", true).unwrap();
         assert_eq!(json, r#"{"a":1.10,"b":"007","c":true,"d":-2e3,"e":" 4","f":"TRUE"}"#);
@@ -259,6 +297,11 @@ mod tests {
         };
         assert_eq!(follow(&["a,\"b\n", "c\"\"\n", "\",d\n"]), [Ok(false), Ok(false), Ok(true)]);
         assert_eq!(follow(&["5\" pipe\n"]), [Err(1)]);
-        assert_eq!(follow(&["\"a\n", "\"b\",c\n"]), [Ok(false), Err(4)]);
+        assert_eq!(follow(&["\"a\"b\n"]), [Err(3)]);
+        assert_eq!(
+            follow(&["\"a\n", "\"b\",c\n"]),
+            [Ok(false), Err(0)],
+            "the quote that opens is the stray one"
+        );
     }
 }

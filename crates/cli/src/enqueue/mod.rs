@@ -140,14 +140,14 @@ async fn one(args: EnqueueArgs, template: &JobTemplate, address: &StoreAddress) 
     let answers = store.enqueue_many(&[job]).await?;
     let answer = answers.first().context("the store gave no answer")?;
     if args.json {
-        output::json(answer)?;
+        output::heard_or_not(output::json(answer))?;
     } else if answer.duplicate {
-        output::line(format_args!(
+        output::deed(format_args!(
             "{}  duplicate: this key was there before; nothing was changed",
             answer.job
         ))?;
     } else {
-        output::line(format_args!("{}  enqueued", answer.job))?;
+        output::deed(format_args!("{}  enqueued", answer.job))?;
     }
     Ok(Outcome::Done)
 }

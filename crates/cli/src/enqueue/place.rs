@@ -23,6 +23,8 @@ pub(crate) struct BadRecord {
     pub(crate) column: u64,
     pub(crate) why: String,
     pub(crate) bytes: std::ops::Range<u64>,
+    /// How many lines it takes.
+    pub(crate) lines: u64,
 }
 
 impl BadRecord {
@@ -31,8 +33,10 @@ impl BadRecord {
         let before = &text[..flaw.offset.min(text.len())];
         let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         let lines_before = before.iter().filter(|&&b| b == b'\n').count() as u64;
+        let covered = &text[..text.len().min(usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX))];
+        let lines = covered.split_inclusive(|&b| b == b'\n').count().max(1) as u64;
         let characters_before = String::from_utf8_lossy(&before[line_start..]).chars().count() as u64;
-        Self { line: line + lines_before, column: characters_before + 1, why: flaw.why, bytes }
+        Self { line: line + lines_before, column: characters_before + 1, why: flaw.why, bytes, lines }
     }
 }
 
@@ -56,5 +60,7 @@ mod tests {
         assert_eq!(place("é,x", 3), (7, 3));
         assert_eq!(place("a\nbc", 3), (8, 2));
         assert_eq!(place("a", 99), (7, 2));
+        let lines = |text: &str, bytes| BadRecord::new(text.as_bytes(), 1, 0..bytes, Flaw::new(0, "x")).lines;
+        assert_eq!((lines("a\nb\nc", 5), lines("a\nb\nc\n", 6), lines("a\nb", 2)), (3, 3, 1));
     }
 }

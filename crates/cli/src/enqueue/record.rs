@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
 use super::Format;
-use super::csv::Quotes;
+use super::csv::{BYTE_ORDER_MARK, Quotes};
 use super::place::{BadRecord, Flaw};
 
 /// No record may be longer: a payload has at most 1 MiB, and quotes and escapes need room.
@@ -51,7 +51,7 @@ impl<R: BufRead + Seek> RecordReader<R> {
         let mut mark = Vec::new();
         reader.input.by_ref().take(3).read_to_end(&mut mark)?;
         // Spreadsheets put a byte order mark before the text.
-        if mark == b"\xef\xbb\xbf" {
+        if mark == BYTE_ORDER_MARK {
             reader.position = 3;
         } else {
             reader.input.seek(SeekFrom::Start(0))?;
@@ -64,7 +64,8 @@ impl<R: BufRead + Seek> RecordReader<R> {
         self.position
     }
 
-    /// Reads the next record into `record`. Blank lines are none.
+    /// Reads the next record into `record`. Empty lines are none; nor are blank ones, but for CSV, where a row
+    /// of blanks is a field.
     pub(crate) fn next(&mut self, record: &mut Record) -> io::Result<Next> {
         loop {
             record.text.clear();
@@ -77,13 +78,20 @@ impl<R: BufRead + Seek> RecordReader<R> {
             record.bytes = start..self.position;
             match next {
                 Ok(()) if self.position == start => return Ok(Next::End),
-                Ok(()) if record.text.trim_ascii().is_empty() => {}
+                Ok(()) if self.is_none(&record.text) => {}
                 Ok(()) => return Ok(Next::Record),
                 Err(flaw) => {
                     let bytes = record.bytes.clone();
                     return Ok(Next::Bad(BadRecord::new(&record.text, record.line, bytes, flaw)));
                 }
             }
+        }
+    }
+
+    fn is_none(&self, text: &[u8]) -> bool {
+        match self.format {
+            Format::Jsonl => text.trim_ascii().is_empty(),
+            Format::Csv => text.iter().all(|byte| matches!(byte, b'\r' | b'\n')),
         }
     }
 
@@ -110,13 +118,13 @@ impl<R: BufRead + Seek> RecordReader<R> {
             let end = self.line(text, RECORD_BYTES_MAX)?;
             let first = *after_first_line.get_or_insert((self.position, self.lines));
             let flaw = match (quotes.follow(&text[line_start..]), end) {
-                (Err(flaw), _) => return Ok(Err(flaw)),
+                (Err(flaw), _) => flaw,
                 (Ok(true), LineEnd::Newline | LineEnd::File) => return Ok(Ok(())),
                 (Ok(true), LineEnd::TooLong) => too_long(),
                 (Ok(false), LineEnd::Newline) => continue,
                 (Ok(false), LineEnd::File | LineEnd::TooLong) => quotes.never_closed(),
             };
-            // One quote too many must not take the rest of the file with it.
+            // One quote too many must not take with it the lines up to the next one, or the rest of the file.
             (self.position, self.lines) = first;
             self.input.seek(SeekFrom::Start(self.position))?;
             return Ok(Err(flaw));
@@ -193,6 +201,20 @@ mod tests {
             records("a,b\nc,\"d\ne,f\ng,h\n", Format::Csv),
             ["1: a,b", "2:3 c,\"d", "3: e,f", "4: g,h"]
         );
+    }
+
+    #[test]
+    fn a_stray_quote_takes_only_its_own_line_though_another_quote_seems_to_close_it() {
+        assert_eq!(
+            records("1,\"oops\n2,a\n3,b\n4,\"c\"\n5,d\n", Format::Csv),
+            ["1:3 1,\"oops", "2: 2,a", "3: 3,b", "4: 4,\"c\"", "5: 5,d"]
+        );
+        assert_eq!(records("a,\"b\nc\",d\"e\nf\n", Format::Csv), ["2:5 a,\"b", "2:2 c\",d\"e", "3: f"]);
+    }
+
+    #[test]
+    fn a_row_of_blanks_is_a_row_and_an_empty_line_is_none() {
+        assert_eq!(records("a\n  \n\r\n\nb\n", Format::Csv), ["1: a", "2: ", "5: b"]);
     }
 
     #[test]

@@ -19,7 +19,9 @@ Examples:
   milepost jobs list
   milepost jobs list --state failed --kind mail
   milepost jobs list --key order-4711
-  milepost jobs list --limit 500 --json | jq -r '.[].id'
+  milepost jobs list --limit 10000 --json | jq -r '.[].id'
+
+At most --limit jobs are listed; a remark on stderr says so when there are more.
 
 WHEN is when a waiting job is due, since when a job runs, when it ended, or how
 old it is.
@@ -56,26 +58,32 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
+    let limit = args.limit as usize;
     let filter = JobFilter {
         state: args.state,
         kind: args.kind,
         queue: args.queue,
         key: args.key,
         before: args.before,
-        limit: args.limit,
+        limit: args.limit + 1,
     };
-    let rows = store.jobs(&filter).await?;
+    let mut rows = store.jobs(&filter).await?;
+    let cut = rows.len() > limit;
+    rows.truncate(limit);
     if args.json {
         output::json(&rows)?;
-        return Ok(Outcome::Done);
+    } else {
+        print(&rows)?;
     }
-    print(&rows)?;
     match rows.last() {
-        None => output::note("no jobs"),
-        Some(last) if rows.len() >= args.limit as usize => {
-            output::note(format_args!("for older ones add: --before {}", last.id));
+        Some(last) if cut => {
+            let id = last.id;
+            output::note(format_args!(
+                "only the newest {limit} are listed; for older ones add: --before {id}"
+            ));
         }
-        Some(_) => {}
+        None if !args.json => output::note("no jobs"),
+        _ => {}
     }
     Ok(Outcome::Done)
 }

@@ -7,6 +7,7 @@ mod show;
 
 use anyhow::Result;
 use clap::Subcommand;
+use milepost_core::transition::Verb;
 
 use crate::output::Outcome;
 use crate::store::{self, Schema, StoreAddress};
@@ -18,11 +19,39 @@ pub(crate) enum JobsCommand {
     /// Show everything about one job: why it waits, what happened, its payload and result
     Show(show::ShowArgs),
     /// Give jobs up for good
-    Cancel(operate::CancelArgs),
+    #[command(after_help = operate::CANCEL_HELP)]
+    Cancel(operate::StopArgs),
+    /// Stop jobs so that they can be resumed
+    #[command(after_help = operate::ABORT_HELP)]
+    Abort(operate::StopArgs),
+    /// Let aborted jobs go on from where they were
+    #[command(after_help = operate::RESUME_HELP)]
+    Resume(operate::ChangeArgs),
     /// Let failed, retrying or aborted jobs run again now
-    Retry(operate::RetryArgs),
+    #[command(after_help = operate::RETRY_HELP)]
+    Retry(operate::ChangeArgs),
+    /// Let jobs that have ended run once more, from the start
+    #[command(after_help = operate::RERUN_HELP)]
+    Rerun(operate::ChangeArgs),
     /// Let waiting jobs wait longer
+    #[command(after_help = operate::SNOOZE_HELP)]
     Snooze(operate::SnoozeArgs),
+    /// Leave waiting jobs out
+    #[command(after_help = operate::SKIP_HELP)]
+    Skip(operate::ChangeArgs),
+    /// Count jobs as succeeded that somebody has done by hand
+    #[command(after_help = operate::MARK_HELP)]
+    Mark(operate::ChangeArgs),
+    /// Let blocked jobs wait no longer for others
+    #[command(after_help = operate::RELEASE_HELP)]
+    Release(operate::ChangeArgs),
+}
+
+impl JobsCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Show(_))
+    }
 }
 
 pub(crate) async fn run(command: JobsCommand, address: &StoreAddress) -> Result<Outcome> {
@@ -31,8 +60,14 @@ pub(crate) async fn run(command: JobsCommand, address: &StoreAddress) -> Result<
     match command {
         JobsCommand::List(args) => list::run(args, store).await,
         JobsCommand::Show(args) => show::run(args, store).await,
-        JobsCommand::Cancel(args) => operate::cancel(args, store).await,
+        JobsCommand::Cancel(args) => operate::stop(Verb::Cancel, args, store).await,
+        JobsCommand::Abort(args) => operate::stop(Verb::Abort, args, store).await,
+        JobsCommand::Resume(args) => operate::change(Verb::Resume, args, store).await,
         JobsCommand::Retry(args) => operate::retry(args, store).await,
+        JobsCommand::Rerun(args) => operate::change(Verb::Rerun, args, store).await,
         JobsCommand::Snooze(args) => operate::snooze(args, store).await,
+        JobsCommand::Skip(args) => operate::change(Verb::Skip, args, store).await,
+        JobsCommand::Mark(args) => operate::change(Verb::Mark, args, store).await,
+        JobsCommand::Release(args) => operate::change(Verb::Release, args, store).await,
     }
 }

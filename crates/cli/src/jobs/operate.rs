@@ -1,4 +1,4 @@
-//! `milepost jobs cancel`, `retry` and `snooze`: do something to each of the jobs named.
+//! `milepost jobs cancel`, `retry` and the like: do something to each of the jobs named.
 
 use std::time::Duration;
 
@@ -14,60 +14,100 @@ use milepost_core::transition::Verb;
 use crate::args;
 use crate::output::{self, Outcome};
 
-const CANCEL_HELP: &str = "\
+pub(super) const CANCEL_HELP: &str = "\
 A waiting job is canceled at once. A running job is asked to stop; when it has
 not stopped after the grace time its worker loses it, and whatever it still
 reports is refused.
 
 Examples:
   milepost jobs cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason twice
-  milepost jobs list --kind mail --state pending --json | jq -r '.[].id' \\
-    | xargs milepost jobs cancel";
+  milepost jobs list --kind mail --state pending --limit 10000 --json \\
+    | jq -r '.[].id' | xargs milepost jobs cancel";
 
-const RETRY_HELP: &str = "\
+pub(super) const ABORT_HELP: &str = "\
+A waiting job stops waiting at once. A running job is asked to stop; when it has
+not stopped after the grace time its worker loses it, and whatever it still
+reports is refused. An aborted job stays until it is resumed or canceled.
+
+Examples:
+  milepost jobs abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'too slow'
+  milepost jobs list --state running --limit 10000 --json | jq -r '.[].id' \\
+    | xargs milepost jobs abort --grace 1m";
+
+pub(super) const RESUME_HELP: &str = "\
+An aborted job runs as soon as a worker is free, from its last checkpoint.
+
+Examples:
+  milepost jobs resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost jobs list --state aborted --limit 10000 --json | jq -r '.[].id' \\
+    | xargs milepost jobs resume --reason 'the disk was replaced'";
+
+pub(super) const RETRY_HELP: &str = "\
 A failed job, and one that waits to be retried, runs as soon as a worker is
 free. An aborted job goes on from where it was. A job in any other state is
 left as it is and reported.
 
 Examples:
   milepost jobs retry 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost jobs list --state failed --json | jq -r '.[].id' \\
+  milepost jobs list --state failed --limit 10000 --json | jq -r '.[].id' \\
     | xargs milepost jobs retry --reason 'the API is back'";
 
-const SNOOZE_HELP: &str = "\
+pub(super) const RERUN_HELP: &str = "\
+A job that succeeded, was canceled or was skipped begins anew, with all its
+attempts and without its old checkpoint. Its history goes on.
+
+Examples:
+  milepost jobs rerun 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost jobs list --state canceled --limit 10000 --json | jq -r '.[].id' \\
+    | xargs milepost jobs rerun --reason 'canceled by mistake'";
+
+pub(super) const SNOOZE_HELP: &str = "\
 Examples:
   milepost jobs snooze 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --for 10m
   milepost jobs snooze 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --for '1h 30m'";
 
+pub(super) const SKIP_HELP: &str = "\
+A job that waits, for its time or for others, ends as skipped without running.
+
+Examples:
+  milepost jobs skip 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost jobs skip 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'not this month'";
+
+pub(super) const MARK_HELP: &str = "\
+A job that waits or has failed ends as succeeded without running.
+
+Examples:
+  milepost jobs mark 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost jobs mark 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'sent by hand'";
+
+pub(super) const RELEASE_HELP: &str = "\
+A blocked job runs when its time has come and a worker is free. A job whose
+group is taken is left as it is and reported: a group runs one job at a time.
+
+Examples:
+  milepost jobs release 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost jobs release 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'go ahead'";
+
 #[derive(Debug, Args)]
-#[command(after_help = CANCEL_HELP)]
-pub(crate) struct CancelArgs {
+pub(crate) struct StopArgs {
     #[command(flatten)]
-    targets: Targets,
+    targets: ChangeArgs,
     /// How long a running job gets to stop by itself
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
     grace: Duration,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = RETRY_HELP)]
-pub(crate) struct RetryArgs {
-    #[command(flatten)]
-    targets: Targets,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = SNOOZE_HELP)]
 pub(crate) struct SnoozeArgs {
     #[command(flatten)]
-    targets: Targets,
+    targets: ChangeArgs,
     /// How long from now they may not start
     #[arg(long = "for", value_name = "DURATION", value_parser = args::positive_duration)]
     wait: Duration,
 }
 
 #[derive(Debug, Args)]
-struct Targets {
+pub(crate) struct ChangeArgs {
     /// The jobs, by their full ids
     #[arg(required = true, value_name = "ID", value_parser = args::job_id)]
     ids: Vec<JobId>,
@@ -76,36 +116,48 @@ struct Targets {
     reason: Option<String>,
 }
 
-impl Targets {
+impl ChangeArgs {
     fn operation(&self, verb: Verb) -> Operation {
         Operation { note: self.reason.clone(), ..Operation::new(verb) }
     }
 }
 
-pub(crate) async fn cancel(args: CancelArgs, store: &dyn Store) -> Result<Outcome> {
-    let operation = args.targets.operation(Verb::Cancel).grace(args.grace);
+/// Cancels or aborts.
+pub(crate) async fn stop(verb: Verb, args: StopArgs, store: &dyn Store) -> Result<Outcome> {
+    let operation = args.targets.operation(verb).grace(args.grace);
+    let then = if verb == Verb::Abort { JobState::Aborted } else { JobState::Canceled };
     let mut reports = Reports::default();
     for &id in &args.targets.ids {
         let words = operate(store, id, &operation).await.map(|operated| match operated {
             Operated::Done(state) => state.to_string(),
             Operated::StopRequested => {
-                format!("asked to stop; canceled after {} at the latest", format_duration(args.grace))
+                format!("asked to stop; {then} after {} at the latest", format_duration(args.grace))
             }
         });
-        reports.add(id, words)?;
+        reports.add(id, words);
     }
-    Ok(reports.outcome)
+    reports.outcome()
 }
 
-pub(crate) async fn retry(args: RetryArgs, store: &dyn Store) -> Result<Outcome> {
+/// Does what needs no more than the verb.
+pub(crate) async fn change(verb: Verb, args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
+    let operation = args.operation(verb);
     let mut reports = Reports::default();
-    for &id in &args.targets.ids {
-        reports.add(id, retry_one(&args.targets, id, store).await)?;
+    for &id in &args.ids {
+        reports.add(id, operate(store, id, &operation).await.map(in_words));
     }
-    Ok(reports.outcome)
+    reports.outcome()
 }
 
-async fn retry_one(targets: &Targets, id: JobId, store: &dyn Store) -> Result<String> {
+pub(crate) async fn retry(args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
+    let mut reports = Reports::default();
+    for &id in &args.ids {
+        reports.add(id, retry_one(&args, id, store).await);
+    }
+    reports.outcome()
+}
+
+async fn retry_one(args: &ChangeArgs, id: JobId, store: &dyn Store) -> Result<String> {
     let Some(view) = store.job(id).await? else {
         return Err(StoreError::NoSuchJob(id).into());
     };
@@ -114,11 +166,7 @@ async fn retry_one(targets: &Targets, id: JobId, store: &dyn Store) -> Result<St
         JobState::Aborted => Verb::Resume,
         state => bail!("job {id} is {state}; only failed, retry_wait and aborted jobs can be retried"),
     };
-    let operated = operate(store, id, &targets.operation(verb)).await?;
-    Ok(match operated {
-        Operated::Done(state) => state.to_string(),
-        Operated::StopRequested => "asked to stop".to_owned(),
-    })
+    operate(store, id, &args.operation(verb)).await.map(in_words)
 }
 
 pub(crate) async fn snooze(args: SnoozeArgs, store: &dyn Store) -> Result<Outcome> {
@@ -128,35 +176,51 @@ pub(crate) async fn snooze(args: SnoozeArgs, store: &dyn Store) -> Result<Outcom
         let words = operate(store, id, &operation)
             .await
             .map(|_| format!("snoozed for {}", format_duration(args.wait)));
-        reports.add(id, words)?;
+        reports.add(id, words);
     }
-    Ok(reports.outcome)
+    reports.outcome()
 }
 
 async fn operate(store: &dyn Store, id: JobId, operation: &Operation) -> Result<Operated> {
     Ok(store.operate(id, operation).await?)
 }
 
-/// Says of each job what became of it, and remembers whether any failed.
+fn in_words(operated: Operated) -> String {
+    match operated {
+        Operated::Done(state) => state.to_string(),
+        Operated::StopRequested => "asked to stop".to_owned(),
+    }
+}
+
+/// Says of each job what became of it, and remembers whether any failed. Nothing that happens to the output
+/// keeps the jobs that follow from being dealt with.
 struct Reports {
     outcome: Outcome,
+    told: Result<()>,
 }
 
 impl Default for Reports {
     fn default() -> Self {
-        Self { outcome: Outcome::Done }
+        Self { outcome: Outcome::Done, told: Ok(()) }
     }
 }
 
 impl Reports {
-    fn add(&mut self, id: JobId, words: Result<String>) -> Result<()> {
+    fn add(&mut self, id: JobId, words: Result<String>) {
         match words {
-            Ok(words) => output::line(format_args!("{id}  {words}"))?,
+            Ok(words) if self.told.is_ok() => {
+                self.told = output::line(format_args!("{id}  {words}")).map_err(Into::into);
+            }
+            Ok(_) => {}
             Err(error) => {
                 output::error(&error);
                 self.outcome = Outcome::SomeFailed;
             }
         }
-        Ok(())
+    }
+
+    fn outcome(self) -> Result<Outcome> {
+        output::heard_or_not(self.told)?;
+        Ok(self.outcome)
     }
 }

@@ -1,10 +1,13 @@
 //! JSON text laid out for reading, otherwise exactly as it is stored: no number is rounded and no key is
 //! moved, which reading it into values and writing it again would do.
 
-/// The text with one member a line.
+/// What is nested deeper stays on one line: with every level indented, `[[[[…` would grow by its square.
+const DEPTH_MAX: usize = 16;
+
+/// The text with one member a line, down to a depth.
 pub(crate) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
-    let mut depth = 0;
+    let mut depth: usize = 0;
     let mut rest = json.char_indices();
     while let Some((at, c)) = rest.next() {
         match c {
@@ -25,8 +28,11 @@ pub(crate) fn pretty(json: &str) -> String {
             }
             '}' | ']' if out.ends_with(['{', '[']) => out.push(c),
             '}' | ']' => {
-                depth -= 1;
-                break_line(&mut out, depth);
+                // What is no JSON may close more than it opened.
+                depth = depth.saturating_sub(1);
+                if depth < DEPTH_MAX {
+                    break_line(&mut out, depth);
+                }
                 out.push(c);
             }
             ',' => {
@@ -42,6 +48,9 @@ pub(crate) fn pretty(json: &str) -> String {
 }
 
 fn break_line(out: &mut String, depth: usize) {
+    if depth > DEPTH_MAX {
+        return;
+    }
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
 }
@@ -72,5 +81,15 @@ mod tests {
         assert_eq!(pretty(text), expected);
         assert_eq!(pretty(expected), expected);
         assert_eq!(pretty("\"a: b\""), "\"a: b\"");
+    }
+
+    #[test]
+    fn what_is_nested_deeply_stays_short_and_whole() {
+        let deep = format!("{}1,{{\"a\":2}}{}", "[".repeat(8000), "]".repeat(8000));
+        let laid_out = pretty(&deep);
+        assert!(laid_out.len() < 2 * deep.len(), "{}", laid_out.len());
+        assert!(laid_out.starts_with("[\n  [\n    [\n") && laid_out.ends_with("\n  ]\n]"));
+        assert_eq!(laid_out.replace([' ', '\n'], ""), deep);
+        pretty("]]}");
     }
 }

@@ -130,9 +130,9 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     match next_at {
         Some(next_at) => {
             let next_at = exact(next_at, Timestamp::now());
-            output::line(format_args!("schedule {name} {words}; next tick {next_at}"))?;
+            output::deed(format_args!("schedule {name} {words}; next tick {next_at}"))?;
         }
-        None => output::line(format_args!("schedule {name} {words}"))?,
+        None => output::deed(format_args!("schedule {name} {words}"))?,
     }
     Ok(Outcome::Done)
 }

@@ -38,6 +38,13 @@ pub(crate) enum SchedulesCommand {
     Preview(preview::PreviewArgs),
 }
 
+impl SchedulesCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Show(_) | Self::Preview(_))
+    }
+}
+
 pub(crate) async fn run(command: SchedulesCommand, address: &StoreAddress) -> Result<Outcome> {
     let store = || store::open(address, Schema::MustFit);
     match command {

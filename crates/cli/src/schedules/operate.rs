@@ -31,7 +31,7 @@ pub(super) async fn remove(args: &ScheduleName, store: &dyn Store) -> Result<Out
         ),
         _ if !store.remove_schedule(name).await? => Err(none(name)),
         _ => {
-            output::line(format_args!("schedule {name} is removed; jobs it made stay"))?;
+            output::deed(format_args!("schedule {name} is removed; jobs it made stay"))?;
             Ok(Outcome::Done)
         }
     }
@@ -44,7 +44,7 @@ pub(super) async fn pause(args: &ScheduleName, store: &dyn Store) -> Result<Outc
         return Err(none(name));
     }
     let words = if changed { "is paused" } else { "was paused already" };
-    output::line(format_args!("schedule {name} {words}"))?;
+    output::deed(format_args!("schedule {name} {words}"))?;
     Ok(Outcome::Done)
 }
 
@@ -52,16 +52,16 @@ pub(super) async fn resume(args: &ScheduleName, store: &dyn Store) -> Result<Out
     let name = &args.name;
     let changed = store.resume_schedule(name).await.map_err(|error| known(error, name))?;
     let words = if changed { "goes on" } else { "was not paused" };
-    output::line(format_args!("schedule {name} {words}"))?;
+    output::deed(format_args!("schedule {name} {words}"))?;
     Ok(Outcome::Done)
 }
 
 pub(super) async fn run_now(args: &RunNowArgs, store: &dyn Store) -> Result<Outcome> {
     let made = store.run_schedule_now(&args.name).await.map_err(|error| known(error, &args.name))?;
     if args.json {
-        output::json(&made)?;
+        output::heard_or_not(output::json(&made))?;
     } else {
-        output::line(format_args!("{}  enqueued", made.job))?;
+        output::deed(format_args!("{}  enqueued", made.job))?;
     }
     Ok(Outcome::Done)
 }

@@ -15,8 +15,7 @@ use std::time::Duration;
 use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::ident::WorkerId;
-use milepost_core::port::{Operation, Store};
-use milepost_core::transition::Verb;
+use milepost_core::port::Store;
 use milepost_core::worker::NewWorker;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -104,6 +103,20 @@ impl Place {
         answer["job"].as_str().unwrap().to_owned()
     }
 
+    /// Enqueues so many jobs and answers their ids.
+    pub(crate) fn enqueue_many(&self, count: usize) -> Vec<String> {
+        self.write("many.jsonl", "1\n".repeat(count));
+        self.run(&["enqueue", "mail", "--from", "many.jsonl"]).ok();
+        self.ids()
+    }
+
+    /// Runs the command with an output that nobody reads.
+    pub(crate) fn run_unheard(&self, args: &[&str]) -> Ran {
+        let mut child = self.command(args).spawn().unwrap();
+        drop(child.stdout.take());
+        Ran::from(child.wait_with_output().unwrap())
+    }
+
     /// The job as `jobs show --json` prints it.
     pub(crate) fn job(&self, id: &str) -> Value {
         self.run(&["jobs", "show", id, "--json"]).json()
@@ -137,13 +150,9 @@ impl Place {
         });
     }
 
-    /// An operator aborts the job, which the command line does not offer yet.
-    pub(crate) fn abort(&self, id: &str) {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            let store = self.open().await;
-            store.operate(id.parse().unwrap(), &Operation::new(Verb::Abort)).await.unwrap();
-        });
+    /// Runs SQL in the place's PostgreSQL database.
+    pub(crate) fn sql(&self, sql: &str) {
+        psql(&self.store, sql);
     }
 
     async fn open(&self) -> Arc<dyn Store> {
@@ -207,11 +216,14 @@ impl From<Output> for Ran {
     }
 }
 
-fn fresh_database(server: &str) -> String {
+fn psql(url: &str, sql: &str) {
     let psql = std::env::var("MILEPOST_TEST_POSTGRES_BIN").map_or("psql".into(), |bin| format!("{bin}/psql"));
+    assert!(Command::new(psql).args(["-qc", sql, url]).status().unwrap().success());
+}
+
+fn fresh_database(server: &str) -> String {
     let name = format!("cli_{}", milepost_core::ident::JobId::new().0.simple());
-    let create = format!("create database {name}");
-    assert!(Command::new(psql).args(["-qc", &create, server]).status().unwrap().success());
+    psql(server, &format!("create database {name}"));
     let (host, _) = server.rsplit_once('/').unwrap();
     format!("{host}/{name}")
 }

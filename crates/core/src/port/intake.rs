@@ -10,5 +10,7 @@ use crate::job::{Enqueued, NewJob};
 pub trait IntakeStore: Send + Sync {
     /// Stores the jobs, all or none, and answers in their order. A job whose key exists is answered with
     /// the job that has it and changes nothing. When this returns `Ok`, the jobs are durable.
+    /// [`TooLarge`](crate::error::StoreError::TooLarge) when there are more than one transaction may take, which some
+    /// stores bound.
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>>;
 }

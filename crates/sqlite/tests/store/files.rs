@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use milepost_core::error::StoreError;
+use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::job::NewJob;
 use milepost_core::listing::JobFilter;
 use milepost_core::port::{AdminStore, IntakeStore};
@@ -43,6 +43,42 @@ fn a_file_that_another_process_locks_as_a_whole_is_told_at_open() {
     let error = SqliteStore::open(&path, options).unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }));
     assert!(error.chain().contains("another process keeps the file locked"));
+}
+
+#[tokio::test]
+async fn a_file_of_somebody_else_is_not_changed_by_looking_at_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, mode) in [("rollback.db", "delete"), ("wal.db", "wal")] {
+        let path = folder.path().join(name);
+        let theirs = rusqlite::Connection::open(&path).unwrap();
+        theirs.pragma_update_and_check(None, "journal_mode", mode, |_| Ok(())).unwrap();
+        theirs.execute_batch("CREATE TABLE orders (n); INSERT INTO orders VALUES (7)").unwrap();
+        drop(theirs);
+        let before = std::fs::read(&path).unwrap();
+        let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        let refused = store.check_schema().await.unwrap_err();
+        assert!(matches!(refused, StoreError::Schema(SchemaError::TooOld { found: 0, .. })), "{refused:?}");
+        assert!(store.jobs(&JobFilter::default()).await.is_err());
+        store.close().await;
+        assert_eq!(std::fs::read(&path).unwrap(), before, "{name}");
+        let left: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|file| !file.to_string_lossy().starts_with(&format!("{name}-"))), "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_migrated_file_writes_ahead_and_keeps_what_else_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE orders (n)").unwrap();
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    let theirs = rusqlite::Connection::open(&path).unwrap();
+    let mode: String = theirs.query_row("PRAGMA journal_mode", (), |row| row.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+    assert_eq!(milepost_sqlite::foreign_objects(&theirs).unwrap(), ["table orders"]);
+    store.enqueue_many(&[NewJob::new("a", &1).unwrap()]).await.unwrap();
 }
 
 #[tokio::test]

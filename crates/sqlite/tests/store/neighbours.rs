@@ -1,4 +1,5 @@
-//! Several processes on one file.
+//! Several stores on one file, each with its own connections, as several processes have them. Real processes are
+//! in the testkit's tests.
 
 use std::time::{Duration, Instant};
 

@@ -96,6 +96,63 @@ async fn a_closure_that_ends_the_transaction_is_told_and_the_writer_goes_on() {
 }
 
 #[tokio::test]
+async fn those_who_shared_a_transaction_that_a_closure_rolled_back_may_try_again() {
+    let home = Home::new().await;
+    home.connection()
+        .execute_batch(
+            "CREATE TABLE vetoed (n);
+             CREATE TRIGGER veto BEFORE INSERT ON vetoed BEGIN SELECT RAISE(ROLLBACK, 'no such thing'); END",
+        )
+        .unwrap();
+    let refused = |e: rusqlite::Error| StoreError::Refused { verb: "veto", cause: e.into() };
+    // A stalled machine may give each a transaction of its own.
+    for _ in 0..100 {
+        let (go, wait) = std::sync::mpsc::channel();
+        let neighbour = home.store.transaction(move |tx| {
+            milepost_sqlite::enqueue(tx, &[job("a")])?;
+            wait.recv().unwrap();
+            Ok::<_, StoreError>(())
+        });
+        let culprit = home
+            .store
+            .transaction(move |tx| tx.execute("INSERT INTO vetoed VALUES (1)", ()).map_err(refused));
+        let (neighbour, culprit, ()) = tokio::join!(neighbour, culprit, async { go.send(()).unwrap() });
+        let own = culprit.unwrap_err();
+        assert!(
+            matches!(own, StoreError::Refused { .. }) && own.chain().contains("no such thing"),
+            "{own:?}"
+        );
+        if let Err(lost) = neighbour {
+            assert!(lost.is_transient(), "{lost:?}");
+            assert!(lost.chain().contains("another command of this process"), "{}", lost.chain());
+            enqueue(&home.store, job("a")).await;
+            return;
+        }
+    }
+    panic!("the two never shared a transaction");
+}
+
+#[tokio::test]
+async fn a_result_that_is_no_json_is_refused_and_an_older_one_is_shown_as_text() {
+    let home = Home::new().await;
+    let id = enqueue(&home.store, job("a")).await;
+    let worker = worker(&home.store, &["a"], HOUR).await;
+    let run = claim(&home.store, worker, &["a"], 1).await[0].run;
+    let done = |result: &'static str| {
+        home.store.transaction(move |tx| milepost_sqlite::complete(tx, run, Some(result)))
+    };
+    let refused: StoreError = done("{sent: yes}").await.unwrap_err();
+    assert!(matches!(refused, StoreError::Refused { .. }), "{refused:?}");
+    assert!(refused.chain().contains("the result is not JSON"), "{}", refused.chain());
+    assert_eq!(state(&home.store, id).await, JobState::Running);
+    done("{\"sent\": true}").await.unwrap();
+    let theirs = "UPDATE ended SET result = 'a \"word\"'";
+    assert_eq!(home.connection().execute(theirs, ()).unwrap(), 1);
+    let view = home.store.job(id).await.unwrap().unwrap();
+    assert_eq!(view.result.unwrap().get(), r#""a \"word\"""#);
+}
+
+#[tokio::test]
 async fn one_job_that_cannot_be_accepted_refuses_the_call() {
     let home = Home::new().await;
     let refused = home.store.enqueue_many(&[job("a"), job("")]).await;

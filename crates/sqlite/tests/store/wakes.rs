@@ -32,6 +32,7 @@ async fn an_enqueue_wakes_waiters_of_this_process_and_of_others() {
 #[tokio::test]
 async fn a_job_that_becomes_due_wakes_waiters() {
     let home = Home::new().await;
+    let due = worker(&home.store, &["a"], HOUR).await;
     let mut wakes = home.store.wakes().await.unwrap();
     let delay = Duration::from_millis(150);
     enqueue(&home.store, job("a").start(StartAt::After(delay))).await;
@@ -39,8 +40,29 @@ async fn a_job_that_becomes_due_wakes_waiters() {
     settle(&mut wakes).await;
     assert_eq!(timeout(SOON, wakes.next()).await, Ok(Wake::Ready));
     assert!(begun.elapsed() >= Duration::from_millis(140));
-    let due = worker(&home.store, &["a"], HOUR).await;
     assert_eq!(claim(&home.store, due, &["a"], 1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_job_that_becomes_due_for_others_wakes_nobody_here() {
+    let home = Home::new().await;
+    worker(&home.store, &["a"], HOUR).await;
+    let left = worker(&home.store, &["b"], HOUR).await;
+    home.store.retire_worker(left).await.unwrap();
+    let soon = StartAt::After(Duration::from_millis(150));
+    let mut wakes = home.store.wakes().await.unwrap();
+    let other = home.neighbour();
+    worker(&other, &["b"], HOUR).await;
+    let mut theirs = other.wakes().await.unwrap();
+    enqueue(&home.store, job("b").start(soon)).await;
+    enqueue(&home.store, job("a").queue("elsewhere").start(soon)).await;
+    settle(&mut wakes).await;
+    settle(&mut theirs).await;
+    assert_eq!(timeout(SOON, theirs.next()).await, Ok(Wake::Ready), "it is due for those who serve it");
+    assert!(
+        timeout(Duration::from_millis(50), wakes.next()).await.is_err(),
+        "we cannot do anything about it"
+    );
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ pub async fn kinds_and_queues_that_the_worker_lacks_are_left_alone(scene: Scene)
 
 pub async fn jobs_are_not_claimed_before_their_time(scene: Scene) {
     let job = scene.enqueue(Scene::job().start(StartAt::After(Duration::from_millis(200)))).await;
-    assert!(scene.claim(1).await.is_empty());
+    // However late the first look is on a busy machine: what counts is when the claim was made.
     wait::until("the job is due", || async { !scene.claim(1).await.is_empty() }).await;
     let claimed = &scene.history(job).await[1];
     let due = scene.history(job).await[0].ready_at.expect("its creation says when it is due");

@@ -37,7 +37,7 @@ pub async fn every_change_has_one_entry_and_folds_to_the_state(scene: Scene) {
     );
 }
 
-/// A hundred random lives of thirty steps; a failure prints the seed that repeats it.
+/// Six hundred random steps in the lives of as many jobs as they make; the seed that is printed repeats them.
 pub async fn random_lives_fold_to_the_state(scene: Scene) {
     let seed = std::env::var("MILEPOST_TEST_SEED")
         .ok()

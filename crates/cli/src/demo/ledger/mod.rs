@@ -62,7 +62,7 @@ pub(super) struct Facts {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) jobs: u64,
-    /// Jobs that have not ended.
+    /// Jobs that neither ended nor are dead letters: those that are left behind, and those that are lost.
     pub(super) open: u64,
     pub(super) attempts: u64,
     /// Attempts that ended.

@@ -1,4 +1,5 @@
--- What became of the jobs of queue $1, none of which is older than the id $2.
+-- What became of the jobs of queue $1, none of which is older than the id $2. Open is what has neither an end nor
+-- a dead letter, wherever it may be.
 with own as materialized (
     select id from milepost.job where id >= $2 and queue = $1
 ),
@@ -12,6 +13,10 @@ happened as (
     join own on own.id = h.job_id
 )
 select (select count(*) from own) as jobs,
-       (select count(*) from own join milepost.live l on l.id = own.id where l.state <> 'failed') as open,
+       (
+           select count(*) from own
+           where not exists (select from milepost.ended e where e.id = own.id)
+             and not exists (select from milepost.live l where l.id = own.id and l.state = 'failed')
+       ) as open,
        attempts, ends, successes, retries, rescued
 from happened

@@ -1,4 +1,5 @@
--- What became of the jobs of queue ?1, none of which is older than the id ?2.
+-- What became of the jobs of queue ?1, none of which is older than the id ?2. Open is what has neither an end nor
+-- a dead letter, wherever it may be.
 WITH own AS MATERIALIZED (
     SELECT id FROM job WHERE id >= ?2 AND queue = ?1
 ),
@@ -14,6 +15,10 @@ happened AS (
 )
 SELECT
     (SELECT count(*) FROM own) AS jobs,
-    (SELECT count(*) FROM own JOIN live AS l ON l.id = own.id WHERE l.state <> 'failed') AS open,
+    (
+        SELECT count(*) FROM own
+        WHERE NOT EXISTS (SELECT 1 FROM ended AS e WHERE e.id = own.id)
+          AND NOT EXISTS (SELECT 1 FROM live AS l WHERE l.id = own.id AND l.state = 'failed')
+    ) AS open,
     attempts, ends, successes, retries, rescued
 FROM happened

@@ -1,0 +1,12 @@
+-- What in the store no bench made: one example. $1 the queue of benches
+(select 'a job of queue ' || queue from milepost.job where queue <> $1 limit 1)
+union all
+(select 'schedule ' || name from milepost.schedule limit 1)
+union all
+(
+    select 'worker ' || id || ' of queue ' || served
+    from milepost.worker, unnest(queues) as served
+    where served <> $1
+    limit 1
+)
+limit 1

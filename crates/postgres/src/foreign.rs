@@ -1,0 +1,29 @@
+//! What stands in Milepost's schema, or on it, without being Milepost's.
+
+use milepost_core::port::StoreResult;
+use sqlx::Row;
+
+use crate::migrate;
+use crate::statement;
+use crate::store::PostgresStore;
+
+impl PostgresStore {
+    /// Objects that no migration of this binary made and that would go if schema `milepost` were dropped with all
+    /// that depends on it, each as `table milepost.orders`: those inside the schema, and those of other schemas
+    /// that depend on it, such as views and foreign keys. Changes nothing; the schema need not exist.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn foreign_objects(&self) -> StoreResult<Vec<String>> {
+        let fail = |e| self.fail("foreign_objects", e);
+        let rows = self.inner.calm.rows(sqlx::query(statement::FOREIGN_OBJECTS)).await.map_err(fail)?;
+        let mut foreign = Vec::new();
+        for row in &rows {
+            let name: Option<&str> = row.try_get(0).map_err(fail)?;
+            if !name.is_some_and(migrate::makes) {
+                foreign.push(row.try_get(1).map_err(fail)?);
+            }
+        }
+        Ok(foreign)
+    }
+}

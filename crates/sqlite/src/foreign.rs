@@ -1,0 +1,30 @@
+//! What in a file is not Milepost's.
+
+use std::collections::HashSet;
+
+use milepost_core::port::StoreResult;
+use rusqlite::Connection;
+
+use crate::failure::Failure;
+use crate::{migration, query};
+
+/// The tables, views, indexes and triggers of an open file that no migration of this binary made, each as
+/// `table orders`. Changes nothing; the file need not have Milepost's tables.
+///
+/// # Errors
+/// [`Database`](milepost_core::error::StoreError::Database) when the file cannot be read or is none of SQLite's.
+pub fn foreign_objects(conn: &Connection) -> StoreResult<Vec<String>> {
+    find(conn).map_err(|failure| failure.at("foreign_objects", conn.path().unwrap_or_default()))
+}
+
+fn find(conn: &Connection) -> Result<Vec<String>, Failure> {
+    let mut blank = Connection::open_in_memory()?;
+    let tx = blank.transaction()?;
+    migration::migrate(&tx)?;
+    let own: HashSet<String> = objects(&tx)?.into_iter().collect();
+    Ok(objects(conn)?.into_iter().filter(|object| !own.contains(object)).collect())
+}
+
+fn objects(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    conn.prepare(query::OBJECTS)?.query_map((), |row| row.get(0))?.collect()
+}
