@@ -42,8 +42,9 @@ pub async fn kinds_of_one_priority_take_turns(scene: Scene) {
 }
 
 pub async fn jobs_of_a_kind_go_by_due_time(scene: Scene) {
-    let second = scene.enqueue(Scene::job().start(StartAt::After(Duration::from_millis(80)))).await;
-    let first = scene.enqueue(Scene::job()).await;
+    let later = Scene::job().start(StartAt::After(Duration::from_millis(80)));
+    let enqueued = scene.store.enqueue_many(&[later, Scene::job()]).await.unwrap();
+    let [second, first] = [enqueued[0].job, enqueued[1].job];
     wait::until("both are due", || async {
         let view = scene.view(second).await;
         !matches!(view.waiting_for, Some(milepost_core::listing::Waiting::Time { .. }))

@@ -22,10 +22,17 @@ pub mod wakes;
 macro_rules! conformance {
     ($fresh:path) => {
         $crate::conformance!($fresh, poll_only);
-        $crate::conformance! { $fresh:
-            wakes {
-                a_job_wakes_a_sleeper
-                a_cancel_reaches_the_handler_at_once
+        mod hints {
+            $crate::conformance! { $fresh:
+                wakes {
+                    a_job_wakes_a_sleeper
+                    a_cancel_reaches_the_handler_at_once
+                }
+                rates {
+                    the_rate_of_a_kind_is_kept_by_two_workers
+                    the_rate_of_a_group_is_kept_by_two_workers
+                    workers_wake_when_tokens_come_back
+                }
             }
         }
     };
@@ -113,10 +120,7 @@ macro_rules! conformance {
             rates {
                 a_claim_takes_no_more_of_a_kind_than_its_tokens
                 a_kind_without_tokens_holds_up_nobody_else
-                the_rate_of_a_kind_is_kept_by_two_workers
-                the_rate_of_a_group_is_kept_by_two_workers
                 slots_and_rate_hold_together
-                workers_wake_when_tokens_come_back
                 a_retry_counts_as_a_start_of_its_group
                 an_operators_release_does_not_wait_for_the_rate_but_counts
                 a_job_says_that_it_waits_for_a_rate
