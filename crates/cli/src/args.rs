@@ -94,6 +94,7 @@ impl Command {
             Self::Jobs(command) => command.only_looks(),
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
+            Self::Limits(command) => command.only_looks(),
             Self::Workers(_) => true,
             _ => false,
         }

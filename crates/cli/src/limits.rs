@@ -26,6 +26,13 @@ pub(crate) enum LimitsCommand {
     Remove(TargetArgs),
 }
 
+impl LimitsCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self, Self::List { .. })
+    }
+}
+
 const LIST_EXAMPLES: &str = "\
 TOKENS is how many may start at once now; each group of a class counts for
 itself. TAKEN is how many jobs of a group hold a slot, or of a kind run.
@@ -121,7 +128,7 @@ async fn set(args: SetArgs, address: &StoreAddress) -> Result<()> {
     limit.check()?;
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     store.put_limit(&limit, Source::Operator).await?;
-    if json { output::json(&limit) } else { Ok(output::line(said(&limit))?) }
+    if json { output::heard_or_not(output::json(&limit)) } else { output::deed(said(&limit)) }
 }
 
 async fn remove(args: TargetArgs, address: &StoreAddress) -> Result<()> {
@@ -130,10 +137,10 @@ async fn remove(args: TargetArgs, address: &StoreAddress) -> Result<()> {
     let store = store::open(address, Schema::MustFit).await?;
     let removed = store.remove_limit(&target).await?;
     if json {
-        return output::json(&Removed { target: &target, removed });
+        return output::heard_or_not(output::json(&Removed { target: &target, removed }));
     }
     let words = if removed { "has no limit any more" } else { "had no limit" };
-    Ok(output::line(format_args!("{target} {words}"))?)
+    output::deed(format_args!("{target} {words}"))
 }
 
 #[derive(Serialize)]
