@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use milepost_core::ident::JobId;
 use milepost_core::job::{Priority, StartAt};
+use milepost_core::retention::Keep;
 use milepost_core::state::JobState;
 
 use crate::bench::BenchCommand;
@@ -14,6 +15,7 @@ use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
 use crate::limits::LimitsCommand;
+use crate::prune::PruneArgs;
 use crate::queues::QueuesCommand;
 use crate::schedules::SchedulesCommand;
 use crate::work::WorkArgs;
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     /// Look at the workers
     #[command(subcommand)]
     Workers(WorkersCommand),
+    /// Forget what is over, now
+    Prune(PruneArgs),
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -119,6 +123,14 @@ pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How long something is kept: a length of time, or `forever`.
+pub(crate) fn keep(text: &str) -> Result<Keep, String> {
+    match text {
+        "forever" => Ok(Keep::Forever),
+        text => duration(text).map(Keep::For).map_err(|e| format!("{e}, or it is forever")),
+    }
+}
+
 /// A point in time: RFC 3339, or `in` and a duration.
 pub(crate) fn start_at(text: &str) -> Result<StartAt, String> {
     if let Some(wait) = text.strip_prefix("in ") {
@@ -150,6 +162,13 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_kept_is_kept_for_a_time_or_forever() {
+        assert_eq!(keep("7d"), Ok(Keep::days(7)));
+        assert_eq!(keep("forever"), Ok(Keep::Forever));
+        assert!(keep("always").is_err_and(|why| why.contains("forever")));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod jobs;
 mod limits;
 mod migrate;
 mod output;
+mod prune;
 mod queues;
 mod schedules;
 mod store;
@@ -72,6 +73,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Workers(command) => workers::run(command, address).await,
         Command::Work(args) => work::run(*args, named).await,
         Command::Config(command) => config::command::run(command),
+        Command::Prune(args) => prune::run(&args, address).await,
         Command::Bench(command) => bench::run(command, address).await,
     }
 }

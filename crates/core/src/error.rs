@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::ident::{JobId, Run, WorkerId};
 use crate::limit::InvalidLimit;
+use crate::retention::InvalidRetention;
 use crate::schedule::InvalidSchedule;
 use crate::transition::IllegalTransition;
 
@@ -165,6 +166,9 @@ pub enum StoreError {
     /// The store's schema does not fit this binary.
     #[error("{0}")]
     Schema(SchemaError),
+    /// The retention policy cannot be kept.
+    #[error("{0}")]
+    Retention(#[from] InvalidRetention),
     /// The database answered with an error that means a defect, a damaged store or one that cannot be written
     /// now.
     #[error("the database failed at {verb}")]

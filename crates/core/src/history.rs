@@ -56,7 +56,7 @@ pub struct BrokenHistory {
     pub why: String,
 }
 
-/// Folds a job's history, oldest first, into the state it leads to.
+/// Folds a job's whole history, oldest first, into the state it leads to.
 ///
 /// # Errors
 /// [`BrokenHistory`] at the first entry that is off the allowed graph, that does not start where the one
@@ -64,8 +64,24 @@ pub struct BrokenHistory {
 pub fn fold<'a>(
     entries: impl IntoIterator<Item = &'a HistoryEntry>,
 ) -> Result<Option<JobState>, BrokenHistory> {
-    let mut state = None;
-    let mut token = RunToken(0);
+    fold_from(None, RunToken(0), entries)
+}
+
+/// Folds what retention left of a job's history, oldest first: it may begin anywhere, and has no gaps from there.
+///
+/// # Errors
+/// [`BrokenHistory`] as for [`fold`], but for where the first entry starts.
+pub fn fold_rest(entries: &[HistoryEntry]) -> Result<Option<JobState>, BrokenHistory> {
+    let Some(first) = entries.first() else { return Ok(None) };
+    let raised = i32::from(first.verb == Verb::Claim);
+    fold_from(first.from, RunToken(first.token.0 - raised), entries)
+}
+
+fn fold_from<'a>(
+    mut state: Option<JobState>,
+    mut token: RunToken,
+    entries: impl IntoIterator<Item = &'a HistoryEntry>,
+) -> Result<Option<JobState>, BrokenHistory> {
     for entry in entries {
         let broken = |why: String| BrokenHistory { pos: entry.pos, verb: entry.verb, why };
         if entry.from != state {

@@ -16,6 +16,7 @@ pub mod job;
 pub mod limit;
 pub mod listing;
 pub mod port;
+pub mod retention;
 pub mod retry;
 pub mod schedule;
 pub mod schema;

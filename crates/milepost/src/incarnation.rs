@@ -18,7 +18,7 @@ use crate::handler::Kinds;
 use crate::reporter::Reporter;
 use crate::stats::Stats;
 use crate::worker::WorkerOptions;
-use crate::{heartbeat, maintenance, ticker};
+use crate::{heartbeat, maintenance, retention, ticker};
 
 /// How long dropping handlers may take.
 const DROP_GRACE: Duration = Duration::from_secs(5);
@@ -106,6 +106,7 @@ impl Incarnation {
             spawn(heartbeat::run(shared.clone())),
             spawn(maintenance::run(shared.clone())),
             spawn(ticker::run(shared.clone())),
+            spawn(retention::run(shared.clone())),
             spawn(listen(shared.clone())),
             spawn(shared.reporter.clone().run(shared.store.clone())),
         ];

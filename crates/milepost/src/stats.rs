@@ -53,6 +53,10 @@ stats! {
     rescued,
     /// Jobs that ticks of schedules made here.
     ticked,
+    /// Jobs forgotten because their retention was over, dead letters among them.
+    pruned,
+    /// Dead letters forgotten because their retention was over.
+    dead_letters_pruned,
     /// Times that the lease was lost and the worker registered anew.
     leases_lost,
 }

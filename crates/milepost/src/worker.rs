@@ -7,6 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use milepost_core::job::QUEUE_DEFAULT;
 use milepost_core::port::{Store, StoreResult};
+use milepost_core::retention::RetentionPolicy;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +35,8 @@ pub struct WorkerOptions {
     pub drain: Duration,
     /// How long jobs that did not end by then get to stop by themselves before they are handed back.
     pub hand_back_grace: Duration,
+    /// How long what is over is kept. Workers of one store should agree: the shortest period wins.
+    pub retention: RetentionPolicy,
 }
 
 impl Default for WorkerOptions {
@@ -47,6 +50,7 @@ impl Default for WorkerOptions {
             poll_interval: Duration::from_secs(1),
             drain: Duration::from_secs(20),
             hand_back_grace: Duration::from_secs(2),
+            retention: RetentionPolicy::default(),
         }
     }
 }
@@ -108,8 +112,9 @@ impl WorkerBuilder {
     /// Registers the worker and starts it.
     ///
     /// # Errors
-    /// When the store cannot be reached.
+    /// When the store cannot be reached, or a setting cannot be.
     pub async fn start(self) -> StoreResult<Worker> {
+        self.options.retention.check()?;
         let stats = Arc::new(Stats::default());
         let stop_claiming = CancellationToken::new();
         let settings = Settings {

@@ -10,6 +10,7 @@ stayed as (
     set state = case i.verb when 'retry' then 'retry_wait' when 'fail' then 'failed' else 'pending' end::milepost.job_state,
         ready_at = case when i.verb <> 'fail' then now() + i.delay_ms * interval '1 millisecond' end,
         attempt = l.attempt - case when i.verb = 'yield' then 1 else 0 end,
+        failed_at = case when i.verb = 'fail' then now() end,
         worker_id = null, claim_id = null
     from input i
     where l.id = i.id and l.token = i.token and l.state = 'running' and l.stop_verb is null

@@ -272,9 +272,11 @@ begin
         delete from milepost.ended where id = job;
         delete from milepost.progress where job_id = job;
         select * into j from milepost.job asked where asked.id = job;
-        l := row(job, null, null, null, null, e.token, e.attempt, e.attempt + j.max_attempts, null, null, now_state,
-                 null, null, j.priority, j.kind, j.queue, j.group_key)::milepost.live;
-        insert into milepost.live select l.*;
+        l.token := e.token;
+        l.attempt := e.attempt;
+        l.group_key := j.group_key;
+        insert into milepost.live (id, token, attempt, max_attempts, state, priority, kind, queue, group_key)
+        values (job, e.token, e.attempt, e.attempt + j.max_attempts, now_state, j.priority, j.kind, j.queue, j.group_key);
     elsif what = 'resume' then
         update milepost.live set max_attempts = greatest(l.max_attempts, l.attempt + 1) where id = job;
     elsif now_state = 'failed' then
@@ -290,7 +292,7 @@ begin
     set state = next_state,
         ready_at = case when next_state in ('pending', 'retry_wait') then ready end,
         due_at = case when next_state = 'blocked' then ready end,
-        worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null
+        worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null, failed_at = null
     where id = job;
 
     insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state, ready_at, note)

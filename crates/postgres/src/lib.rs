@@ -19,6 +19,7 @@ mod limit;
 mod migrate;
 pub mod pooled;
 mod rescue;
+mod retention;
 mod row;
 mod schedule;
 mod session;

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{MaintenanceStore, RetryDelay, StoreResult};
+use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::transition::Verb;
 use milepost_core::worker::Rescued;
 use sqlx::Row;
@@ -45,6 +46,16 @@ impl MaintenanceStore for PostgresStore {
 
     async fn fill_groups(&self) -> StoreResult<u64> {
         self.fill_free_groups().await
+    }
+
+    async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
+        policy.check()?;
+        self.prune_batch(policy, pace).await
+    }
+
+    async fn prunable(&self, policy: &RetentionPolicy) -> StoreResult<Prunable> {
+        policy.check()?;
+        self.count_prunable(policy).await
     }
 }
 

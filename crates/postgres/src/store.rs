@@ -10,6 +10,7 @@ use crate::connect::{self, Pools, PostgresOptions};
 use crate::error::store_error;
 use crate::lane::Floors;
 use crate::migrate;
+use crate::retention::Reached;
 use crate::session::Sessions;
 
 /// Jobs in a PostgreSQL database. Cheap to clone; clones share connections.
@@ -30,6 +31,7 @@ pub(crate) struct Inner {
     pub(crate) options: PostgresOptions,
     pub(crate) place: String,
     pub(crate) floors: Floors,
+    pub(crate) reached: Reached,
 }
 
 impl PostgresStore {
@@ -44,8 +46,8 @@ impl PostgresStore {
         let Pools { hot, intake, calm } =
             connect::pools(&connect, &options).await.map_err(|e| store_error(&place, "connect", e))?;
         connect::check_server(&calm, &place).await?;
-        let floors = Floors::default();
-        Ok(Self { inner: Arc::new(Inner { hot, intake, calm, connect, options, place, floors }) })
+        let (floors, reached) = (Floors::default(), Reached::default());
+        Ok(Self { inner: Arc::new(Inner { hot, intake, calm, connect, options, place, floors, reached }) })
     }
 
     /// Brings the schema to this binary's version, in one transaction. Safe to call from many processes.

@@ -32,6 +32,7 @@ mod query;
 mod reader;
 mod report;
 mod rescue;
+mod retention;
 mod row;
 mod schedule;
 mod served;

@@ -29,9 +29,22 @@ pub(crate) fn jobs(conn: &Connection, filter: &JobFilter) -> Result<Vec<JobRow>,
             .query_map((page.0, page.1, page.2, page.3, page.4, key), read_row)?
             .collect::<rusqlite::Result<_>>()?
     } else {
-        conn.prepare_cached(query::JOBS)?.query_map(page, read_row)?.collect::<rusqlite::Result<_>>()?
+        conn.prepare_cached(page_query(filter.state))?
+            .query_map(page, read_row)?
+            .collect::<rusqlite::Result<_>>()?
     };
     Ok(rows)
+}
+
+/// The query whose index holds little else than jobs in the state.
+const fn page_query(state: Option<JobState>) -> &'static str {
+    use JobState::{Aborted, Blocked, Canceled, Failed, Pending, RetryWait, Running, Skipped, Succeeded};
+    match state {
+        None | Some(Pending | Succeeded) => query::JOBS,
+        Some(Running) => query::JOBS_RUNNING,
+        Some(Blocked | RetryWait | Failed | Aborted) => query::JOBS_ASIDE,
+        Some(Canceled | Skipped) => query::JOBS_ENDED_ASIDE,
+    }
 }
 
 fn read_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {

@@ -3,7 +3,7 @@
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::store::SqliteStore;
-use crate::{claim, enqueue, finish, group, listing, operate, report, rescue, worker};
+use crate::{claim, enqueue, finish, group, listing, operate, report, rescue, retention, worker};
 use async_trait::async_trait;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
@@ -16,6 +16,7 @@ use milepost_core::port::{
     AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult, WakeStream,
     WorkerStore,
 };
+use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 
@@ -125,6 +126,21 @@ impl MaintenanceStore for SqliteStore {
             return Ok(0);
         }
         self.write("fill_groups", Hint::READY, move |tx| group::fill_all(tx, &groups, now_ms())).await
+    }
+
+    async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
+        policy.check()?;
+        let policy = *policy;
+        if !self.read("prune", move |conn| retention::is_due(conn, &policy, pace)).await? {
+            return Ok(Pruned::default());
+        }
+        self.write("prune", Hint::NONE, move |tx| retention::prune(tx, &policy, pace)).await
+    }
+
+    async fn prunable(&self, policy: &RetentionPolicy) -> StoreResult<Prunable> {
+        policy.check()?;
+        let policy = *policy;
+        self.read("prunable", move |conn| retention::prunable(conn, &policy)).await
     }
 }
 

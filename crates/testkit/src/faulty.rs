@@ -18,6 +18,7 @@ use milepost_core::port::{
     AdminStore, Clock, IntakeStore, LimitStore, MaintenanceStore, Operated, Operation, Put, RetryDelay,
     ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
 };
+use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Schedule, ScheduleView, Source, Tick};
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
@@ -165,6 +166,14 @@ impl MaintenanceStore for Faulty {
 
     async fn fill_groups(&self) -> StoreResult<u64> {
         self.inner.fill_groups().await
+    }
+
+    async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
+        self.inner.prune(policy, pace).await
+    }
+
+    async fn prunable(&self, policy: &RetentionPolicy) -> StoreResult<Prunable> {
+        self.inner.prunable(policy).await
     }
 }
 

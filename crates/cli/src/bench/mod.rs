@@ -1,5 +1,6 @@
 //! `milepost bench`: the numbers, on the path that users take: the enqueue API and the worker runtime.
 
+mod aged;
 mod backlog;
 mod drain;
 mod held_snapshot;
@@ -68,6 +69,12 @@ pub(crate) struct JobsBench {
     /// Jobs of a higher priority whose time has not come (backlog)
     #[arg(long, default_value_t = 1_000_000)]
     future: u64,
+    /// How old the store is made (aged)
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3650))]
+    days: u64,
+    /// How many jobs it has run a day (aged)
+    #[arg(long, default_value_t = 1_000_000)]
+    per_day: u64,
     /// Print one JSON object on one line
     #[arg(long)]
     json: bool,
@@ -85,6 +92,8 @@ enum Mode {
     HeldSnapshot,
     /// How long a claim takes above a small and above a large backlog
     Backlog,
+    /// Throughput on a store that has run for days, also while it forgets what is over
+    Aged,
     /// Throughput when the planner's statistics are wrong (PostgreSQL)
     LyingStatistics,
     /// Throughput of an unlimited kind alone, and beside backlogs of a kind with a rate and of limited groups
@@ -130,6 +139,7 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         Mode::SingleEnqueue => single_enqueue::run(&bench, &Target::prepare(address).await?, address).await?,
         Mode::HeldSnapshot => held_snapshot::run(&bench, &Target::prepare(address).await?).await?,
         Mode::Backlog => backlog::run(&bench, address).await?,
+        Mode::Aged => aged::run(&bench, address).await?,
         Mode::LyingStatistics => lying_statistics::run(&bench, address).await?,
         Mode::Limited => limited::run(&bench, address).await?,
     };

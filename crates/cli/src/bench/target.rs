@@ -26,11 +26,11 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Target {
     pub(super) store: Arc<dyn Store>,
     pub(super) name: &'static str,
-    behind: Behind,
+    pub(super) behind: Behind,
 }
 
 /// What the store is kept in.
-enum Behind {
+pub(super) enum Behind {
     Sqlite(SqliteStore),
     Postgres(PostgresStore),
 }

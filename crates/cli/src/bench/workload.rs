@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use futures::future::try_join_all;
-use milepost::{Outcome, RetryPolicy, Worker};
+use milepost::{Outcome, RetentionPolicy, RetryPolicy, Worker};
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::port::Store;
 
@@ -86,6 +86,7 @@ pub(super) async fn worker(
         .options(|options| {
             options.concurrency = 4000;
             options.claim_batch = 1000;
+            options.retention = RetentionPolicy::FOREVER;
         });
     Ok(worker.start().await?)
 }

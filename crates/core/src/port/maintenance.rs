@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::ident::JobId;
+use crate::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use crate::worker::Rescued;
 
 /// How long a job of this kind waits after this attempt failed: `(kind, attempt) → delay`.
@@ -25,4 +26,12 @@ pub trait MaintenanceStore: Send + Sync {
     /// many. Slots are handed on where they become free; this finds those that a job missed because its
     /// enqueue was not committed yet.
     async fn fill_groups(&self) -> StoreResult<u64>;
+
+    /// Forgets what the policy no longer keeps: of each sort at most one batch, in a transaction of its own that
+    /// leaves no part of a job behind. A job that is being changed is passed over, and a change that comes too
+    /// late finds no job. Does nothing when it is another process's turn.
+    async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned>;
+
+    /// How much there is to forget now. Reads all that it counts.
+    async fn prunable(&self, policy: &RetentionPolicy) -> StoreResult<Prunable>;
 }

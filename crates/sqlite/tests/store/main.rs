@@ -8,6 +8,7 @@ mod fixture;
 mod keys;
 mod neighbours;
 mod queries;
+mod retention;
 mod schemas;
 mod transactions;
 mod wakes;

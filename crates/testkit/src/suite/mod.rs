@@ -10,6 +10,7 @@ pub mod limits;
 pub mod lost_answers;
 pub mod rates;
 pub mod rescue;
+pub mod retention;
 pub mod runtime;
 pub mod schedules;
 pub mod transitions;
@@ -135,6 +136,23 @@ macro_rules! conformance {
                 what_a_worker_left_behind_when_it_retired_is_taken_back
                 many_rescuers_take_each_job_back_once
                 what_a_worker_left_behind_that_signed_off_is_taken_back
+            }
+            retention {
+                each_period_counts_for_its_own_jobs
+                what_needs_attention_is_never_forgotten
+                a_dead_letter_that_was_retried_is_alive
+                a_key_goes_with_its_job_and_can_be_used_again
+                a_key_can_outlive_its_job
+                a_key_is_not_forgotten_before_its_job
+                history_can_go_before_its_job_but_for_the_last_entry
+                a_long_history_goes_in_portions
+                a_pruner_that_dies_between_batches_leaves_whole_jobs
+                a_rerun_beside_a_pruner_wins_or_loses_cleanly
+                many_pruners_forget_each_job_once
+                pruners_that_rest_take_turns
+                a_policy_that_cannot_be_kept_is_refused
+                workers_forget_what_is_over
+                retention_under_load_loses_nothing
             }
             runtime {
                 an_error_at_shutdown_does_not_spend_the_attempt

@@ -1,0 +1,82 @@
+//! Makes a store look as if it had run for days, by statements of its own: the usual way would take hours.
+
+use std::path::Path;
+
+use anyhow::Result;
+use futures::future::try_join_all;
+use jiff::Timestamp;
+use sqlx::{Executor, PgPool};
+
+use super::super::JobsBench;
+use super::super::target::{Behind, Target};
+use crate::store::StoreAddress;
+
+const FILL_POSTGRES: &str = include_str!("fill_postgres.sql");
+const FILL_SQLITE: &str = include_str!("fill_sqlite.sql");
+const PREPARE_SQLITE: &str = include_str!("prepare_sqlite.sql");
+
+/// Jobs of one transaction.
+const PORTION: u64 = 20_000;
+/// Connections that fill a server, each its own stretch of the days.
+const FILLERS: u64 = 2;
+
+/// Fills a store and lets it settle, as one that is this old would have done.
+pub(super) async fn fill(bench: &JobsBench, target: &Target, address: &StoreAddress) -> Result<()> {
+    match (&target.behind, address) {
+        (Behind::Postgres(store), _) => fill_server(bench, store.pool()).await,
+        (Behind::Sqlite(_), StoreAddress::Sqlite(path)) => {
+            let (bench, path) = (bench.clone(), path.clone());
+            tokio::task::spawn_blocking(move || fill_file(&bench, &path)).await?
+        }
+        (Behind::Sqlite(_), StoreAddress::Postgres(_)) => Ok(()),
+    }
+}
+
+/// The stretches of job numbers of one transaction each.
+fn portions(from: u64, to: u64) -> impl Iterator<Item = (i64, i64)> {
+    (from..to)
+        .step_by(PORTION as usize)
+        .map(move |first| (first.cast_signed(), (first + PORTION).min(to).cast_signed()))
+}
+
+async fn fill_server(bench: &JobsBench, server: &PgPool) -> Result<()> {
+    let jobs = bench.days * bench.per_day;
+    try_join_all((0..FILLERS).map(|filler| async move {
+        for (first, last) in portions(jobs * filler / FILLERS, jobs * (filler + 1) / FILLERS) {
+            sqlx::query(FILL_POSTGRES)
+                .bind(first)
+                .bind(last)
+                .bind(bench.per_day as f64)
+                .bind(bench.days as f64)
+                .bind(i32::try_from(bench.payload_bytes)?)
+                .execute(server)
+                .await?;
+        }
+        anyhow::Ok(())
+    }))
+    .await?;
+    server.execute(sqlx::raw_sql("vacuum analyze")).await?;
+    server.execute(sqlx::raw_sql("checkpoint")).await?;
+    Ok(())
+}
+
+fn fill_file(bench: &JobsBench, path: &Path) -> Result<()> {
+    let mut conn = rusqlite::Connection::open(path)?;
+    conn.pragma_update(None, "synchronous", "off")?;
+    conn.pragma_update(None, "cache_size", -256 * 1024)?;
+    conn.execute_batch(PREPARE_SQLITE)?;
+    let now_ms = Timestamp::now().as_millisecond();
+    for (first, last) in portions(0, bench.days * bench.per_day) {
+        let tx = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        tx.execute("DELETE FROM temp.round", ())?;
+        tx.execute(
+            "INSERT INTO temp.round VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            (first, last, bench.per_day as f64, bench.days as f64, bench.payload_bytes as i64, now_ms),
+        )?;
+        tx.execute_batch(FILL_SQLITE)?;
+        tx.commit()?;
+    }
+    conn.pragma_update(None, "synchronous", "full")?;
+    conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Forgets what is over, at low priority: a small batch, then a long rest.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::port::StoreResult;
+use milepost_core::retention::{Pace, Pruned};
+
+use crate::incarnation::Shared;
+
+/// Small batches with long rests, whose turn all workers share: an eleventh of one connection's time at most.
+const PACE: Pace = Pace { limit: 500, rest: 10 };
+/// The wait when nothing is left to do, or another worker does it.
+const IDLE: Duration = Duration::from_secs(30);
+/// The shortest wait while more is due.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// Runs until the incarnation ends.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    loop {
+        let began = tokio::time::Instant::now();
+        let wait = match once(&shared).await {
+            Ok(Pruned { more: true, .. }) => (began.elapsed() * PACE.rest).max(BREATH),
+            Ok(_) => IDLE,
+            Err(error) => {
+                tracing::warn!(error = error.chain(), "retention failed; trying again");
+                IDLE
+            }
+        };
+        // Spread, so that many workers do not all look at the same moment; never less than the rest itself.
+        tokio::time::sleep(wait.mul_f64(1.0 + 0.25 * fastrand::f64())).await;
+    }
+}
+
+async fn once(shared: &Shared) -> StoreResult<Pruned> {
+    let pruned = shared.store.prune(&shared.options.retention, PACE).await?;
+    shared.stats.pruned.add(usize::try_from(pruned.what.jobs()).unwrap_or(usize::MAX));
+    if pruned.what.failed > 0 {
+        shared.stats.dead_letters_pruned.add(usize::try_from(pruned.what.failed).unwrap_or(usize::MAX));
+        tracing::warn!(jobs = pruned.what.failed, "forgot dead letters whose time was up");
+    }
+    if pruned.rows > 0 {
+        tracing::debug!(jobs = pruned.what.jobs(), rows = pruned.rows, "forgot what is over");
+    }
+    Ok(pruned)
+}

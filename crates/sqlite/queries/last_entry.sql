@@ -1,0 +1,2 @@
+-- The place of a job's last entry in history. ?1 job
+SELECT max(pos) FROM history WHERE job_id = ?1

@@ -1,0 +1,314 @@
+//! Forgetting what is over, in short transactions.
+//!
+//! History lies in the order of time and the last entry of a job says how it ended and when. So each sort of
+//! retention reads history once, from its mark on, and what comes due needs no index that every end would pay for.
+
+use std::time::{Duration, Instant};
+
+use milepost_core::duration::whole_ms;
+use milepost_core::ident::JobId;
+use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::state::JobState;
+use rusqlite::{CachedStatement, Connection, OptionalExtension};
+
+use crate::clock::now_ms;
+use crate::failure::Failure;
+use crate::query;
+use crate::row::{self, Id};
+
+/// A call does not go on for longer than this, so that its transaction stays short.
+const CALL_MAX: Duration = Duration::from_millis(15);
+/// Entries of history that one look reads.
+const LOOK: u32 = 1000;
+
+/// What is forgotten by reading history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    Succeeded,
+    Canceled,
+    Failed,
+    History,
+}
+
+impl Sort {
+    const ALL: [Self; 4] = [Self::Succeeded, Self::Canceled, Self::Failed, Self::History];
+
+    /// Its row in the table of marks.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Canceled => "canceled",
+            Self::Failed => "failed",
+            Self::History => "history",
+        }
+    }
+
+    const fn keep(self, policy: &RetentionPolicy) -> Keep {
+        match self {
+            Self::Succeeded => policy.succeeded,
+            Self::Canceled => policy.canceled,
+            Self::Failed => policy.failed,
+            Self::History => policy.history,
+        }
+    }
+
+    const fn covers(self, state: JobState) -> bool {
+        match self {
+            Self::Succeeded => matches!(state, JobState::Succeeded),
+            Self::Canceled => matches!(state, JobState::Canceled | JobState::Skipped),
+            Self::Failed => matches!(state, JobState::Failed),
+            Self::History => state.is_ended(),
+        }
+    }
+}
+
+/// Before this, what is kept so long is due.
+fn due_before_ms(keep: Keep, now_ms: i64) -> Option<i64> {
+    keep.period().map(|period| now_ms.saturating_sub(whole_ms(period)))
+}
+
+/// Whether a call of prune would find anything to do, without writing.
+pub(crate) fn is_due(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> Result<bool, Failure> {
+    let now_ms = now_ms();
+    if pace.rest > 0 && !conn.prepare_cached(query::TURN_FREE)?.exists([now_ms])? {
+        return Ok(false);
+    }
+    for sort in Sort::ALL {
+        let Some(cut_ms) = due_before_ms(sort.keep(policy), now_ms) else { continue };
+        let next = conn
+            .prepare_cached(query::HISTORY_AFTER)?
+            .query_row((mark(conn, sort)?, 1), read_entry)
+            .optional()?;
+        if next.is_some_and(|entry| entry.at_ms < cut_ms) {
+            return Ok(true);
+        }
+    }
+    let due = |sql, keep| -> Result<bool, Failure> {
+        let Some(cut_ms) = due_before_ms(keep, now_ms) else { return Ok(false) };
+        Ok(conn.prepare_cached(sql)?.query_row([cut_ms], |row| row.get::<_, i64>(0))? > 0)
+    };
+    Ok(due(query::KEYS_DUE, policy.keys)? || due(query::WORKERS_DUE, policy.workers)?)
+}
+
+/// One batch of each sort, as far as the time of a call goes.
+pub(crate) fn prune(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> Result<Pruned, Failure> {
+    let now_ms = now_ms();
+    if pace.rest > 0 && !conn.prepare_cached(query::TURN_FREE)?.exists([now_ms])? {
+        return Ok(Pruned::default());
+    }
+    let mut pruner = Pruner::new(conn, policy, now_ms, pace.limit)?;
+    for sort in Sort::ALL {
+        pruner.read_on(sort)?;
+    }
+    pruner.prune_by_age()?;
+    let Pruner { pruned, began, .. } = pruner;
+    if pace.rest > 0 && pruned.rows > 0 {
+        let rest_ms = whole_ms(began.elapsed() * pace.rest);
+        conn.prepare_cached(query::PASS_TURN)?.execute([now_ms.saturating_add(rest_ms)])?;
+    }
+    Ok(pruned)
+}
+
+/// How much there is to forget: reads history from the marks on.
+pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Prunable, Failure> {
+    let now_ms = now_ms();
+    let mut found = Prunable::default();
+    for sort in Sort::ALL {
+        let Some(cut_ms) = due_before_ms(sort.keep(policy), now_ms) else { continue };
+        let mut entries = conn.prepare_cached(query::HISTORY_AFTER)?;
+        let mut entries = entries.query((mark(conn, sort)?, -1))?;
+        let mut last = conn.prepare_cached(query::LAST_ENTRY)?;
+        while let Some(row) = entries.next()? {
+            let entry = read_entry(row)?;
+            if entry.at_ms >= cut_ms {
+                break;
+            }
+            // A history that goes with its job is not forgotten before it.
+            let goes_with_job = sort == Sort::History
+                && due_before_ms(policy.job(entry.to), now_ms).is_some_and(|cut_ms| entry.at_ms < cut_ms);
+            if sort.covers(entry.to) && !goes_with_job && entry.pos == last_of(&mut last, &entry.job)? {
+                *count_of(&mut found, sort) += 1;
+            }
+        }
+    }
+    let count = |sql, keep| -> Result<u64, Failure> {
+        let Some(cut_ms) = due_before_ms(keep, now_ms) else { return Ok(0) };
+        let count: i64 = conn.prepare_cached(sql)?.query_row([cut_ms], |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    };
+    found.keys = count(query::KEYS_DUE, policy.keys)?;
+    found.workers = count(query::WORKERS_DUE, policy.workers)?;
+    Ok(found)
+}
+
+const fn count_of(counts: &mut Prunable, sort: Sort) -> &mut u64 {
+    match sort {
+        Sort::Succeeded => &mut counts.succeeded,
+        Sort::Canceled => &mut counts.canceled,
+        Sort::Failed => &mut counts.failed,
+        Sort::History => &mut counts.histories,
+    }
+}
+
+/// One entry of history, as far as retention reads it.
+struct Entry {
+    pos: i64,
+    job: JobId,
+    at_ms: i64,
+    to: JobState,
+}
+
+fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
+    Ok(Entry { pos: row.get(0)?, job: row::job_id(row, 1)?, at_ms: row.get(2)?, to: row::word(row, 3)? })
+}
+
+fn mark(conn: &Connection, sort: Sort) -> rusqlite::Result<i64> {
+    conn.prepare_cached(query::RETENTION_MARK)?.query_row([sort.as_str()], |row| row.get(0))
+}
+
+/// The place of a job's last entry.
+fn last_of(statement: &mut CachedStatement<'_>, job: &JobId) -> rusqlite::Result<i64> {
+    statement.query_row([Id(job)], |row| row.get::<_, Option<i64>>(0)).map(Option::unwrap_or_default)
+}
+
+/// Whether the time of a call sufficed for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Done,
+    OutOfTime,
+}
+
+/// One call of prune.
+struct Pruner<'a> {
+    conn: &'a Connection,
+    policy: &'a RetentionPolicy,
+    now_ms: i64,
+    limit: u32,
+    began: Instant,
+    last: CachedStatement<'a>,
+    pruned: Pruned,
+}
+
+impl<'a> Pruner<'a> {
+    fn new(
+        conn: &'a Connection,
+        policy: &'a RetentionPolicy,
+        now_ms: i64,
+        limit: u32,
+    ) -> rusqlite::Result<Self> {
+        let last = conn.prepare_cached(query::LAST_ENTRY)?;
+        Ok(Self { conn, policy, now_ms, limit, began: Instant::now(), last, pruned: Pruned::default() })
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.began.elapsed() >= CALL_MAX
+    }
+
+    /// Reads history from the mark of a sort on, and forgets what is due, until so many jobs or the time are up.
+    fn read_on(&mut self, sort: Sort) -> Result<(), Failure> {
+        let Some(cut_ms) = due_before_ms(sort.keep(self.policy), self.now_ms) else { return Ok(()) };
+        let from = mark(self.conn, sort)?;
+        let (mut at, mut left) = (from, self.limit);
+        'looks: while left > 0 && !self.is_out_of_time() {
+            let look = self.look(at)?;
+            let whole = look.len() < LOOK as usize;
+            for entry in look {
+                if entry.at_ms >= cut_ms || left == 0 {
+                    break 'looks;
+                }
+                // What is not a job's last entry tells no end: that one comes later.
+                if sort.covers(entry.to) && entry.pos == last_of(&mut self.last, &entry.job)? {
+                    if self.forget(sort, &entry)? == Step::OutOfTime {
+                        break 'looks;
+                    }
+                    *count_of(&mut self.pruned.what, sort) += 1;
+                    left -= 1;
+                }
+                at = entry.pos;
+                if self.is_out_of_time() {
+                    break 'looks;
+                }
+            }
+            if whole {
+                break;
+            }
+        }
+        self.pruned.more |= left == 0 || self.is_out_of_time();
+        if at > from {
+            self.conn.prepare_cached(query::MOVE_RETENTION_MARK)?.execute((sort.as_str(), at))?;
+        }
+        Ok(())
+    }
+
+    fn look(&self, after: i64) -> rusqlite::Result<Vec<Entry>> {
+        self.conn.prepare_cached(query::HISTORY_AFTER)?.query_map((after, LOOK), read_entry)?.collect()
+    }
+
+    fn forget(&mut self, sort: Sort, last: &Entry) -> Result<Step, Failure> {
+        if self.forget_history(last)? == Step::OutOfTime {
+            return Ok(Step::OutOfTime);
+        }
+        if sort == Sort::History {
+            return Ok(Step::Done);
+        }
+        let job = Id(&last.job);
+        let home = if sort == Sort::Failed { query::FORGET_FAILED } else { query::LEAVE_ENDED };
+        let mut rows = self.conn.prepare_cached(home)?.execute([&job])?;
+        rows += self.forget_key(last)?;
+        for sql in [query::FORGET_PROGRESS, query::FORGET_JOB] {
+            rows += self.conn.prepare_cached(sql)?.execute([&job])?;
+        }
+        rows += self.conn.prepare_cached(query::FORGET_HISTORY)?.execute((&job, i64::MAX, 1))?;
+        self.pruned.rows += rows as u64;
+        Ok(Step::Done)
+    }
+
+    /// Forgets a job's history but for its last entry, in portions; a later call goes on where time is up.
+    fn forget_history(&mut self, last: &Entry) -> Result<Step, Failure> {
+        let mut forget = self.conn.prepare_cached(query::FORGET_HISTORY)?;
+        loop {
+            let rows = forget.execute((Id(&last.job), last.pos, self.limit))?;
+            self.pruned.rows += rows as u64;
+            if rows < self.limit as usize {
+                return Ok(Step::Done);
+            }
+            if self.is_out_of_time() {
+                return Ok(Step::OutOfTime);
+            }
+        }
+    }
+
+    fn forget_key(&self, last: &Entry) -> rusqlite::Result<usize> {
+        let job = Id(&last.job);
+        let key = self
+            .conn
+            .prepare_cached(query::KEY_OF_JOB)?
+            .query_row([&job], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((kind, key)): Option<(String, String)> = key else { return Ok(0) };
+        if due_before_ms(self.policy.keys, self.now_ms).is_some_and(|cut_ms| last.at_ms < cut_ms) {
+            return self.conn.prepare_cached(query::FORGET_KEY)?.execute((kind, key, job));
+        }
+        self.conn.prepare_cached(query::KEEP_KEY)?.execute((kind, key, job, last.at_ms))?;
+        Ok(0)
+    }
+
+    /// Keys that outlived their jobs, and workers.
+    fn prune_by_age(&mut self) -> rusqlite::Result<()> {
+        let prune = |sql, keep| -> rusqlite::Result<u64> {
+            match due_before_ms(keep, self.now_ms) {
+                Some(cut_ms) if !self.is_out_of_time() => {
+                    Ok(self.conn.prepare_cached(sql)?.execute((cut_ms, self.limit))? as u64)
+                }
+                _ => Ok(0),
+            }
+        };
+        let keys = prune(query::PRUNE_KEYS, self.policy.keys)?;
+        let workers = prune(query::PRUNE_WORKERS, self.policy.workers)?;
+        self.pruned.what.keys = keys;
+        self.pruned.what.workers = workers;
+        self.pruned.rows += keys + workers;
+        self.pruned.more |= keys.max(workers) == u64::from(self.limit);
+        Ok(())
+    }
+}

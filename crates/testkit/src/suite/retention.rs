@@ -1,0 +1,377 @@
+//! What is over is forgotten in time, and nothing else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::join_all;
+use milepost::{JobError, Outcome};
+use milepost_core::error::StoreError;
+use milepost_core::finish::End;
+use milepost_core::history::fold_rest;
+use milepost_core::ident::JobId;
+use milepost_core::job::NewJob;
+use milepost_core::port::Operation;
+use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+
+use super::runtime;
+use crate::scene::{Scene, failure};
+use crate::wait;
+
+/// Forgets all that is over at once.
+const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
+    succeeded: Keep::For(Duration::ZERO),
+    canceled: Keep::For(Duration::ZERO),
+    failed: Keep::For(Duration::ZERO),
+    history: Keep::Forever,
+    keys: Keep::For(Duration::ZERO),
+    workers: Keep::Forever,
+};
+
+const fn by_hand(limit: u32) -> Pace {
+    Pace { limit, rest: 0 }
+}
+
+/// What ended in this very millisecond is due in the next; and a store may keep what happened last of all.
+async fn let_time_pass(scene: &Scene) {
+    scene.enqueue(NewJob::new("bystander", &()).unwrap()).await;
+    tokio::time::sleep(Duration::from_millis(3)).await;
+}
+
+async fn prune(scene: &Scene, policy: &RetentionPolicy) -> Pruned {
+    let_time_pass(scene).await;
+    let mut sum = Pruned::default();
+    loop {
+        sum += scene.store.prune(policy, by_hand(100)).await.unwrap();
+        if !sum.more {
+            return sum;
+        }
+    }
+}
+
+async fn is_gone(scene: &Scene, job: JobId) -> bool {
+    let gone = scene.store.job(job).await.unwrap().is_none();
+    assert!(!gone || scene.history(job).await.is_empty(), "a job that is gone leaves no history");
+    gone
+}
+
+/// A job with a key that succeeded.
+async fn succeeded(scene: &Scene, key: &str) -> JobId {
+    let job = scene.running(Scene::job().key(key)).await;
+    scene.finish(&job, End::Succeed { result: None }).await;
+    job.run.job
+}
+
+pub async fn each_period_counts_for_its_own_jobs(scene: Scene) {
+    let forget = |change: fn(&mut RetentionPolicy)| {
+        let mut policy = RetentionPolicy::FOREVER;
+        change(&mut policy);
+        policy
+    };
+    let periods = [
+        (forget(|policy| policy.succeeded = Keep::For(Duration::ZERO)), vec![JobState::Succeeded]),
+        (
+            forget(|policy| policy.canceled = Keep::For(Duration::ZERO)),
+            vec![JobState::Canceled, JobState::Skipped],
+        ),
+        (forget(|policy| policy.failed = Keep::For(Duration::ZERO)), vec![JobState::Failed]),
+    ];
+    let mut jobs = HashMap::new();
+    for state in [JobState::Succeeded, JobState::Canceled, JobState::Skipped, JobState::Failed] {
+        jobs.insert(state, scene.job_in(state).await.0);
+    }
+    assert_eq!(prune(&scene, &RetentionPolicy::default()).await, Pruned::default(), "none is old enough");
+    for (policy, states) in periods {
+        let due = scene.store.prunable(&policy).await.unwrap();
+        assert_eq!(due.jobs(), states.len() as u64, "{due:?}");
+        assert_eq!(prune(&scene, &policy).await.what, due, "what was counted is forgotten");
+        for state in states {
+            assert!(is_gone(&scene, jobs.remove(&state).unwrap()).await, "{state}");
+        }
+        for &job in jobs.values() {
+            scene.assert_history_folds(job).await;
+        }
+    }
+}
+
+pub async fn what_needs_attention_is_never_forgotten(scene: Scene) {
+    let policy = RetentionPolicy { history: Keep::For(Duration::ZERO), ..NOTHING_KEPT };
+    let attention = JobState::ALL.iter().filter(|state| state.is_live() && **state != JobState::Failed);
+    for &state in attention {
+        let (job, _) = scene.job_in(state).await;
+        assert_eq!(prune(&scene, &policy).await.what, Prunable::default(), "{state}");
+        assert_eq!(scene.state(job).await, state);
+        scene.assert_history_folds(job).await;
+        scene.operate(job, Operation::new(Verb::Cancel)).await.unwrap();
+        assert_eq!(prune(&scene, &policy).await.what.canceled, 1, "it did not go before");
+    }
+}
+
+pub async fn a_dead_letter_that_was_retried_is_alive(scene: Scene) {
+    let (job, _) = scene.job_in(JobState::Failed).await;
+    scene.operate(job, Operation::new(Verb::RetryNow)).await.unwrap();
+    assert_eq!(prune(&scene, &NOTHING_KEPT).await.what.jobs(), 0);
+    let again = scene.claim(1).await.remove(0);
+    scene.finish(&again, End::Fail { failure: failure() }).await;
+    assert_eq!(prune(&scene, &NOTHING_KEPT).await.what.failed, 1, "it failed again");
+    assert!(is_gone(&scene, job).await);
+}
+
+pub async fn a_key_goes_with_its_job_and_can_be_used_again(scene: Scene) {
+    let first = succeeded(&scene, "k").await;
+    assert_eq!(scene.try_enqueue(Scene::job().key("k")).await.unwrap().job, first);
+    assert_eq!(prune(&scene, &NOTHING_KEPT).await.what.succeeded, 1);
+    let second = scene.try_enqueue(Scene::job().key("k")).await.unwrap();
+    assert!(!second.duplicate && second.job != first);
+    assert_eq!(scene.claim(10).await.len(), 1);
+}
+
+pub async fn a_key_can_outlive_its_job(scene: Scene) {
+    let first = succeeded(&scene, "k").await;
+    let policy = RetentionPolicy { keys: Keep::days(1), ..NOTHING_KEPT };
+    let pruned = prune(&scene, &policy).await;
+    assert_eq!((pruned.what.succeeded, pruned.what.keys), (1, 0));
+    assert!(is_gone(&scene, first).await);
+    let again = scene.try_enqueue(Scene::job().key("k")).await.unwrap();
+    assert!(again.duplicate && again.job == first, "the key still says that the job was done");
+    assert_eq!(scene.claim(10).await.len(), 0);
+
+    assert_eq!(scene.store.prunable(&NOTHING_KEPT).await.unwrap().keys, 1);
+    assert_eq!(prune(&scene, &NOTHING_KEPT).await.what.keys, 1);
+    assert!(!scene.try_enqueue(Scene::job().key("k")).await.unwrap().duplicate);
+}
+
+pub async fn a_key_is_not_forgotten_before_its_job(scene: Scene) {
+    let first = succeeded(&scene, "k").await;
+    let policy = RetentionPolicy { keys: Keep::For(Duration::ZERO), ..RetentionPolicy::FOREVER };
+    assert_eq!(prune(&scene, &policy).await.what, Prunable::default());
+    assert_eq!(scene.try_enqueue(Scene::job().key("k")).await.unwrap().job, first);
+}
+
+pub async fn history_can_go_before_its_job_but_for_the_last_entry(scene: Scene) {
+    let (failed, _) = scene.job_in(JobState::Failed).await;
+    let (canceled, _) = scene.job_in(JobState::Canceled).await;
+    let job = succeeded(&scene, "k").await;
+    let policy = RetentionPolicy { history: Keep::For(Duration::ZERO), ..RetentionPolicy::FOREVER };
+    let_time_pass(&scene).await;
+    assert_eq!(scene.store.prunable(&policy).await.unwrap().histories, 2);
+    let pruned = prune(&scene, &policy).await;
+    assert_eq!((pruned.what.histories, pruned.rows), (2, 3), "create and claim; create");
+    for (job, state) in [(job, JobState::Succeeded), (canceled, JobState::Canceled)] {
+        let rest = scene.history(job).await;
+        assert_eq!((rest.len(), fold_rest(&rest)), (1, Ok(Some(state))));
+        assert_eq!(scene.state(job).await, state);
+    }
+    scene.assert_history_folds(failed).await;
+    assert_eq!(prune(&scene, &policy).await, Pruned::default(), "and once only");
+
+    scene.operate(job, Operation::new(Verb::Rerun)).await.unwrap();
+    let again = scene.claim(1).await.remove(0);
+    scene.finish(&again, End::Succeed { result: None }).await;
+    let rest = scene.history(job).await;
+    assert_eq!((rest.len(), fold_rest(&rest)), (4, Ok(Some(JobState::Succeeded))));
+    prune(&scene, &policy).await;
+    assert_eq!(scene.history(job).await.len(), 1, "a rerun is shortened in its turn");
+}
+
+pub async fn a_long_history_goes_in_portions(scene: Scene) {
+    for policy in
+        [NOTHING_KEPT, RetentionPolicy { history: Keep::For(Duration::ZERO), ..RetentionPolicy::FOREVER }]
+    {
+        let job = scene.enqueue(Scene::job()).await;
+        for _ in 0..35 {
+            scene.operate(job, Operation::new(Verb::Snooze)).await.unwrap();
+        }
+        scene.operate(job, Operation::new(Verb::Cancel)).await.unwrap();
+        let_time_pass(&scene).await;
+        let mut sum = 0;
+        loop {
+            let pruned = scene.store.prune(&policy, by_hand(10)).await.unwrap();
+            sum += pruned.rows;
+            if !is_gone(&scene, job).await {
+                let rest = scene.history(job).await;
+                assert_eq!(fold_rest(&rest), Ok(Some(JobState::Canceled)), "{rest:#?}");
+            }
+            if !pruned.more {
+                break;
+            }
+        }
+        if policy == NOTHING_KEPT {
+            assert!(is_gone(&scene, job).await);
+            assert_eq!(sum, 37 + 2, "its entries, what was asked and how it ended");
+        } else {
+            assert_eq!((scene.history(job).await.len(), sum), (1, 36));
+        }
+    }
+}
+
+pub async fn a_pruner_that_dies_between_batches_leaves_whole_jobs(scene: Scene) {
+    let mut jobs = Vec::new();
+    for n in 0..10 {
+        jobs.push(succeeded(&scene, &n.to_string()).await);
+    }
+    let_time_pass(&scene).await;
+    let pruned = scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap();
+    assert!(pruned.more && pruned.what.succeeded == 3, "{pruned:?}");
+    let mut gone = 0;
+    for (n, &job) in jobs.iter().enumerate() {
+        let duplicate = scene.try_enqueue(Scene::job().key(n.to_string())).await.unwrap().duplicate;
+        if is_gone(&scene, job).await {
+            gone += 1;
+            assert!(!duplicate, "its key is free");
+        } else {
+            assert!(duplicate, "its key is taken");
+            scene.assert_history_folds(job).await;
+        }
+    }
+    assert_eq!(gone, 3);
+}
+
+pub async fn a_rerun_beside_a_pruner_wins_or_loses_cleanly(scene: Scene) {
+    let mut jobs = Vec::new();
+    for n in 0..60 {
+        jobs.push(succeeded(&scene, &n.to_string()).await);
+    }
+    let_time_pass(&scene).await;
+    let pruner = {
+        let scene = scene.clone();
+        tokio::spawn(async move {
+            let mut sum = 0;
+            loop {
+                let pruned = scene.store.prune(&NOTHING_KEPT, by_hand(4)).await.unwrap();
+                sum += pruned.what.succeeded;
+                if !pruned.more {
+                    return sum;
+                }
+            }
+        })
+    };
+    // Against the pruner, which begins with the oldest.
+    let reruns = jobs.iter().rev().map(|&job| {
+        let scene = scene.clone();
+        tokio::spawn(async move { (job, scene.operate(job, Operation::new(Verb::Rerun)).await) })
+    });
+    let mut won = 0;
+    for rerun in join_all(reruns).await {
+        match rerun.unwrap() {
+            (job, Ok(_)) => {
+                won += 1;
+                assert_eq!(scene.state(job).await, JobState::Pending);
+                scene.assert_history_folds(job).await;
+            }
+            (job, Err(StoreError::NoSuchJob(_))) => assert!(is_gone(&scene, job).await),
+            (job, Err(error)) => panic!("rerun of {job}: {error:?}"),
+        }
+    }
+    let lost = pruner.await.unwrap() + prune(&scene, &NOTHING_KEPT).await.what.succeeded;
+    assert_eq!(won + lost, 60, "each is rerun or forgotten");
+    assert_eq!(scene.claim(100).await.len() as u64, won);
+}
+
+pub async fn many_pruners_forget_each_job_once(scene: Scene) {
+    let jobs: Vec<_> = (0..300).map(|n| Scene::job().key(n.to_string())).collect();
+    scene.store.enqueue_many(&jobs).await.unwrap();
+    for job in scene.claim(300).await {
+        scene.finish(&job, End::Succeed { result: None }).await;
+    }
+    let_time_pass(&scene).await;
+    let pruners = (0..4).map(|_| {
+        let scene = scene.clone();
+        tokio::spawn(async move {
+            let mut sum = Pruned::default();
+            // A batch that another pruner has in hand may look like the last.
+            for _ in 0..40 {
+                sum += scene.store.prune(&NOTHING_KEPT, by_hand(20)).await.unwrap();
+            }
+            sum
+        })
+    });
+    let mut sum = Pruned::default();
+    for pruned in join_all(pruners).await {
+        sum += pruned.unwrap();
+    }
+    assert_eq!(sum.what.succeeded, 300);
+    assert_eq!(sum.rows, 300 * (1 + 1 + 1 + 3), "end, job, key and three entries of each, once");
+}
+
+pub async fn pruners_that_rest_take_turns(scene: Scene) {
+    for n in 0..4 {
+        succeeded(&scene, &n.to_string()).await;
+    }
+    let_time_pass(&scene).await;
+    let in_turn = Pace { limit: 3, rest: 1_000_000 };
+    assert_eq!(scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap().what.succeeded, 3);
+    assert_eq!(scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap(), Pruned::default(), "it rests");
+    assert_eq!(scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap().what.succeeded, 1);
+}
+
+pub async fn a_policy_that_cannot_be_kept_is_refused(scene: Scene) {
+    let policy = RetentionPolicy { workers: Keep::For(Duration::ZERO), ..NOTHING_KEPT };
+    let refused = scene.store.prune(&policy, by_hand(1)).await;
+    assert!(matches!(refused, Err(StoreError::Retention(_))), "{refused:?}");
+}
+
+pub async fn workers_forget_what_is_over(scene: Scene) {
+    let done = succeeded(&scene, "k").await;
+    let (dead, _) = scene.job_in(JobState::Failed).await;
+    let_time_pass(&scene).await;
+    let worker = runtime::builder(scene.store.clone())
+        .options(|options| options.retention = NOTHING_KEPT)
+        .start()
+        .await
+        .unwrap();
+    wait::until("both are gone", || async { is_gone(&scene, done).await && is_gone(&scene, dead).await })
+        .await;
+    wait::until("they are counted", || async { worker.stats().pruned == 2 }).await;
+    assert_eq!(worker.stats().dead_letters_pruned, 1);
+    worker.shutdown().await;
+}
+
+pub async fn retention_under_load_loses_nothing(scene: Scene) {
+    const JOBS: usize = 400;
+    let runs: Arc<Mutex<HashMap<JobId, u32>>> = Arc::default();
+    let seen = runs.clone();
+    let worker = runtime::start(scene.store.clone(), move |context| {
+        *seen.lock().unwrap().entry(context.run().job).or_default() += 1;
+        async move {
+            match (context.attempt(), context.job().max_attempts) {
+                (1, _) => Err(JobError::retryable("weather", "rain")),
+                (_, 2) => Err(JobError::retryable("weather", "still")),
+                _ => Ok(Outcome::Done),
+            }
+        }
+    })
+    .await;
+    let policy = RetentionPolicy { failed: Keep::Forever, ..NOTHING_KEPT };
+    let pruner = {
+        let scene = scene.clone();
+        tokio::spawn(async move {
+            let mut sum = 0;
+            while sum < JOBS as u64 / 2 {
+                let_time_pass(&scene).await;
+                sum += scene.store.prune(&policy, by_hand(20)).await.unwrap().what.succeeded;
+            }
+            sum
+        })
+    };
+    let mut jobs = Vec::new();
+    for n in 0..JOBS {
+        let attempts = if n % 2 == 0 { 2 } else { 3 };
+        jobs.push(scene.enqueue(runtime::job().max_attempts(attempts).key(n.to_string())).await);
+    }
+    let forgotten = tokio::time::timeout(Duration::from_secs(60), pruner).await.expect("in time");
+    assert_eq!(forgotten.unwrap(), JOBS as u64 / 2, "every second job succeeded and was forgotten");
+    for (n, &job) in jobs.iter().enumerate() {
+        if n % 2 == 0 {
+            scene.until(job, JobState::Failed).await;
+            scene.assert_history_folds(job).await;
+        } else {
+            assert!(is_gone(&scene, job).await);
+        }
+    }
+    worker.shutdown().await;
+    let runs = runs.lock().unwrap();
+    assert!(jobs.iter().all(|job| runs.get(job) == Some(&2)), "each ran twice, none once more");
+}
