@@ -190,6 +190,14 @@ impl Node {
         }
     }
 
+    /// The whole number that it is.
+    pub(super) const fn integer(&self) -> Option<i64> {
+        match &self.value {
+            Value::Integer(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// The value without places.
     pub(super) fn into_json(self) -> Json {
         match self.value {

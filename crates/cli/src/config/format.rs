@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use milepost_core::limit::Rate;
 use milepost_executors::http::check_url;
 
 use crate::args;
@@ -21,6 +22,8 @@ pub(super) struct Refused {
 pub(super) enum Format {
     Duration,
     PositiveDuration,
+    Keep,
+    Rate,
     Store,
     Url,
     Program,
@@ -32,6 +35,8 @@ impl Format {
         Some(match name {
             "milepost-duration" => Self::Duration,
             "milepost-duration-positive" => Self::PositiveDuration,
+            "milepost-keep" => Self::Keep,
+            "milepost-rate" => Self::Rate,
             "milepost-store" => Self::Store,
             "milepost-url" => Self::Url,
             "milepost-program" => Self::Program,
@@ -46,6 +51,8 @@ impl Format {
             Self::Duration | Self::PositiveDuration => {
                 "write a duration in quotes, such as \"30s\", \"10m\" or \"1h 30m\""
             }
+            Self::Keep => "write a duration in quotes, such as \"7d\", or \"forever\"",
+            Self::Rate => "write a rate in quotes, such as \"10/s\", \"100/m\" or \"7/15m\"",
             Self::Store => {
                 "write the path of a SQLite file, or postgres://USER:PASSWORD@HOST/DATABASE; a password is best kept \
                  in the environment: postgres://app:${DB_PASSWORD}@db.internal/app"
@@ -70,6 +77,14 @@ impl Format {
             Self::PositiveDuration => match args::positive_duration(text) {
                 Ok(_) => Ok(()),
                 Err(why) => refused("no duration that can be used here", why),
+            },
+            Self::Keep => match args::keep(text) {
+                Ok(_) => Ok(()),
+                Err(why) => refused("no period", why),
+            },
+            Self::Rate => match Rate::parse_per_second(text) {
+                Ok(_) => Ok(()),
+                Err(why) => refused("no rate", why.to_string()),
             },
             Self::Store => match store(text, folder) {
                 Ok(_) => Ok(()),

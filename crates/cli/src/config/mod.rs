@@ -15,6 +15,8 @@ mod format;
 mod http;
 mod humane;
 mod kind;
+mod limit;
+mod retention;
 mod schedule;
 mod schema;
 mod worker;
@@ -30,6 +32,8 @@ use self::document::{Document, Node};
 use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};
 pub(crate) use self::kind::{Executor, Kind};
+pub(crate) use self::limit::LimitEntry;
+use self::retention::Retention;
 pub(crate) use self::schedule::ScheduleEntry;
 use self::worker::Worker;
 use crate::store::StoreAddress;
@@ -57,6 +61,13 @@ struct Sections {
     /// all that came from a configuration.
     #[serde(default)]
     schedules: Option<Vec<ScheduleEntry>>,
+    /// How fast kinds may start, and how fast and how many at once groups. A file without any leaves those of the store
+    /// alone; `limits = []` removes all that came from a configuration.
+    #[serde(default)]
+    limits: Option<Vec<LimitEntry>>,
+    /// How long what is over is kept.
+    #[serde(default)]
+    retention: Retention,
 }
 
 /// The rules of the sections that a schema cannot tell.
@@ -64,6 +75,8 @@ fn check_sections(root: &Node, faults: &mut Faults) {
     worker::check(root.get("worker"), faults);
     kind::check(root.get("kinds"), faults);
     schedule::check(root.get("schedules"), faults);
+    limit::check(root.get("limits"), faults);
+    retention::check(root.get("retention"), faults);
 }
 
 /// A file without faults.
@@ -75,6 +88,9 @@ pub(crate) struct Config {
     pub(crate) kinds: BTreeMap<String, Kind>,
     /// Jobs that come back by themselves, if the file says anything about them.
     pub(crate) schedules: Option<Vec<ScheduleEntry>>,
+    /// Limits, if the file says anything about them.
+    pub(crate) limits: Option<Vec<LimitEntry>>,
+    pub(crate) retention: Retention,
     /// The folder from which relative paths are seen.
     pub(crate) folder: PathBuf,
 }
@@ -109,8 +125,8 @@ fn parse(text: &str, folder: &Path, variable: impl Fn(&str) -> Option<String>) -
         faults.placed(text)
     })?;
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
-    let Sections { worker, kinds, schedules, .. } = sections;
-    Ok(Config { store, worker, kinds, schedules, folder: folder.to_owned() })
+    let Sections { worker, kinds, schedules, limits, retention, .. } = sections;
+    Ok(Config { store, worker, kinds, schedules, limits, retention, folder: folder.to_owned() })
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
+use milepost_core::retention::{Keep, RetentionPolicy};
+
 use super::command::EXAMPLE;
 use super::format::Format;
 use super::*;
@@ -101,7 +103,7 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
     );
     assert_faults(
         "colour = 1\n",
-        &[("1:1 unknown key colour", "known keys are kinds, schedules, store, worker")],
+        &[("1:1 unknown key colour", "known keys are kinds, limits, retention, schedules, store, worker")],
     );
 }
 
@@ -321,6 +323,51 @@ fn schedules_that_could_not_tick_are_refused() {
     }
     let twice = format!("{0}{0}", schedule("every = \"1m\""));
     assert_faults(&twice, &[("6:8 there is another schedule with the name n", "another name")]);
+}
+
+#[test]
+fn limits_and_retention_are_read_in_full() {
+    let text = r#"
+        [[limits]]
+        kind = "mail"
+        rate = "10/s"
+        burst = 20
+        [[limits]]
+        group = "tenant:*"
+        concurrency = 3
+        [retention]
+        succeeded = "2d"
+        failed = "forever"
+    "#;
+    let config = parse(text, Path::new("/"), |_| None).unwrap();
+    let limits: Vec<_> = config.limits.unwrap().iter().map(LimitEntry::limit).collect();
+    let rate = limits[0].rate.unwrap();
+    assert_eq!(
+        (limits[0].target.to_string(), rate.per_second, rate.burst),
+        ("kind mail".to_owned(), 10.0, 20)
+    );
+    assert_eq!((limits[1].target.name(), limits[1].slots, limits[1].rate), ("tenant:*", Some(3), None));
+    let policy = config.retention.policy();
+    assert_eq!((policy.succeeded, policy.failed), (Keep::days(2), Keep::Forever));
+    assert_eq!(policy.canceled, RetentionPolicy::default().canceled);
+}
+
+#[test]
+fn limits_and_periods_that_cannot_be_are_refused() {
+    let cases = [
+        ("[[limits]]\nrate = \"1/s\"", "1:1 the limit says neither", "tenant:*"),
+        ("[[limits]]\nkind = \"a\"\ngroup = \"b\"\nrate = \"1/s\"", "1:1 the limit says both", "kind"),
+        ("[[limits]]\nkind = \"a\"", "1:1 it limits nothing", "LIMITS.md"),
+        ("[[limits]]\nkind = \"a\"\nconcurrency = 2", "1:1 a kind has no concurrency", "LIMITS.md"),
+        ("[[limits]]\nkind = \"a\"\nrate = \"fast\"", "3:8 limits[0].rate = \"fast\" is no rate", "10/s"),
+        ("[[limits]]\ngroup = \"a\"\nconcurrency = 2\nburst = 3", "4:9 a burst means something only", "rate"),
+        ("[retention]\nfailed = \"always\"", "2:10 retention.failed = \"always\" is no period", "forever"),
+    ];
+    for (text, begins, remedy) in cases {
+        assert_faults(text, &[(begins, remedy)]);
+    }
+    let twice = "[[limits]]\nkind = \"a\"\nrate = \"1/s\"\n".repeat(2);
+    assert_faults(&twice, &[("4:1 kind a has another limit", "as a whole")]);
 }
 
 #[test]

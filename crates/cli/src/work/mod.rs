@@ -11,10 +11,11 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use futures::future::{Either, select};
 use milepost::{Store, Worker, WorkerOptions};
+use milepost_core::limit::Limit;
 
 use self::signals::Signals;
 use crate::config::command::ConfigFile;
-use crate::config::{self, Config, ScheduleEntry};
+use crate::config::{self, Config, LimitEntry, ScheduleEntry};
 use crate::output::Outcome;
 use crate::store::{self, Schema, StoreAddress};
 
@@ -119,11 +120,15 @@ async fn start(
     args: WorkArgs,
     address: &StoreAddress,
 ) -> Result<Worker> {
-    let Config { worker, kinds, schedules, folder, .. } = config;
+    let Config { worker, kinds, schedules, limits, retention, folder, .. } = config;
+    if let Some(limits) = limits {
+        let limits: Vec<Limit> = limits.iter().map(LimitEntry::limit).collect();
+        store.sync_limits(&limits).await?;
+    }
     if let Some(schedules) = schedules {
         keep_schedules(store.as_ref(), &schedules).await?;
     }
-    let mut options = WorkerOptions::default();
+    let mut options = WorkerOptions { retention: retention.policy(), ..WorkerOptions::default() };
     worker.apply(&mut options);
     if let Some(name) = args.name {
         options.name = name;

@@ -1,0 +1,79 @@
+//! `[retention]`: how long what is over is kept.
+
+use milepost_core::retention::{Keep, RetentionPolicy};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::Node;
+use super::fault::Faults;
+use crate::args;
+
+/// How long what is over is kept: lengths of time such as `7d`, or `forever`. Workers forget it a little at a time; see
+/// docs/RETENTION.md.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Retention {
+    /// Jobs that succeeded, from their end. The default is `7d`.
+    succeeded: Option<Kept>,
+    /// Jobs that were canceled or skipped, from their end. The default is `7d`.
+    canceled: Option<Kept>,
+    /// Dead letters, from their failure. The default is `90d`.
+    failed: Option<Kept>,
+    /// What happened to jobs that ended, at most as long as the jobs. The default is `forever`: as long as the jobs.
+    history: Option<Kept>,
+    /// Keys, from the end of their job, at least as long as the job. The default is `0s`: exactly that.
+    keys: Option<Kept>,
+    /// Workers that ended, from their end. The default is `7d`.
+    workers: Option<Kept>,
+}
+
+/// How long something is kept.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", extend("format" = "milepost-keep"))]
+struct Kept(Keep);
+
+impl TryFrom<String> for Kept {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        args::keep(&text).map(Self)
+    }
+}
+
+impl Retention {
+    /// The policy that the section says.
+    pub(crate) fn policy(&self) -> RetentionPolicy {
+        let default = RetentionPolicy::default();
+        let keep = |kept: Option<Kept>, default| kept.map_or(default, |kept| kept.0);
+        RetentionPolicy {
+            succeeded: keep(self.succeeded, default.succeeded),
+            canceled: keep(self.canceled, default.canceled),
+            failed: keep(self.failed, default.failed),
+            history: keep(self.history, default.history),
+            keys: keep(self.keys, default.keys),
+            workers: keep(self.workers, default.workers),
+        }
+    }
+}
+
+pub(super) fn check(retention: Option<&Node>, faults: &mut Faults) {
+    let Some(node) = retention else { return };
+    let kept =
+        |key: &str| node.get(key).and_then(Node::text).and_then(|text| args::keep(text).ok()).map(Kept);
+    let section = Retention {
+        succeeded: kept("succeeded"),
+        canceled: kept("canceled"),
+        failed: kept("failed"),
+        history: kept("history"),
+        keys: kept("keys"),
+        workers: kept("workers"),
+    };
+    if let Err(error) = section.policy().check() {
+        faults.add(
+            node.span.start,
+            error.to_string(),
+            "periods are lengths of time such as \"7d\", or \"forever\"",
+        );
+    }
+}
