@@ -11,6 +11,7 @@ use milepost_core::state::JobState;
 use crate::bench::BenchCommand;
 use crate::config::command::ConfigCommand;
 use crate::demo::{DemoArgs, DemoWorkerArgs};
+use crate::doctor::DoctorArgs;
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
 use crate::limits::LimitsCommand;
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     /// Look at the workers
     #[command(subcommand)]
     Workers(WorkersCommand),
+    /// Hold the store against its promises, and mend what is safe
+    Doctor(Box<DoctorArgs>),
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -14,6 +14,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("jobs", include_str!("../migrations/0001_jobs.sql")),
     ("schedules", include_str!("../migrations/0002_schedules.sql")),
     ("limits", include_str!("../migrations/0003_limits.sql")),
+    ("audit", include_str!("../migrations/0005_audit.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.

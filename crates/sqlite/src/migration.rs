@@ -18,6 +18,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "jobs", sql: include_str!("../migrations/0001_jobs.sql") },
     Migration { version: 2, name: "schedules", sql: include_str!("../migrations/0002_schedules.sql") },
     Migration { version: 3, name: "limits", sql: include_str!("../migrations/0003_limits.sql") },
+    Migration { version: 5, name: "audit", sql: include_str!("../migrations/0005_audit.sql") },
 ];
 
 /// The version that this binary needs.
