@@ -122,9 +122,9 @@ fn breach(row: &Row<'_>) -> rusqlite::Result<Breach> {
 /// A job by its id, and anything else by its name.
 fn name(row: &Row<'_>) -> rusqlite::Result<String> {
     match row.get_ref(1)? {
-        ValueRef::Blob(id) => Uuid::from_slice(id)
-            .map(|id| id.to_string())
-            .map_err(|e| odd(1, rusqlite::types::Type::Blob, e)),
+        ValueRef::Blob(id) => {
+            Uuid::from_slice(id).map(|id| id.to_string()).map_err(|e| odd(1, rusqlite::types::Type::Blob, e))
+        }
         ValueRef::Integer(number) => Ok(number.to_string()),
         text => Ok(text.as_str()?.to_owned()),
     }

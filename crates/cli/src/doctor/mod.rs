@@ -7,15 +7,14 @@ mod who;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use milepost_core::doctor::{Check, Severity};
 
+use self::examination::{Examination, Plan};
 use crate::args::{duration, positive_duration};
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
-
-use examination::{Examination, Plan};
 
 const EXAMPLES: &str = "\
 Asks the store one question a promise, each on one snapshot: jobs in flight are never a finding.
@@ -75,7 +74,8 @@ enum DoctorCommand {
 
 /// A check by its code.
 fn check() -> impl TypedValueParser<Value = Check> {
-    PossibleValuesParser::new(Check::ALL.iter().map(|check| check.as_str())).try_map(|code| code.parse::<Check>())
+    PossibleValuesParser::new(Check::ALL.iter().map(|check| check.as_str()))
+        .try_map(|code| code.parse::<Check>())
 }
 
 pub(crate) async fn run(args: DoctorArgs, address: &StoreAddress) -> Result<Outcome> {
@@ -83,27 +83,28 @@ pub(crate) async fn run(args: DoctorArgs, address: &StoreAddress) -> Result<Outc
         report::list(json)?;
         return Ok(Outcome::Done);
     }
-    match examine(&args, address).await {
-        Ok(examination) => {
-            if args.json {
-                output::json(&report::Document::of(&examination))?;
-            } else {
-                report::print(&examination)?;
-            }
-            Ok(verdict(&examination))
-        }
+    let store = match store::open(address, Schema::MustFit).await {
+        Ok(store) => store,
         Err(error) => {
             output::error(&error);
-            Ok(Outcome::Undecided)
+            return Ok(Outcome::Undecided);
         }
+    };
+    let plan = match Plan::of(&args, store.checks()) {
+        Ok(plan) => plan,
+        Err(error) => {
+            output::error(&error);
+            return Ok(Outcome::WrongUsage);
+        }
+    };
+    let examination =
+        if plan.repairs() { plan.repair(store.as_ref()).await? } else { plan.examine(store.as_ref()).await };
+    if args.json {
+        output::json(&report::Document::of(&examination))?;
+    } else {
+        report::print(&examination)?;
     }
-}
-
-async fn examine(args: &DoctorArgs, address: &StoreAddress) -> Result<Examination> {
-    let store = store::open(address, Schema::MustFit).await?;
-    let plan = Plan::of(args, store.checks())?;
-    let store = store.as_ref();
-    if plan.repairs() { plan.repair(store).await } else { Ok(plan.examine(store).await) }
+    Ok(verdict(&examination))
 }
 
 fn verdict(examination: &Examination) -> Outcome {

@@ -122,19 +122,19 @@ fn summary(examination: &Examination) -> String {
     let of = |severity| examination.findings.iter().filter(|f| f.severity == severity).count();
     let found = match (of(Severity::Error), of(Severity::Warning)) {
         (0, 0) => "nothing found".to_owned(),
-        (errors, 0) => format!("{errors} checks found errors"),
-        (0, warnings) => format!("no errors; {warnings} checks warn"),
-        (errors, warnings) => format!("{errors} checks found errors, {warnings} warn"),
+        (errors, 0) => format!("errors: {errors}"),
+        (0, warnings) => format!("no errors; warnings: {warnings}"),
+        (errors, warnings) => format!("errors: {errors}, warnings: {warnings}"),
     };
     let left_out = match examination.left_out {
         0 => String::new(),
-        left_out => format!(", {left_out} left out by --quick"),
+        left_out => format!(", left out by --quick: {left_out}"),
     };
     let unanswered = match examination.unanswered.len() {
         0 => String::new(),
-        unanswered => format!(", {unanswered} could not be answered"),
+        unanswered => format!(", not answered: {unanswered}"),
     };
-    format!("{found} ({} checks answered{left_out}{unanswered})", examination.answered)
+    format!("{found} (checks answered: {}{left_out}{unanswered})", examination.answered)
 }
 
 /// A check as JSON lists it.
@@ -177,7 +177,11 @@ pub(super) fn list(json: bool) -> Result<()> {
         let severity = check.severity().as_str();
         listing.row([
             Field::text(check.as_str()),
-            if check.severity() == Severity::Error { Field::warning(severity) } else { Field::text(severity) },
+            if check.severity() == Severity::Error {
+                Field::warning(severity)
+            } else {
+                Field::text(severity)
+            },
             Field::text(check.stores().as_str()),
             Field::text(check.cost().as_str()),
             Field::text(if check.repair().is_some() { "yes" } else { "no" }),

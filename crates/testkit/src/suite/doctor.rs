@@ -18,7 +18,7 @@ use crate::scene::{LONG, Scene, failure, register, retry};
 pub async fn a_store_with_jobs_in_every_state_has_no_findings(scene: Scene) {
     assert_eq!(examine(&scene.store).await, []);
     for &state in JobState::ALL {
-        scene.job_in(state).await;
+        scene.job_left_in(state).await;
     }
     scene.enqueue(Scene::job().key("k")).await;
     assert_eq!(examine(&scene.store).await, []);
@@ -65,8 +65,7 @@ async fn bustle(scene: Scene, number: u32, stop: Arc<AtomicBool>) -> u32 {
 
 pub async fn a_busy_store_has_no_findings(scene: Scene) {
     let stop = Arc::new(AtomicBool::new(false));
-    let workers: Vec<_> =
-        (0..4).map(|n| tokio::spawn(bustle(scene.clone(), n, Arc::clone(&stop)))).collect();
+    let workers: Vec<_> = (0..4).map(|n| tokio::spawn(bustle(scene.clone(), n, Arc::clone(&stop)))).collect();
     for _ in 0..20 {
         assert_eq!(examine(&scene.store).await, []);
     }
