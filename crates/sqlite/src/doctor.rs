@@ -156,8 +156,10 @@ fn disk_short(path: &Path) -> std::io::Result<Option<String>> {
 }
 
 fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
-    if check == Check::SlotWithoutHolder {
-        return free_slots(conn, limit);
+    match check {
+        Check::SlotWithoutHolder => return free_slots(conn, limit),
+        Check::HolderWithoutSlot => return retake_slots(conn, limit),
+        _ => {}
     }
     let mut mended = Vec::new();
     for sql in mends(check) {
@@ -185,7 +187,6 @@ const fn mends(check: Check) -> &'static [&'static str] {
         Check::TokenDiffers => &[query::RAISE_TOKEN_LIVE, query::RAISE_TOKEN_ENDED],
         Check::KeyWithoutJob => &[query::FREE_KEY],
         Check::JobWithoutKey => &[query::RETAKE_KEY],
-        Check::HolderWithoutSlot => &[query::RETAKE_SLOT],
         Check::ReadyAtWrong => &[query::SET_READY],
         Check::ProgressWithoutJob => &[query::DROP_PROGRESS],
         _ => &[],
@@ -194,14 +195,28 @@ const fn mends(check: Check) -> &'static [&'static str] {
 
 /// Frees slots of jobs that do not hold them and hands them on.
 fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
-    let idle = conn
-        .prepare(query::IDLE_SLOTS)?
-        .query_map([limit], |row| Ok((row.get(0)?, row::job_id(row, 1)?)))?
-        .collect::<rusqlite::Result<Vec<(String, JobId)>>>()?;
+    let idle = grouped(conn, query::IDLE_SLOTS, limit)?;
     for (group, job) in &idle {
         group::hand_over(conn, group, job, now_ms())?;
     }
     Ok(idle.into_iter().map(|(_, job)| job.to_string()).collect())
+}
+
+/// Gives free slots to jobs that hold their group without one.
+fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
+    let mut taken = Vec::new();
+    for (group, job) in grouped(conn, query::BARE_HOLDERS, limit)? {
+        if group::force(conn, &group, &job, now_ms())? {
+            taken.push(job.to_string());
+        }
+    }
+    Ok(taken)
+}
+
+/// Jobs with their groups.
+fn grouped(conn: &Connection, question: &str, limit: u32) -> rusqlite::Result<Vec<(String, JobId)>> {
+    let mut statement = conn.prepare(question)?;
+    statement.query_map([limit], |row| Ok((row.get(0)?, row::job_id(row, 1)?)))?.collect()
 }
 
 fn abandoned_run(row: &Row<'_>) -> rusqlite::Result<AbandonedRun> {

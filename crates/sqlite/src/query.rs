@@ -92,6 +92,7 @@ queries! {
     WRITE_SCHEDULE = "write_schedule",
     ABANDONED_RUNS = "mend/abandoned_runs",
     AUDIT = "mend/audit",
+    BARE_HOLDERS = "mend/bare_holders",
     DROP_PROGRESS = "mend/drop_progress",
     FREE_KEY = "mend/free_key",
     IDLE_SLOTS = "mend/idle_slots",
@@ -103,7 +104,6 @@ queries! {
     RAISE_TOKEN_LIVE = "mend/raise_token_live",
     SET_READY = "mend/set_ready",
     RETAKE_KEY = "mend/retake_key",
-    RETAKE_SLOT = "mend/retake_slot",
 }
 
 /// The questions of an examination, one a check, in files of the checks' names.

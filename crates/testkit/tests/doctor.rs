@@ -5,9 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_core::doctor::{Check, Finding, Stores};
+use milepost_core::doctor::{Check, Finding, Severity, Stores};
 use milepost_core::finish::End;
 use milepost_core::ident::JobId;
+use milepost_core::limit::Limit;
 use milepost_core::port::{DoctorStore, Operation};
 use milepost_core::schedule::{Schedule, Source, Spec};
 use milepost_core::state::JobState;
@@ -299,6 +300,25 @@ async fn a_slot_that_is_freed_goes_to_the_one_that_waits() {
         scene.store.repair(Check::SlotWithoutHolder, "ada@host", &look(), 9).await.unwrap();
         assert_eq!(scene.state(waiting).await, JobState::Pending);
         scene.assert_history_folds(waiting).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holders_of_a_group_are_held_against_its_limit() {
+    for home in homes().await {
+        let scene = Scene::on(home.store()).await;
+        scene.store.put_limit(&Limit::group("g:*").slots(2), Source::Operator).await.unwrap();
+        let jobs: Vec<_> = (0..3).map(|_| Scene::job().group("g:1")).collect();
+        scene.store.enqueue_many(&jobs).await.unwrap();
+        assert_eq!(examine(&scene.store).await, [], "two of three hold it");
+        home.tamper("delete from group_slot").await;
+        let mended = scene.store.repair(Check::HolderWithoutSlot, "ada@host", &look(), 9).await.unwrap();
+        assert_eq!(mended, 2, "each gets a slot of its own");
+        assert_eq!(examine(&scene.store).await, []);
+        scene.store.put_limit(&Limit::group("g:*").slots(1), Source::Operator).await.unwrap();
+        let findings = examine(&scene.store).await;
+        assert_eq!(checks(&findings), [Check::GroupOverLimit]);
+        assert_eq!(findings[0].severity, Severity::Warning, "the surplus drains");
     }
 }
 

@@ -113,18 +113,18 @@ checks! {
         means "A job has a key that stands for another job: the key has two jobs.",
         mend "Decide which is the right one and cancel the other.";
     SlotWithoutHolder = "slot_without_holder", Error, All, Quick, promise 7,
-        means "A group's slot is taken by a job that does not hold it: the group stands still.",
+        means "A slot of a group is taken by a job that does not hold it: the others wait for nothing.",
         mend "Delete the row of group_slot; upkeep hands the slot on.",
         repair "Frees the slot and hands it on.";
     HolderWithoutSlot = "holder_without_slot", Error, All, Quick, promise 7,
-        means "A job of a group may run without the group's slot: two jobs of the group could run at once.",
+        means "A job of a group may run without a slot of it: more could run at once than the limit allows.",
         mend "Cancel or abort one of the group's jobs.",
         repair "Gives it the slot, if that is free.";
-    GroupOverLimit = "group_over_limit", Error, All, Quick, promise 7,
-        means "More jobs of a group run or may run than it has slots.",
-        mend "Cancel or abort all of them but one; look for effects that overlapped.";
+    GroupOverLimit = "group_over_limit", Warning, All, Quick, promise 7,
+        means "More jobs hold a group than its limit: the limit was lowered and the surplus has not ended yet, or somebody changed rows by hand.",
+        mend "Wait for the surplus to end. Where nobody lowered the limit, cancel or abort all jobs but as many as it allows.";
     GroupLeftWaiting = "group_left_waiting", Error, All, Quick, promise 9,
-        means "A group's slot is free and a job waits for it that is long due.",
+        means "A slot of a group is free and a job waits for it that is long due; or its rate has tokens again and nobody looks.",
         mend "Start a worker: its upkeep hands free slots on.",
         repair "Hands the slot on.";
     RunningWithoutWorker = "running_without_worker", Error, All, Quick, promise 9,
