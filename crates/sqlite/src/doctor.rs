@@ -18,7 +18,7 @@ use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::{Failure, defect};
 use crate::query;
-use crate::row::{self, odd};
+use crate::row;
 use crate::store::SqliteStore;
 use crate::{disk, group};
 
@@ -116,18 +116,19 @@ fn within<T>(conn: &Connection, time_limit: Duration, work: impl FnOnce() -> T) 
 }
 
 fn breach(row: &Row<'_>) -> rusqlite::Result<Breach> {
-    Ok((row.get(0)?, Example { what: name(row)?, detail: row.get(2)? }))
+    Ok((row.get(0)?, Example { what: name(row, 1)?, detail: row.get(2)? }))
 }
 
-/// A job by its id, and anything else by its name.
-fn name(row: &Row<'_>) -> rusqlite::Result<String> {
-    match row.get_ref(1)? {
-        ValueRef::Blob(id) => {
-            Uuid::from_slice(id).map(|id| id.to_string()).map_err(|e| odd(1, rusqlite::types::Type::Blob, e))
-        }
-        ValueRef::Integer(number) => Ok(number.to_string()),
-        text => Ok(text.as_str()?.to_owned()),
-    }
+/// A job by its id, and anything else by its name; what is no id, though it should be, byte for byte.
+fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Blob(id) => match Uuid::from_slice(id) {
+            Ok(id) => id.to_string(),
+            Err(_) => format!("{id:02x?}"),
+        },
+        ValueRef::Integer(number) => number.to_string(),
+        text => text.as_str()?.to_owned(),
+    })
 }
 
 /// A question to the file system instead of the rows.
@@ -170,10 +171,7 @@ fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Fail
         }
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
-            mended.push(match row.get_ref(0)? {
-                ValueRef::Blob(_) => row::job_id(row, 0)?.to_string(),
-                text => text.as_str().map_err(rusqlite::Error::from)?.to_owned(),
-            });
+            mended.push(name(row, 0)?);
         }
     }
     Ok(mended)
