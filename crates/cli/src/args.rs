@@ -12,6 +12,7 @@ use milepost_core::state::JobState;
 use crate::bench::BenchCommand;
 use crate::config::command::ConfigCommand;
 use crate::demo::{DemoArgs, DemoWorkerArgs};
+use crate::doctor::DoctorArgs;
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
 use crate::limits::LimitsCommand;
@@ -80,6 +81,8 @@ pub(crate) enum Command {
     Workers(WorkersCommand),
     /// Forget what is over, now
     Prune(PruneArgs),
+    /// Hold the store against its promises, and mend what is safe
+    Doctor(Box<DoctorArgs>),
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),

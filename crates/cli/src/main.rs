@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod config;
 mod demo;
+mod doctor;
 mod enqueue;
 mod jobs;
 mod limits;
@@ -29,6 +30,8 @@ use crate::output::Outcome;
 use crate::store::StoreAddress;
 use crate::work::LogFormat;
 
+/// The exit status of an examination that could not be made.
+const UNDECIDED: u8 = 3;
 /// The exit status of wrong usage, a faulty configuration among it.
 const USAGE: u8 = 2;
 
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomeFailed) => ExitCode::FAILURE,
+        Ok(Outcome::Undecided) => ExitCode::from(UNDECIDED),
         Ok(Outcome::WrongUsage) => ExitCode::from(USAGE),
         Ok(Outcome::Interrupted(signal)) => ExitCode::from(128 + signal),
         // Who has seen enough of a listing may leave.
@@ -64,6 +68,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
     match command {
         Command::Demo(args) => demo::run(&args, named.as_ref()).await,
         Command::DemoWorker(args) => demo::work(args, address).await,
+        Command::Doctor(args) => doctor::run(*args, address).await,
         Command::Migrate => migrate::run(address).await,
         Command::Enqueue(args) => enqueue::run(*args, address).await,
         Command::Jobs(command) => jobs::run(command, address).await,

@@ -12,6 +12,8 @@ pub(crate) enum Outcome {
     Done,
     /// Several things were asked for and some failed; each was reported.
     SomeFailed,
+    /// It cannot be said, or not of everything, whether all is well; it was told why.
+    Undecided,
     /// What was given cannot be used; it was told why.
     WrongUsage,
     /// A signal ended it at once.

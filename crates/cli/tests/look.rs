@@ -129,6 +129,8 @@ fn each_command_helps_with_examples() {
         "queues resume",
         "workers list",
         "work",
+        "doctor",
+        "doctor list",
         "config check",
         "config init",
         "config schema",

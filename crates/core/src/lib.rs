@@ -7,6 +7,7 @@
 //! the stores implement and the runtime, the console and the CLI use. Time is always an argument.
 
 pub mod claim;
+pub mod doctor;
 pub mod duration;
 pub mod error;
 pub mod finish;

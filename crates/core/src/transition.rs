@@ -128,9 +128,34 @@ pub fn states_allowing(verb: Verb) -> Vec<JobState> {
         .collect()
 }
 
+/// Every change that is allowed, as (state before, verb, state after), each once.
+#[must_use]
+pub fn graph() -> Vec<(Option<JobState>, Verb, JobState)> {
+    let states = std::iter::once(None).chain(JobState::ALL.iter().copied().map(Some));
+    let mut graph: Vec<_> = states
+        .flat_map(|from| Verb::ALL.iter().map(move |&verb| (from, verb)))
+        .flat_map(|(from, verb)| {
+            [Readiness::Ready, Readiness::Held]
+                .into_iter()
+                .filter_map(move |readiness| Some((from, verb, transition(from, verb, readiness).ok()?)))
+        })
+        .collect();
+    graph.dedup();
+    graph
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_graph_has_each_change_once() {
+        let graph = graph();
+        let distinct: std::collections::HashSet<_> = graph.iter().collect();
+        assert_eq!(distinct.len(), graph.len());
+        assert!(graph.contains(&(None, Verb::Create, JobState::Blocked)));
+        assert!(graph.contains(&(Some(JobState::Failed), Verb::RetryNow, JobState::Blocked)));
+    }
 
     #[test]
     fn ended_jobs_allow_nothing_but_a_rerun() {

@@ -9,6 +9,7 @@ mod admin;
 mod claim;
 mod complete;
 mod connect;
+mod doctor;
 mod enqueue;
 mod error;
 mod finish;

@@ -15,6 +15,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("schedules", include_str!("../migrations/0002_schedules.sql")),
     ("limits", include_str!("../migrations/0003_limits.sql")),
     ("retention", include_str!("../migrations/0004_retention.sql")),
+    ("audit", include_str!("../migrations/0005_audit.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.

@@ -1,5 +1,7 @@
 //! Every statement, one verb a file. Listed, so that a test can prepare each against a migrated database.
 
+use milepost_core::doctor::Check;
+
 macro_rules! statements {
     ($($(#[$meta:meta])* $name:ident = $file:literal;)+) => {
         $($(#[$meta])* pub(crate) const $name: &str = include_str!(concat!("../queries/", $file, ".sql"));)+
@@ -7,6 +9,20 @@ macro_rules! statements {
         /// Every statement with its file's name.
         pub const ALL: &[(&str, &str)] = &[$(($file, $name)),+];
     };
+}
+
+/// The questions of an examination, one a check, in files of the checks' names.
+macro_rules! questions {
+    ($($code:literal,)+) => {
+        /// Every question with its check's name.
+        pub const QUESTIONS: &[(&str, &str)] =
+            &[$(($code, include_str!(concat!("../queries/doctor/", $code, ".sql")))),+];
+    };
+}
+
+/// The question of a check; `None` when it is not one of this store.
+pub(crate) fn of_check(check: Check) -> Option<&'static str> {
+    QUESTIONS.iter().find(|(name, _)| *name == check.as_str()).map(|(_, sql)| *sql)
 }
 
 statements! {
@@ -41,6 +57,7 @@ statements! {
     JOBS_WITH_KEY = "jobs_with_key";
     LANES = "lanes";
     LIMITS = "limits";
+    LIMIT_TIME = "limit_time";
     LOCK_RUNS = "lock_runs";
     LOST_RUNS = "lost_runs";
     OVERDUE_STOPS = "overdue_stops";
@@ -77,4 +94,55 @@ statements! {
     WAITING_GROUPS = "waiting_groups";
     WORKERS = "workers";
     WRITE_SCHEDULE = "write_schedule";
+    ABANDONED_RUNS = "mend/abandoned_runs";
+    AUDIT = "mend/audit";
+    DROP_PROGRESS = "mend/drop_progress";
+    FREE_KEY = "mend/free_key";
+    FREE_SLOTS = "mend/free_slots";
+    DROP_ENDED = "mend/drop_ended";
+    DROP_LIVE = "mend/drop_live";
+    PLACE_IN_ENDED = "mend/place_in_ended";
+    PLACE_IN_LIVE = "mend/place_in_live";
+    RAISE_TOKEN_ENDED = "mend/raise_token_ended";
+    RAISE_TOKEN_LIVE = "mend/raise_token_live";
+    SET_READY = "mend/set_ready";
+    RETAKE_KEY = "mend/retake_key";
+    RETAKE_SLOT = "mend/retake_slot";
+}
+
+questions! {
+    "attempts_over",
+    "autovacuum_off",
+    "clock_difference",
+    "commits_unsafe",
+    "dead_rows",
+    "group_left_waiting",
+    "group_over_limit",
+    "history_gap",
+    "history_off_graph",
+    "history_without_job",
+    "holder_without_slot",
+    "job_in_both",
+    "job_without_key",
+    "job_without_place",
+    "key_shared",
+    "key_without_job",
+    "live_without_job",
+    "long_transaction",
+    "missing_privilege",
+    "not_created_once",
+    "progress_without_job",
+    "ready_at_wrong",
+    "running_past_lease",
+    "running_without_worker",
+    "schedule_overdue",
+    "slot_without_holder",
+    "state_differs",
+    "stop_overdue",
+    "token_differs",
+    "token_off",
+    "two_ends",
+    "vacuum_held_back",
+    "weak_durability",
+    "worker_unburied",
 }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use milepost_core::doctor::{Check, Stores};
 use milepost_core::job::NewJob;
 use milepost_core::port::{IntakeStore, WorkerStore};
 use milepost_core::worker::NewWorker;
@@ -24,7 +25,8 @@ async fn every_statement_prepares_against_a_migrated_database() {
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     assert!(statement::ALL.len() > 30, "the list is the list of files");
     // Two statements in one message, which cannot be prepared; it has a test of its own.
-    for (name, sql) in statement::ALL.iter().filter(|(name, _)| *name != "begin_pinned") {
+    let statements = statement::ALL.iter().filter(|(name, _)| *name != "begin_pinned");
+    for (name, sql) in statements.chain(statement::QUESTIONS) {
         let prepared = connection.prepare((*sql).into_sql_str()).await;
         assert!(prepared.is_ok(), "{name}.sql: {:?}", prepared.err());
     }
@@ -56,15 +58,31 @@ async fn changed_settings(connection: &mut PgConnection) -> Vec<(String, String)
 
 #[test]
 fn every_query_file_is_a_listed_statement() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/queries");
-    let mut files: Vec<String> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .collect();
+    let mut files: Vec<String> = ["", "mend/", "doctor/"].into_iter().flat_map(files_in).collect();
     files.sort_unstable();
-    let mut listed: Vec<&str> = statement::ALL.iter().map(|(name, _)| *name).collect();
+    let questions = statement::QUESTIONS.iter().map(|(name, _)| format!("doctor/{name}"));
+    let mut listed: Vec<String> =
+        statement::ALL.iter().map(|(name, _)| (*name).to_owned()).chain(questions).collect();
     listed.sort_unstable();
     assert_eq!(files, listed);
+}
+
+/// The query files of one folder, without their ending.
+fn files_in(folder: &str) -> Vec<String> {
+    let path = format!("{}/queries/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.is_file())
+        .map(|path| format!("{folder}{}", path.file_stem().unwrap().to_string_lossy()))
+        .collect()
+}
+
+#[test]
+fn every_check_about_this_store_has_a_question() {
+    for check in Check::ALL {
+        let asked = statement::QUESTIONS.iter().any(|(name, _)| *name == check.as_str());
+        assert_eq!(asked, check.stores() != Stores::Sqlite, "{check}");
+    }
 }
 
 /// The hot verbs with arguments of the right types; what the arguments are does not matter to a generic plan.

@@ -12,6 +12,8 @@ mod change;
 mod claim;
 mod clock;
 mod command;
+mod disk;
+mod doctor;
 mod due;
 mod enqueue;
 mod failure;

@@ -19,6 +19,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "schedules", sql: include_str!("../migrations/0002_schedules.sql") },
     Migration { version: 3, name: "limits", sql: include_str!("../migrations/0003_limits.sql") },
     Migration { version: 4, name: "retention", sql: include_str!("../migrations/0004_retention.sql") },
+    Migration { version: 5, name: "audit", sql: include_str!("../migrations/0005_audit.sql") },
 ];
 
 /// The version that this binary needs.

@@ -1,5 +1,7 @@
 //! The statements: one file a verb, static, with bound parameters only.
 
+use milepost_core::doctor::Check;
+
 macro_rules! queries {
     ($($name:ident = $file:literal,)+) => {
         $(pub(crate) const $name: &str = include_str!(concat!("../queries/", $file, ".sql"));)+
@@ -107,4 +109,62 @@ queries! {
     WORKERS = "workers",
     WORKERS_DUE = "workers_due",
     WRITE_SCHEDULE = "write_schedule",
+    ABANDONED_RUNS = "mend/abandoned_runs",
+    AUDIT = "mend/audit",
+    BARE_HOLDERS = "mend/bare_holders",
+    DROP_PROGRESS = "mend/drop_progress",
+    FREE_KEY = "mend/free_key",
+    IDLE_SLOTS = "mend/idle_slots",
+    DROP_ENDED = "mend/drop_ended",
+    DROP_LIVE = "mend/drop_live",
+    PLACE_IN_ENDED = "mend/place_in_ended",
+    PLACE_IN_LIVE = "mend/place_in_live",
+    RAISE_TOKEN_ENDED = "mend/raise_token_ended",
+    RAISE_TOKEN_LIVE = "mend/raise_token_live",
+    SET_READY = "mend/set_ready",
+    RETAKE_KEY = "mend/retake_key",
+}
+
+/// The questions of an examination, one a check, in files of the checks' names.
+macro_rules! questions {
+    ($($code:literal,)+) => {
+        const QUESTIONS: &[(&str, &str)] =
+            &[$(($code, include_str!(concat!("../queries/doctor/", $code, ".sql")))),+];
+    };
+}
+
+/// The question of a check; `None` when it is not one that rows answer.
+pub(crate) fn of_check(check: Check) -> Option<&'static str> {
+    QUESTIONS.iter().find(|(name, _)| *name == check.as_str()).map(|(_, sql)| *sql)
+}
+
+questions! {
+    "attempts_over",
+    "file_damaged",
+    "group_left_waiting",
+    "group_over_limit",
+    "history_gap",
+    "history_off_graph",
+    "history_without_job",
+    "holder_without_slot",
+    "job_in_both",
+    "job_without_key",
+    "job_without_place",
+    "key_shared",
+    "key_without_job",
+    "live_without_job",
+    "not_created_once",
+    "progress_without_job",
+    "ready_at_wrong",
+    "running_past_lease",
+    "running_without_worker",
+    "schedule_overdue",
+    "slot_without_holder",
+    "state_differs",
+    "stop_overdue",
+    "token_differs",
+    "token_off",
+    "two_ends",
+    "weak_durability",
+    "worker_unburied",
 }

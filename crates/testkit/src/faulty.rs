@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::doctor::{Check, Finding, Look};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
 use milepost_core::history::HistoryEntry;
@@ -15,8 +16,8 @@ use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
 use milepost_core::port::{
-    AdminStore, Clock, IntakeStore, LimitStore, MaintenanceStore, Operated, Operation, Put, RetryDelay,
-    ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
+    AbandonedRun, AdminStore, Clock, DoctorStore, IntakeStore, LimitStore, MaintenanceStore, Operated,
+    Operation, Put, RetryDelay, ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Schedule, ScheduleView, Source, Tick};
@@ -273,5 +274,28 @@ impl ScheduleStore for Faulty {
 
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
         self.inner.tick_schedule(tick).await
+    }
+}
+
+#[async_trait]
+impl DoctorStore for Faulty {
+    fn checks(&self) -> Vec<Check> {
+        self.inner.checks()
+    }
+
+    async fn examine(&self, check: Check, look: &Look) -> StoreResult<Option<Finding>> {
+        self.inner.examine(check, look).await
+    }
+
+    async fn mend(&self, check: Check, who: &str, limit: u32) -> StoreResult<u64> {
+        self.inner.mend(check, who, limit).await
+    }
+
+    async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
+        self.inner.abandoned_runs(look, limit).await
+    }
+
+    async fn audit(&self, who: &str, what: &str, detail: &serde_json::Value) -> StoreResult<()> {
+        self.inner.audit(who, what, detail).await
     }
 }

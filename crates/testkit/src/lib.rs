@@ -4,6 +4,7 @@
 
 pub mod database;
 pub mod effect;
+pub mod examine;
 pub mod faulty;
 pub mod home;
 pub mod process;

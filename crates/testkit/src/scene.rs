@@ -161,6 +161,15 @@ impl Scene {
         (run.job, run)
     }
 
+    /// Brings a new job into a state, in which no later claim of the scene finds it.
+    pub async fn job_left_in(&self, state: JobState) -> JobId {
+        let (job, _) = self.job_in(state).await;
+        if matches!(state, JobState::Pending | JobState::RetryWait) {
+            self.operate(job, Operation::new(Verb::Snooze).delay(LONG)).await.map(drop).expect("snoozed");
+        }
+        job
+    }
+
     async fn ended(&self, end: End) -> Run {
         let job = self.running(Self::job()).await;
         assert_eq!(self.finish(&job, end).await, Finished::Accepted);

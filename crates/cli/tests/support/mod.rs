@@ -155,6 +155,17 @@ impl Place {
         psql(&self.store, sql);
     }
 
+    /// Runs a statement on the tables behind the store's back, and answers the first text of the first row.
+    pub(crate) fn tamper(&self, sql: &str) -> String {
+        let Some(path) = self.store.strip_prefix("sqlite:") else {
+            return psql(&self.store, sql);
+        };
+        let connection = rusqlite::Connection::open(path).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let mut rows = statement.query(()).unwrap();
+        rows.next().unwrap().map(|row| row.get(0).unwrap()).unwrap_or_default()
+    }
+
     async fn open(&self) -> Arc<dyn Store> {
         match self.store.strip_prefix("sqlite:") {
             Some(path) => {
@@ -216,14 +227,21 @@ impl From<Output> for Ran {
     }
 }
 
-fn psql(url: &str, sql: &str) {
-    let psql = std::env::var("MILEPOST_TEST_POSTGRES_BIN").map_or("psql".into(), |bin| format!("{bin}/psql"));
-    assert!(Command::new(psql).args(["-qc", sql, url]).status().unwrap().success());
-}
-
 fn fresh_database(server: &str) -> String {
     let name = format!("cli_{}", milepost_core::ident::JobId::new().0.simple());
     psql(server, &format!("create database {name}"));
     let (host, _) = server.rsplit_once('/').unwrap();
     format!("{host}/{name}")
+}
+
+/// What psql answers; tables need not name their schema.
+fn psql(url: &str, sql: &str) -> String {
+    let psql = std::env::var("MILEPOST_TEST_POSTGRES_BIN").map_or("psql".into(), |bin| format!("{bin}/psql"));
+    let ran = Command::new(psql)
+        .args(["-qAtc", sql, url])
+        .env("PGOPTIONS", "-c search_path=milepost")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap().trim_end().to_owned()
 }

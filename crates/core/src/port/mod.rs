@@ -4,6 +4,7 @@
 //! that takes the caller's transaction, so that transactions stay honest.
 
 mod admin;
+mod doctor;
 mod intake;
 mod limit;
 mod maintenance;
@@ -12,6 +13,7 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
+pub use doctor::{AbandonedRun, DoctorStore};
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
@@ -26,8 +28,11 @@ pub type StoreResult<T> = Result<T, StoreError>;
 
 /// A whole store.
 pub trait Store:
-    IntakeStore + WorkerStore + MaintenanceStore + AdminStore + LimitStore + ScheduleStore
+    IntakeStore + WorkerStore + MaintenanceStore + AdminStore + LimitStore + ScheduleStore + DoctorStore
 {
 }
 
-impl<T: IntakeStore + WorkerStore + MaintenanceStore + AdminStore + LimitStore + ScheduleStore> Store for T {}
+impl<T> Store for T where
+    T: IntakeStore + WorkerStore + MaintenanceStore + AdminStore + LimitStore + ScheduleStore + DoctorStore
+{
+}

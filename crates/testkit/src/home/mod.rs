@@ -5,6 +5,7 @@ mod sqlite;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
@@ -48,6 +49,21 @@ pub trait Home: Send + Sync {
 
     /// Whether others can write now: a process stopped inside a write transaction on a SQLite file holds it.
     async fn is_writable(&self) -> bool;
+
+    /// Runs statements on the tables behind the store's back.
+    async fn tamper(&self, sql: &str);
+
+    /// The number that a statement answers.
+    async fn count(&self, sql: &str) -> i64;
+
+    /// A job's id as this store's SQL writes it.
+    fn id(&self, job: JobId) -> String;
+
+    /// A column of times, by its name without a unit.
+    fn time(&self, column: &str) -> String;
+
+    /// A time in the past as this store's SQL writes it.
+    fn ago(&self, age: Duration) -> String;
 }
 
 /// Opens the home whose address another process was told.

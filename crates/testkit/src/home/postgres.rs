@@ -1,12 +1,15 @@
 //! A home in a PostgreSQL database.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{Store, StoreResult};
 use milepost_postgres::{PostgresOptions, PostgresStore};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
 use super::{Effect, Home};
 use crate::database::Database;
@@ -25,6 +28,13 @@ impl PostgresHome {
         let (database, store) = Database::with_store().await;
         effect::prepare(store.pool()).await;
         Self { store, address: database.url(), _database: Some(database) }
+    }
+
+    /// The last answer of statements that name tables without their schema.
+    async fn plain(&self, sql: &str) -> Vec<PgRow> {
+        let mut connection = PgConnection::connect(&self.address).await.expect("connected");
+        connection.execute("set search_path = milepost, public").await.expect("set");
+        connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))).await.expect(sql)
     }
 
     pub(super) async fn open(url: &str) -> Self {
@@ -82,5 +92,25 @@ impl Home for PostgresHome {
 
     async fn is_writable(&self) -> bool {
         true
+    }
+
+    async fn tamper(&self, sql: &str) {
+        self.plain(sql).await;
+    }
+
+    async fn count(&self, sql: &str) -> i64 {
+        self.plain(sql).await.first().expect("a row").try_get(0).expect("a number")
+    }
+
+    fn id(&self, job: JobId) -> String {
+        format!("'{job}'")
+    }
+
+    fn time(&self, column: &str) -> String {
+        column.to_owned()
+    }
+
+    fn ago(&self, age: Duration) -> String {
+        format!("now() - interval '{} s'", age.as_secs())
     }
 }

@@ -107,4 +107,24 @@ impl Home for SqliteHome {
         connection.busy_timeout(Duration::from_millis(500)).expect("set");
         connection.transaction_with_behavior(TransactionBehavior::Immediate).is_ok()
     }
+
+    async fn tamper(&self, sql: &str) {
+        self.connection().execute_batch(sql).expect(sql);
+    }
+
+    async fn count(&self, sql: &str) -> i64 {
+        self.connection().query_row(sql, (), |row| row.get(0)).expect(sql)
+    }
+
+    fn id(&self, job: JobId) -> String {
+        format!("x'{}'", job.0.simple())
+    }
+
+    fn time(&self, column: &str) -> String {
+        format!("{column}_ms")
+    }
+
+    fn ago(&self, age: Duration) -> String {
+        format!("(unixepoch() - {}) * 1000", age.as_secs())
+    }
 }

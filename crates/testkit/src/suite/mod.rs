@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod claims;
+pub mod doctor;
 pub mod fences;
 pub mod groups;
 pub mod history;
@@ -65,6 +66,12 @@ macro_rules! conformance {
                 many_claimers_never_share_a_job
                 the_token_rises_with_every_claim
                 a_yield_does_not_spend_the_attempt
+            }
+            doctor {
+                a_store_with_jobs_in_every_state_has_no_findings
+                a_check_that_the_store_does_not_have_finds_nothing
+                a_busy_store_has_no_findings
+                a_repair_of_a_sound_store_changes_nothing
             }
             fences {
                 a_stale_token_changes_nothing_in_any_write

@@ -1,0 +1,119 @@
+//! `milepost doctor`: holds the store against its promises, and mends what is safe.
+
+mod examination;
+mod report;
+mod who;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use milepost_core::doctor::{Check, Severity};
+
+use self::examination::{Examination, Plan};
+use crate::args::{duration, positive_duration};
+use crate::output::{self, Outcome};
+use crate::store::{self, Schema, StoreAddress};
+
+const EXAMPLES: &str = "\
+Asks the store one question a promise, each on one snapshot: jobs in flight are never a finding.
+--quick leaves out questions that read all jobs and their history.
+
+--repair does only what is safe, in transactions that are noted in the table audit with user and
+host, examines again and reports what is left. --dry-run says what it would do.
+
+Exit status: 0 no error found (there may be warnings), 1 errors found, 2 wrong usage,
+3 no errors found, but some question could not be answered.
+
+Examples:
+  milepost doctor
+  milepost doctor --quick --json | jq -r '.findings[].check'
+  milepost doctor --repair --dry-run
+  milepost doctor --check token_differs --check two_ends --time-limit 10m
+  milepost doctor list";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct DoctorArgs {
+    #[command(subcommand)]
+    command: Option<DoctorCommand>,
+    /// Ask only what is answered quickly on a store of any size
+    #[arg(long)]
+    quick: bool,
+    /// Mend what is safe
+    #[arg(long)]
+    repair: bool,
+    /// Say what --repair would do, and do nothing
+    #[arg(long, requires = "repair")]
+    dry_run: bool,
+    /// Ask only this; can be given several times
+    #[arg(long, value_name = "CODE", value_parser = check())]
+    check: Vec<Check>,
+    /// How late something may be before it counts; snapshots and transactions, ten times that
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = positive_duration)]
+    patience: Duration,
+    /// How long one question may take; 0s for as long as it takes
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    time_limit: Duration,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum DoctorCommand {
+    /// List all checks
+    #[command(after_help = "Examples:\n  milepost doctor list\n  milepost doctor list --json")]
+    List {
+        /// Print one JSON array
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A check by its code.
+fn check() -> impl TypedValueParser<Value = Check> {
+    PossibleValuesParser::new(Check::ALL.iter().map(|check| check.as_str()))
+        .try_map(|code| code.parse::<Check>())
+}
+
+pub(crate) async fn run(args: DoctorArgs, address: &StoreAddress) -> Result<Outcome> {
+    if let Some(DoctorCommand::List { json }) = args.command {
+        report::list(json)?;
+        return Ok(Outcome::Done);
+    }
+    let store = match store::open(address, Schema::MustFit).await {
+        Ok(store) => store,
+        Err(error) => {
+            output::error(&error);
+            return Ok(Outcome::Undecided);
+        }
+    };
+    let plan = match Plan::of(&args, store.checks()) {
+        Ok(plan) => plan,
+        Err(error) => {
+            output::error(&error);
+            return Ok(Outcome::WrongUsage);
+        }
+    };
+    let examination =
+        if plan.repairs() { plan.repair(store.as_ref()).await? } else { plan.examine(store.as_ref()).await };
+    if args.json {
+        output::json(&report::Document::of(&examination))?;
+    } else {
+        report::print(&examination)?;
+    }
+    Ok(verdict(&examination))
+}
+
+fn verdict(examination: &Examination) -> Outcome {
+    let is_error = |severity| severity == Severity::Error;
+    if examination.findings.iter().any(|finding| is_error(finding.severity)) {
+        Outcome::SomeFailed
+    } else if examination.unanswered.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::Undecided
+    }
+}

@@ -1,0 +1,6 @@
+-- Tables with many dead rows, more than living ones.
+select count(*) over () as count, relname::text as what, n_dead_tup || ' dead rows, ' || n_live_tup || ' living' as detail
+from pg_catalog.pg_stat_user_tables
+where schemaname = 'milepost' and n_dead_tup > 200000 and n_dead_tup > n_live_tup
+order by what
+limit 10

@@ -1,0 +1,6 @@
+-- Jobs whose key is not taken.
+select count(*) over () as count, j.id::text as what, 'key ' || j.key || ' of kind ' || j.kind as detail
+from milepost.job j
+where j.key is not null and not exists (select from milepost.job_key k where k.kind = j.kind and k.key = j.key)
+order by what
+limit 10

@@ -1,0 +1,7 @@
+-- Jobs whose key stands for another job.
+select count(*) over () as count, j.id::text as what, 'key ' || j.key || ' of kind ' || j.kind as detail
+from milepost.job j
+join milepost.job_key k on k.kind = j.kind and k.key = j.key
+where k.job_id <> j.id
+order by what
+limit 10

@@ -1,0 +1,6 @@
+-- Live rows whose job is gone.
+select count(*) over () as count, l.id::text as what, 'live as ' || l.state::text as detail
+from milepost.live l
+where not exists (select from milepost.job j where j.id = l.id)
+order by what
+limit 10

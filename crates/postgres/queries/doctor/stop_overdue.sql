@@ -1,0 +1,6 @@
+-- Jobs that run although the time to stop is long over. $1 the look
+select count(*) over () as count, l.id::text as what, 'asked to ' || l.stop_verb::text as detail
+from milepost.live l
+where l.state = 'running' and l.stop_at < now() - ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond'
+order by what
+limit 10

@@ -1,0 +1,17 @@
+-- Snapshots that are ten times older than patience: of sessions, prepared transactions and replication slots. $1 the look
+select count(*) over () as count, h.what, h.detail
+from (
+    select 'session ' || pid as what, 'snapshot since ' || coalesce(xact_start, backend_start)::timestamptz(0) || ', ' || coalesce(state, backend_type) || ', ' || coalesce(application_name, '') as detail
+    from pg_catalog.pg_stat_activity
+    where backend_xmin is not null and coalesce(xact_start, backend_start) < now() - 10 * ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond' and pid <> pg_backend_pid()
+    union all
+    select 'prepared transaction ' || gid, 'since ' || prepared::timestamptz(0)
+    from pg_catalog.pg_prepared_xacts
+    where prepared < now() - 10 * ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond'
+    union all
+    select 'replication slot ' || slot_name, 'not in use, and keeps rows for one that will return'
+    from pg_catalog.pg_replication_slots
+    where not active and coalesce(xmin, catalog_xmin) is not null
+) h
+order by h.what
+limit 10

@@ -1,0 +1,6 @@
+-- Settings that let a crash of the machine lose or damage what was committed.
+select count(*) over () as count, name as what, 'is off' as detail
+from pg_catalog.pg_settings
+where name in ('fsync', 'full_page_writes') and setting = 'off'
+order by what
+limit 10

@@ -1,0 +1,26 @@
+-- Puts jobs that stand nowhere back in ended, where a whole history says that they ended. $1 at most
+with lost as (
+    select j.*, (select max(h.pos) from milepost.history h where h.job_id = j.id) as pos
+    from milepost.job j
+    where not exists (select from milepost.live l where l.id = j.id) and not exists (select from milepost.ended e where e.id = j.id)
+      and exists (select from milepost.history h where h.job_id = j.id)
+      and not exists (select from (
+          select h.verb, h.from_state, h.token, lag(h.to_state) over (order by h.pos) as before,
+                 coalesce(lag(h.token) over (order by h.pos), 0) as token_before
+          from milepost.history h where h.job_id = j.id
+      ) c where c.from_state is distinct from c.before or (c.before is null) <> (c.verb = 'create')
+            or c.token <> c.token_before + case when c.verb = 'claim' then 1 else 0 end)
+)
+insert into milepost.ended (id, ended_at, state, token, attempt, max_attempts)
+select j.id, h.at, h.to_state, h.token, h.attempt,
+           greatest(j.max_attempts, h.attempt, coalesce((
+               select max(a.attempt + case when a.verb = 'resume' then 1 else j.max_attempts end) from milepost.history a
+               where a.job_id = j.id and (a.verb in ('rerun', 'resume') or (a.verb = 'retry_now' and a.from_state = 'failed'))
+           ), 0))
+from lost j
+join milepost.history h on h.pos = j.pos and h.job_id = j.id
+where h.to_state in ('succeeded', 'canceled', 'skipped')
+order by j.id
+limit $1
+on conflict do nothing
+returning id::text

@@ -1,0 +1,9 @@
+-- Takes keys for jobs that have them, if no other job has the same. $1 at most
+insert into milepost.job_key (kind, key, job_id)
+select j.kind, j.key, j.id from milepost.job j
+where j.key is not null and not exists (select from milepost.job_key k where k.kind = j.kind and k.key = j.key)
+  and not exists (select from milepost.job o where o.kind = j.kind and o.key = j.key and o.id <> j.id)
+order by j.kind, j.key
+limit $1
+on conflict do nothing
+returning job_id::text

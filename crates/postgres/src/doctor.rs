@@ -1,0 +1,121 @@
+//! Examination and repair. Each question is one statement on one snapshot, in a transaction that cannot write.
+
+use async_trait::async_trait;
+use milepost_core::doctor::{Check, Example, Finding, Look};
+use milepost_core::duration::whole_ms;
+use milepost_core::error::StoreError;
+use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+use milepost_core::port::{AbandonedRun, DoctorStore, StoreResult};
+use serde_json::{Value, json};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::store_error;
+use crate::row::{Decoded, count, stop_verb};
+use crate::session::Query;
+use crate::statement;
+use crate::store::PostgresStore;
+
+/// SQLSTATE of a statement that was canceled, because its time was over.
+const CANCELED: &str = "57014";
+
+#[async_trait]
+impl DoctorStore for PostgresStore {
+    fn checks(&self) -> Vec<Check> {
+        Check::ALL.iter().copied().filter(|&check| statement::of_check(check).is_some()).collect()
+    }
+
+    async fn examine(&self, check: Check, look: &Look) -> StoreResult<Option<Finding>> {
+        let Some(question) = statement::of_check(check) else { return Ok(None) };
+        let rows = self.ask(question, look).await;
+        let rows = rows.and_then(|rows| rows.iter().map(breach).collect::<Decoded<Vec<_>>>());
+        rows.map(|rows| Finding::of(check, rows)).map_err(|error| unanswered(&self.inner.place, error))
+    }
+
+    async fn mend(&self, check: Check, who: &str, limit: u32) -> StoreResult<u64> {
+        let mended = self.inner.calm.atomically(async |session| {
+            let mut mended: Vec<String> = Vec::new();
+            for statement in mends(check) {
+                for row in session.rows(sqlx::query(*statement).bind(i64::from(limit))).await? {
+                    mended.push(row.try_get(0)?);
+                }
+            }
+            if !mended.is_empty() {
+                let detail = json!({ "check": check, "mended": mended.len(), "of": mended });
+                session.execute(note(who, "doctor.repair", &detail)).await?;
+            }
+            Ok(mended.len() as u64)
+        });
+        mended.await.map_err(|e| self.fail("mend", e))
+    }
+
+    async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
+        let query = sqlx::query(statement::ABANDONED_RUNS).bind(look.document()).bind(i64::from(limit));
+        let rows = self.inner.calm.rows(query).await;
+        rows.and_then(|rows| rows.iter().map(abandoned_run).collect())
+            .map_err(|e| self.fail("abandoned_runs", e))
+    }
+
+    async fn audit(&self, who: &str, what: &str, detail: &Value) -> StoreResult<()> {
+        let noted = self.inner.calm.execute(note(who, what, detail)).await;
+        noted.map(drop).map_err(|e| self.fail("audit", e))
+    }
+}
+
+impl PostgresStore {
+    async fn ask(&self, question: &'static str, look: &Look) -> Result<Vec<PgRow>, sqlx::Error> {
+        let time_limit = format!("{}ms", whole_ms(look.time_limit));
+        let query = sqlx::query(question);
+        let query = if question.contains("$1") { query.bind(look.document()) } else { query };
+        let rows = self.inner.calm.atomically(async |session| {
+            session.script("set transaction isolation level repeatable read, read only").await?;
+            session.execute(sqlx::query(statement::LIMIT_TIME).bind(time_limit)).await?;
+            session.rows(query).await
+        });
+        rows.await
+    }
+}
+
+/// The statements that mend a check's breaches.
+const fn mends(check: Check) -> &'static [&'static str] {
+    match check {
+        Check::JobWithoutPlace => &[statement::PLACE_IN_LIVE, statement::PLACE_IN_ENDED],
+        Check::JobInBoth => &[statement::DROP_LIVE, statement::DROP_ENDED],
+        Check::TokenDiffers => &[statement::RAISE_TOKEN_LIVE, statement::RAISE_TOKEN_ENDED],
+        Check::KeyWithoutJob => &[statement::FREE_KEY],
+        Check::JobWithoutKey => &[statement::RETAKE_KEY],
+        Check::SlotWithoutHolder => &[statement::FREE_SLOTS],
+        Check::HolderWithoutSlot => &[statement::RETAKE_SLOT],
+        Check::ReadyAtWrong => &[statement::SET_READY],
+        Check::ProgressWithoutJob => &[statement::DROP_PROGRESS],
+        _ => &[],
+    }
+}
+
+fn breach(row: &PgRow) -> Decoded<(i64, Example)> {
+    Ok((row.try_get(0)?, Example { what: row.try_get(1)?, detail: row.try_get(2)? }))
+}
+
+fn abandoned_run(row: &PgRow) -> Decoded<AbandonedRun> {
+    Ok(AbandonedRun {
+        run: Run { job: JobId(row.try_get("id")?), token: RunToken(row.try_get("token")?) },
+        worker: WorkerId(row.try_get("worker_id")?),
+        attempt: count(row, "attempt")?,
+        max_attempts: count(row, "max_attempts")?,
+        grouped: row.try_get("grouped")?,
+        stop: stop_verb(row, "stop_verb")?,
+    })
+}
+
+fn note(who: &str, what: &str, detail: &Value) -> Query {
+    sqlx::query(statement::AUDIT).bind(who.to_owned()).bind(what.to_owned()).bind(detail.to_string())
+}
+
+/// A question without an answer. One that took too long will take as long when it is asked again.
+fn unanswered(place: &str, error: sqlx::Error) -> StoreError {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    if code.is_some_and(|code| code == CANCELED) {
+        return StoreError::Database { verb: "examine", cause: error.into() };
+    }
+    store_error(place, "examine", error)
+}

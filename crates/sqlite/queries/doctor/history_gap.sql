@@ -1,0 +1,10 @@
+-- Entries that do not start where the one before them ended.
+SELECT count(*) OVER () AS count, h.job_id AS what, 'entry ' || h.pos || ' starts from ' || coalesce(h.from_state, 'nothing') || ', the one before it ended in '
+       || coalesce(h.before, 'nothing') AS detail
+FROM (
+    SELECT job_id, pos, from_state, lag(to_state) OVER (PARTITION BY job_id ORDER BY pos) AS before
+    FROM history
+) h
+WHERE h.from_state IS DISTINCT FROM h.before
+ORDER BY h.pos
+LIMIT 10

@@ -1,0 +1,9 @@
+-- Settings that let a crash of the machine lose or damage what was committed: asked of the connection that writes.
+SELECT count(*) OVER () AS count, what, detail
+FROM (
+    SELECT 'journal_mode' AS what, 'is ' || journal_mode || ', not wal' AS detail FROM pragma_journal_mode
+    WHERE journal_mode <> 'wal'
+    UNION ALL
+    SELECT 'synchronous', 'is ' || synchronous || ', not FULL' FROM pragma_synchronous WHERE synchronous < 2
+)
+LIMIT 10

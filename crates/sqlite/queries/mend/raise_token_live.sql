@@ -1,0 +1,8 @@
+-- Raises tokens of rows of live that are behind their history, unless the job runs. ?1 at most
+UPDATE live SET token = (SELECT max(h.token) FROM history h WHERE h.job_id = live.id)
+WHERE id IN (
+    SELECT s.id FROM live s
+    WHERE s.token < (SELECT max(h.token) FROM history h WHERE h.job_id = s.id) AND s.state <> 'running'
+    ORDER BY s.id LIMIT ?1
+)
+RETURNING id

@@ -1,0 +1,56 @@
+//! The room on the file's disk.
+
+use std::io;
+use std::path::Path;
+
+/// Less than this is little on any disk.
+const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
+
+/// Bytes of a file system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Those that we may still use.
+    pub(crate) free: u64,
+    /// All of them.
+    pub(crate) total: u64,
+}
+
+impl Room {
+    /// Whether a store on it will soon be unable to write.
+    pub(crate) const fn is_short(self) -> bool {
+        self.free < FREE_BYTES_MIN || self.free < self.total / 100
+    }
+}
+
+/// The room where this file is.
+#[cfg(unix)]
+pub(crate) fn room(path: &Path) -> io::Result<Room> {
+    let system = rustix::fs::statvfs(path)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(system.f_frsize);
+    Ok(Room { free: bytes(system.f_bavail), total: bytes(system.f_blocks) })
+}
+
+/// Unknown, and taken for enough.
+#[cfg(not(unix))]
+pub(crate) fn room(_path: &Path) -> io::Result<Room> {
+    Ok(Room { free: u64::MAX, total: u64::MAX })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_short_when_little_is_left_or_a_small_part() {
+        let mib = |free: u64, total: u64| Room { free: free << 20, total: total << 20 };
+        assert!(mib(100, 1_000).is_short());
+        assert!(mib(1_000, 1_000_000).is_short());
+        assert!(!mib(300, 1_000).is_short());
+    }
+
+    #[test]
+    fn the_disk_of_the_tests_has_some_room() {
+        let room = room(&std::env::temp_dir()).unwrap();
+        assert!(0 < room.free && room.free <= room.total, "{room:?}");
+    }
+}

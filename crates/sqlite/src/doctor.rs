@@ -1,0 +1,233 @@
+//! Examination and repair. Each question is one statement in one read transaction.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::doctor::{Check, Example, Finding, Look};
+use milepost_core::ident::{JobId, Run, WorkerId};
+use milepost_core::port::{AbandonedRun, DoctorStore, StoreResult};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, Row};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::failure::{Failure, defect};
+use crate::query;
+use crate::row;
+use crate::store::SqliteStore;
+use crate::{disk, group};
+
+/// A log of this size is no longer what a busy hour leaves behind.
+const LOG_BYTES_MAX: u64 = 128 * 1024 * 1024;
+
+#[async_trait]
+impl DoctorStore for SqliteStore {
+    fn checks(&self) -> Vec<Check> {
+        let of_files = [Check::LogHeldBack, Check::DiskShort];
+        Check::ALL
+            .iter()
+            .copied()
+            .filter(|check| query::of_check(*check).is_some() || of_files.contains(check))
+            .collect()
+    }
+
+    async fn examine(&self, check: Check, look: &Look) -> StoreResult<Option<Finding>> {
+        let look = *look;
+        let rows = match check {
+            Check::LogHeldBack => self.read("examine", |conn| about_file(conn, log_held_back)).await?,
+            Check::DiskShort => self.read("examine", |conn| about_file(conn, disk_short)).await?,
+            // Only the connection that writes knows how it commits.
+            Check::WeakDurability => {
+                self.write("examine", Hint::NONE, move |tx| ask(tx, check, &look)).await?
+            }
+            _ => self.read("examine", move |conn| ask(conn, check, &look)).await?,
+        };
+        Ok(Finding::of(check, rows))
+    }
+
+    async fn mend(&self, check: Check, who: &str, limit: u32) -> StoreResult<u64> {
+        let who = who.to_owned();
+        self.write("mend", Hint::READY, move |tx| {
+            let mended = mend(tx, check, limit)?;
+            if !mended.is_empty() {
+                let detail = json!({ "check": check, "mended": mended.len(), "of": mended });
+                note(tx, &who, "doctor.repair", &detail)?;
+            }
+            Ok(mended.len() as u64)
+        })
+        .await
+    }
+
+    async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
+        let look = look.document();
+        self.read("abandoned_runs", move |conn| {
+            let mut statement = conn.prepare(query::ABANDONED_RUNS)?;
+            let runs = statement.query_map((look, limit), abandoned_run)?;
+            Ok(runs.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn audit(&self, who: &str, what: &str, detail: &Value) -> StoreResult<()> {
+        let (who, what, detail) = (who.to_owned(), what.to_owned(), detail.clone());
+        self.write("audit", Hint::NONE, move |tx| Ok(note(tx, &who, &what, &detail)?)).await
+    }
+}
+
+type Breach = (i64, Example);
+
+fn ask(conn: &Connection, check: Check, look: &Look) -> Result<Vec<Breach>, Failure> {
+    let Some(question) = query::of_check(check) else { return Ok(Vec::new()) };
+    let mut statement = conn.prepare(question)?;
+    if statement.parameter_count() > 0 {
+        statement.raw_bind_parameter(1, look.document())?;
+    }
+    let rows = within(conn, look.time_limit, || statement.raw_query().mapped(breach).collect());
+    match rows {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+            Err(defect("examine", "the statement took longer than the time limit").into())
+        }
+        rows => Ok(rows?),
+    }
+}
+
+/// Interrupts what the connection does when its time is over; no time means as long as it takes.
+fn within<T>(conn: &Connection, time_limit: Duration, work: impl FnOnce() -> T) -> T {
+    if time_limit.is_zero() {
+        return work();
+    }
+    let handle = conn.get_interrupt_handle();
+    let (done, over) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if over.recv_timeout(time_limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+                handle.interrupt();
+            }
+        });
+        let outcome = work();
+        drop(done);
+        outcome
+    })
+}
+
+fn breach(row: &Row<'_>) -> rusqlite::Result<Breach> {
+    Ok((row.get(0)?, Example { what: name(row, 1)?, detail: row.get(2)? }))
+}
+
+/// A job by its id, and anything else by its name; what is no id, though it should be, byte for byte.
+fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Blob(id) => match Uuid::from_slice(id) {
+            Ok(id) => id.to_string(),
+            Err(_) => format!("{id:02x?}"),
+        },
+        ValueRef::Integer(number) => number.to_string(),
+        text => text.as_str()?.to_owned(),
+    })
+}
+
+/// A question to the file system instead of the rows.
+fn about_file(
+    conn: &Connection,
+    question: fn(&Path) -> std::io::Result<Option<String>>,
+) -> Result<Vec<Breach>, Failure> {
+    let path = conn.path().unwrap_or_default();
+    let answer = question(Path::new(path)).map_err(|e| defect("examine", e.to_string()))?;
+    Ok(answer.map(|detail| (1, Example { what: path.to_owned(), detail })).into_iter().collect())
+}
+
+fn log_held_back(path: &Path) -> std::io::Result<Option<String>> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let bytes = match std::fs::metadata(log) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        found => found?.len(),
+    };
+    Ok((bytes > LOG_BYTES_MAX).then(|| format!("its log has {} MiB", bytes >> 20)))
+}
+
+fn disk_short(path: &Path) -> std::io::Result<Option<String>> {
+    let room = disk::room(path)?;
+    Ok(room.is_short().then(|| format!("{} MiB of {} MiB are free", room.free >> 20, room.total >> 20)))
+}
+
+fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
+    match check {
+        Check::SlotWithoutHolder => return free_slots(conn, limit),
+        Check::HolderWithoutSlot => return retake_slots(conn, limit),
+        _ => {}
+    }
+    let mut mended = Vec::new();
+    for sql in mends(check) {
+        let mut statement = conn.prepare(sql)?;
+        statement.raw_bind_parameter(1, limit)?;
+        if statement.parameter_count() > 1 {
+            statement.raw_bind_parameter(2, now_ms())?;
+        }
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            mended.push(name(row, 0)?);
+        }
+    }
+    Ok(mended)
+}
+
+/// The statements that mend a check's breaches.
+const fn mends(check: Check) -> &'static [&'static str] {
+    match check {
+        Check::JobWithoutPlace => &[query::PLACE_IN_LIVE, query::PLACE_IN_ENDED],
+        Check::JobInBoth => &[query::DROP_LIVE, query::DROP_ENDED],
+        Check::TokenDiffers => &[query::RAISE_TOKEN_LIVE, query::RAISE_TOKEN_ENDED],
+        Check::KeyWithoutJob => &[query::FREE_KEY],
+        Check::JobWithoutKey => &[query::RETAKE_KEY],
+        Check::ReadyAtWrong => &[query::SET_READY],
+        Check::ProgressWithoutJob => &[query::DROP_PROGRESS],
+        _ => &[],
+    }
+}
+
+/// Frees slots of jobs that do not hold them and hands them on.
+fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
+    let idle = grouped(conn, query::IDLE_SLOTS, limit)?;
+    for (group, job) in &idle {
+        group::hand_over(conn, group, job, now_ms())?;
+    }
+    Ok(idle.into_iter().map(|(_, job)| job.to_string()).collect())
+}
+
+/// Gives free slots to jobs that hold their group without one.
+fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
+    let mut taken = Vec::new();
+    for (group, job) in grouped(conn, query::BARE_HOLDERS, limit)? {
+        if group::force(conn, &group, &job, now_ms())? {
+            taken.push(job.to_string());
+        }
+    }
+    Ok(taken)
+}
+
+/// Jobs with their groups.
+fn grouped(conn: &Connection, question: &str, limit: u32) -> rusqlite::Result<Vec<(String, JobId)>> {
+    let mut statement = conn.prepare(question)?;
+    statement.query_map([limit], |row| Ok((row.get(0)?, row::job_id(row, 1)?)))?.collect()
+}
+
+fn abandoned_run(row: &Row<'_>) -> rusqlite::Result<AbandonedRun> {
+    Ok(AbandonedRun {
+        run: Run { job: row::job_id(row, 0)?, token: row::token(row, 1)? },
+        worker: WorkerId(row.get(2)?),
+        attempt: row.get(3)?,
+        max_attempts: row.get(4)?,
+        grouped: row.get(5)?,
+        stop: row::word_opt(row, 6)?,
+    })
+}
+
+fn note(conn: &Connection, who: &str, what: &str, detail: &Value) -> rusqlite::Result<()> {
+    conn.prepare(query::AUDIT)?.execute((now_ms(), who, what, detail.to_string())).map(drop)
+}

@@ -1,0 +1,88 @@
+//! An examination finds nothing where nothing is wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use milepost_core::finish::End;
+use milepost_core::job::NewJob;
+use milepost_core::port::Operation;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use serde_json::json;
+
+use crate::examine::{examine, examined};
+use crate::scene::{LONG, Scene, failure, register, retry};
+use crate::wait;
+
+pub async fn a_store_with_jobs_in_every_state_has_no_findings(scene: Scene) {
+    assert_eq!(examine(&scene.store).await, []);
+    for &state in JobState::ALL {
+        scene.job_left_in(state).await;
+    }
+    scene.enqueue(Scene::job().key("k")).await;
+    assert_eq!(examine(&scene.store).await, []);
+}
+
+pub async fn a_check_that_the_store_does_not_have_finds_nothing(scene: Scene) {
+    use milepost_core::doctor::Check;
+    let known = scene.store.checks();
+    for &check in Check::ALL.iter().filter(|check| !known.contains(check)) {
+        assert_eq!(examined(&scene.store, check).await, None);
+    }
+}
+
+/// Enqueues, claims, ends in every way and intervenes, until it is told to stop.
+async fn bustle(scene: Scene, number: u32, stop: Arc<AtomicBool>, ended: Arc<AtomicU32>) {
+    let worker = register(&scene.store, LONG).await;
+    while !stop.load(Ordering::SeqCst) {
+        let job = |n: u32| match n % 4 {
+            0 => Scene::job().group(format!("g{}", fastrand::u32(0..3))),
+            1 => Scene::job().key(format!("{number}-{}", fastrand::u32(..))),
+            _ => Scene::job(),
+        };
+        let jobs: Vec<NewJob> = (0..12).map(job).collect();
+        let made = scene.store.enqueue_many(&jobs).await.unwrap();
+        drop(scene.store.operate(made[3].job, &Operation::new(Verb::Cancel)).await);
+        for job in scene.claim_for(worker, 10).await.unwrap() {
+            let end = match fastrand::u8(0..8) {
+                0 => retry(Duration::ZERO),
+                1 => End::Fail { failure: failure() },
+                2 => End::Yield { delay: Duration::ZERO, note: String::new() },
+                3 => End::Abort,
+                _ => End::Succeed { result: None },
+            };
+            let finish = milepost_core::finish::Finish { run: job.run, end, grouped: job.group.is_some() };
+            scene.store.finish_many(worker, &[finish]).await.unwrap();
+            ended.fetch_add(1, Ordering::SeqCst);
+        }
+        drop(scene.store.operate(made[2].job, &Operation::new(Verb::Rerun)).await);
+        scene.store.fill_groups().await.unwrap();
+    }
+}
+
+pub async fn a_busy_store_has_no_findings(scene: Scene) {
+    let (stop, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+    let bustle = |n| tokio::spawn(bustle(scene.clone(), n, Arc::clone(&stop), Arc::clone(&ended)));
+    let workers: Vec<_> = (0..4).map(bustle).collect();
+    for _ in 0..20 {
+        let before = ended.load(Ordering::SeqCst);
+        assert_eq!(examine(&scene.store).await, []);
+        wait::until("jobs have ended since", || async { ended.load(Ordering::SeqCst) > before + 10 }).await;
+    }
+    stop.store(true, Ordering::SeqCst);
+    join_all(workers).await.into_iter().for_each(Result::unwrap);
+    assert_eq!(examine(&scene.store).await, []);
+}
+
+pub async fn a_repair_of_a_sound_store_changes_nothing(scene: Scene) {
+    let job = scene.running(Scene::job().group("g")).await.run.job;
+    let before = scene.history(job).await.len();
+    for check in scene.store.checks() {
+        let mended = scene.store.repair(check, "tester", &crate::examine::look(), 100).await.unwrap();
+        assert_eq!(mended, 0, "{check}");
+    }
+    scene.store.audit("tester", "test", &json!({ "a": 1 })).await.unwrap();
+    assert_eq!(scene.history(job).await.len(), before);
+}
