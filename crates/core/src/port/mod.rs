@@ -4,6 +4,7 @@
 //! that takes the caller's transaction, so that transactions stay honest.
 
 mod admin;
+mod coordination;
 mod intake;
 mod limit;
 mod maintenance;
@@ -12,6 +13,7 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
+pub use coordination::{Coordination, CoordinationHealth};
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
