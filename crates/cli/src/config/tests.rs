@@ -233,7 +233,7 @@ fn a_redis_is_read_and_its_password_is_not_told() {
         &[
             ("2:7 redis.url, filled in from the environment, is no Redis", "redis://HOST"),
             ("3:10 a prefix that cannot stand before keys", "without spaces"),
-            ("4:11 redis.timeout is no duration that can be used", "30s"),
+            ("4:11 redis.timeout = \"0s\" is no duration that can be used", "30s"),
         ],
     );
     assert_faults("[redis]\nprefix = \"a:\"\n", &[("1:1 redis says no url", "redis://HOST")]);
