@@ -12,6 +12,7 @@ mod migrate;
 mod output;
 mod prune;
 mod queues;
+mod redis;
 mod schedules;
 mod store;
 mod table;

@@ -134,8 +134,17 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
             }
         }
     }
+    if batch.iter().any(makes_ready) {
+        shared.coordinator.made_ready();
+    }
     stats.acknowledged.add(batch.len());
     shared.flight.land(batch.iter().map(|finish| finish.run));
+}
+
+/// Whether this end leaves a job to be claimed at once: its own, or the next one of its group.
+fn makes_ready(finish: &Finish) -> bool {
+    finish.grouped
+        || matches!(&finish.end, End::Yield { delay, .. } | End::Retry { delay, .. } if delay.is_zero())
 }
 
 fn is_check(end: &End) -> bool {

@@ -51,7 +51,15 @@ async fn perform(
         )));
     };
     let context = Context::new(job.clone(), leash.stop, shared.reporter.clone(), shared.store.clone());
-    let attempt = AssertUnwindSafe(attempt(kind, job, context)).catch_unwind();
+    let attempt = async {
+        tokio::select! {
+            () = shared.coordinator.let_older_stop(job.run) => {}
+            () = context.cancellation().clone().cancelled_owned() => {}
+        }
+        let _at_work = shared.coordinator.at_work(job.run);
+        attempt(kind, job, context).await
+    };
+    let attempt = AssertUnwindSafe(attempt).catch_unwind();
     let answer = tokio::select! {
         biased;
         answer = attempt => answer,

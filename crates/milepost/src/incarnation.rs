@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use milepost_core::finish::{End, Finish};
 use milepost_core::ident::WorkerId;
-use milepost_core::port::{Store, StoreResult, Wake};
+use milepost_core::port::{Coordination, Store, StoreResult, Wake, WakeStream};
 use milepost_core::worker::NewWorker;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::claimer::Claimer;
 use crate::completer::{self, Ends};
+use crate::coordinator::{self, Coordinator};
 use crate::flight::Flight;
 use crate::handler::Kinds;
 use crate::reporter::Reporter;
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) flight: Flight,
     pub(crate) ends: Ends,
     pub(crate) reporter: Reporter,
+    pub(crate) coordinator: Coordinator,
     pub(crate) tasks: TaskTracker,
     /// Something may have become ready.
     pub(crate) ready: Notify,
@@ -63,6 +65,7 @@ pub(crate) struct Settings {
     pub(crate) kinds: Arc<Kinds>,
     pub(crate) options: WorkerOptions,
     pub(crate) stats: Arc<Stats>,
+    pub(crate) coordination: Option<Arc<dyn Coordination>>,
     pub(crate) stop_claiming: CancellationToken,
 }
 
@@ -71,6 +74,8 @@ pub(crate) struct Incarnation {
     shared: Arc<Shared>,
     completer: AbortOnDropHandle<()>,
     helpers: Vec<AbortOnDropHandle<()>>,
+    /// Ends by itself when everything is over.
+    mirror: AbortOnDropHandle<()>,
 }
 
 impl Incarnation {
@@ -93,6 +98,7 @@ impl Incarnation {
             flight: Flight::default(),
             ends,
             reporter: Reporter::default(),
+            coordinator: Coordinator::new(settings.coordination.clone()),
             tasks: TaskTracker::new(),
             ready: Notify::new(),
             beat_now: Notify::new(),
@@ -109,9 +115,12 @@ impl Incarnation {
             spawn(retention::run(shared.clone())),
             spawn(listen(shared.clone())),
             spawn(shared.reporter.clone().run(shared.store.clone())),
+            spawn(coordinator::listen(shared.clone())),
+            spawn(coordinator::announce(shared.clone())),
         ];
+        let mirror = spawn(coordinator::mirror(shared.clone()));
         let completer = spawn(completer::run(shared.clone(), receiver));
-        Ok(Self { shared, completer, helpers })
+        Ok(Self { shared, completer, helpers, mirror })
     }
 
     /// Claims and runs jobs until the worker leaves or loses its lease.
@@ -146,7 +155,7 @@ impl Incarnation {
 
     /// Waits until every end was told, then retires. A store that stays away does not hold the process for ever.
     async fn settle(self) {
-        let Self { shared, completer, helpers } = self;
+        let Self { shared, completer, helpers, mirror } = self;
         if tokio::time::timeout(shared.options.lease, shared.all_told()).await.is_err() {
             tracing::error!(
                 jobs = shared.flight.len(),
@@ -157,12 +166,13 @@ impl Incarnation {
             shared.leave_word().await;
         }
         shared.ended.cancel();
+        let _ = mirror.await;
         drop((completer, helpers));
     }
 
     /// Drops everything at once: somebody else may have it.
     async fn lose(self) -> Ended {
-        let Self { shared, completer, helpers } = self;
+        let Self { shared, completer, helpers, mirror } = self;
         shared.stats.leases_lost.add(1);
         shared.tasks.close();
         shared.wait_for_tasks().await;
@@ -170,6 +180,7 @@ impl Incarnation {
         drop(helpers);
         // Ends from before are still told: they count where nobody has taken the job meanwhile.
         tokio::spawn(async move {
+            let _ = mirror.await;
             shared.all_told().await;
             drop(completer);
         });
@@ -192,6 +203,16 @@ impl Shared {
     async fn all_told(&self) {
         while self.flight.len() > 0 {
             tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Looks at the store whenever a hint says so.
+    pub(crate) async fn heed(&self, mut hints: Box<dyn WakeStream>) {
+        loop {
+            match hints.next().await {
+                Wake::Ready => self.ready.notify_one(),
+                Wake::Stop => self.beat_now.notify_one(),
+            }
         }
     }
 
@@ -226,7 +247,7 @@ impl Shared {
 
 /// Passes the store's hints on to the claimer and the heartbeat.
 async fn listen(shared: Arc<Shared>) {
-    let mut wakes = loop {
+    let wakes = loop {
         match shared.store.wakes().await {
             Ok(wakes) => break wakes,
             Err(error) => {
@@ -235,12 +256,7 @@ async fn listen(shared: Arc<Shared>) {
             }
         }
     };
-    loop {
-        match wakes.next().await {
-            Wake::Ready => shared.ready.notify_one(),
-            Wake::Stop => shared.beat_now.notify_one(),
-        }
-    }
+    shared.heed(wakes).await;
 }
 
 fn spawn(task: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {

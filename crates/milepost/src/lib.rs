@@ -36,6 +36,7 @@
 mod claimer;
 mod completer;
 mod context;
+mod coordinator;
 mod executor;
 mod flight;
 mod handler;
@@ -54,7 +55,9 @@ pub use milepost_core::claim::ClaimedJob;
 pub use milepost_core::error::{InvalidJob, StoreError};
 pub use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 pub use milepost_core::job::{Enqueued, NewJob, Priority, StartAt};
-pub use milepost_core::port::{Put, ScheduleStore, Store, StoreResult, Synced};
+pub use milepost_core::port::{
+    Coordination, CoordinationHealth, Put, ScheduleStore, Store, StoreResult, Synced,
+};
 pub use milepost_core::retention::{Keep, RetentionPolicy};
 pub use milepost_core::retry::RetryPolicy;
 pub use milepost_core::schedule::{InvalidSchedule, Misfire, Schedule, ScheduleView, Source, Spec};

@@ -34,14 +34,19 @@ async fn rescue(shared: &Shared) -> StoreResult<()> {
         shared.store.rescue_expired(BATCH_MAX, &move |kind, attempt| kinds.delay(kind, attempt)).await?;
     if !rescued.is_empty() {
         shared.stats.rescued.add(rescued.len());
+        shared.coordinator.made_ready();
         tracing::warn!(jobs = rescued.len(), "took back jobs of workers whose lease ran out");
     }
     Ok(())
 }
 
 async fn stop_overdue(shared: &Shared) -> StoreResult<()> {
-    for job in shared.store.stop_overdue(BATCH_MAX).await? {
+    let stopped = shared.store.stop_overdue(BATCH_MAX).await?;
+    for job in &stopped {
         tracing::warn!(%job, "did not stop in its grace time and was fenced off");
+    }
+    if !stopped.is_empty() {
+        shared.coordinator.made_ready();
     }
     Ok(())
 }
@@ -54,5 +59,8 @@ async fn fill_groups(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
     }
     let filled = shared.store.fill_groups().await;
     *after = Instant::now() + began.elapsed() * FILL_SHARE;
-    filled.map(drop)
+    if filled? > 0 {
+        shared.coordinator.made_ready();
+    }
+    Ok(())
 }

@@ -16,11 +16,15 @@ macro_rules! stats {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct StatsView {
             $($(#[$meta])* pub $name: u64,)+
+            /// Whether the helper beside the store answers; `None` when there is none.
+            pub coordination_up: Option<bool>,
+            /// Calls of that helper that failed or were not answered in time.
+            pub coordination_failures: u64,
         }
 
         impl Stats {
             pub(crate) fn view(&self) -> StatsView {
-                StatsView { $($name: self.$name.get(),)+ }
+                StatsView { $($name: self.$name.get(),)+ ..StatsView::default() }
             }
         }
     };

@@ -20,10 +20,14 @@ const SPREAD: Duration = Duration::from_millis(20);
 /// Runs until the incarnation ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
+        let ticked = shared.stats.ticked.get();
         let wait = once(shared.store.as_ref(), &shared.stats).await.unwrap_or_else(|error| {
             tracing::warn!(error = error.chain(), "schedules could not be looked at; trying again");
             LOOK_EVERY
         });
+        if shared.stats.ticked.get() > ticked {
+            shared.coordinator.made_ready();
+        }
         tokio::time::sleep(wait + SPREAD.mul_f64(fastrand::f64())).await;
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use milepost_core::job::QUEUE_DEFAULT;
-use milepost_core::port::{Store, StoreResult};
+use milepost_core::port::{Coordination, Store, StoreResult};
 use milepost_core::retention::RetentionPolicy;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -72,6 +72,7 @@ pub struct WorkerBuilder {
     store: Arc<dyn Store>,
     kinds: Kinds,
     options: WorkerOptions,
+    coordination: Option<Arc<dyn Coordination>>,
 }
 
 impl WorkerBuilder {
@@ -109,6 +110,14 @@ impl WorkerBuilder {
         self
     }
 
+    /// Uses a helper beside the store, such as Redis (`milepost-redis`), for sooner wake-ups and stops. Nothing
+    /// depends on it.
+    #[must_use]
+    pub fn coordination(mut self, helper: Arc<dyn Coordination>) -> Self {
+        self.coordination = Some(helper);
+        self
+    }
+
     /// Registers the worker and starts it.
     ///
     /// # Errors
@@ -122,17 +131,19 @@ impl WorkerBuilder {
             kinds: Arc::new(self.kinds),
             options: self.options,
             stats: stats.clone(),
+            coordination: self.coordination.clone(),
             stop_claiming: stop_claiming.clone(),
         };
         let first = Incarnation::register(&settings).await?;
         let task = tokio::spawn(live(settings, first));
-        Ok(Worker { stats, stop_claiming, task })
+        Ok(Worker { stats, coordination: self.coordination, stop_claiming, task })
     }
 }
 
 /// A running worker. Dropping it leaves it running; [`shutdown`](Self::shutdown) ends it well.
 pub struct Worker {
     stats: Arc<Stats>,
+    coordination: Option<Arc<dyn Coordination>>,
     stop_claiming: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -141,13 +152,23 @@ impl Worker {
     /// A worker on this store, to be given handlers.
     #[must_use]
     pub fn builder(store: Arc<dyn Store>) -> WorkerBuilder {
-        WorkerBuilder { store, kinds: Kinds::default(), options: WorkerOptions::default() }
+        WorkerBuilder {
+            store,
+            kinds: Kinds::default(),
+            options: WorkerOptions::default(),
+            coordination: None,
+        }
     }
 
     /// What it has done so far.
     #[must_use]
     pub fn stats(&self) -> StatsView {
-        self.stats.view()
+        let health = self.coordination.as_ref().map(|helper| helper.health());
+        StatsView {
+            coordination_up: health.map(|health| health.up),
+            coordination_failures: health.map_or(0, |health| health.failures),
+            ..self.stats.view()
+        }
     }
 
     /// Takes no further jobs, waits for those that run, hands back those that do not end in time, signs off.

@@ -10,6 +10,7 @@ pub mod home;
 pub mod process;
 pub mod proxy;
 pub mod pulse;
+pub mod redis;
 pub mod scene;
 pub mod server;
 pub mod suite;

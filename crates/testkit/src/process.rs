@@ -15,6 +15,9 @@ use tokio::sync::watch;
 /// The environment variable by which a worker process is told its store.
 pub const STORE: &str = "MILEPOST_TESTKIT_STORE";
 
+/// The environment variable by which a worker process is told its Redis, if it has one.
+pub const REDIS: &str = "MILEPOST_TESTKIT_REDIS";
+
 /// What a worker process says about itself: one such line of JSON at each change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
@@ -86,9 +89,15 @@ pub struct Process {
 impl Process {
     /// Starts `program` (`env!("CARGO_BIN_EXE_testkit-worker")` in an integration test) on the store at `url`.
     pub fn start(program: impl AsRef<Path>, url: &str, settings: Settings) -> Self {
+        Self::start_with(program, url, None, settings)
+    }
+
+    /// The same with a Redis beside the store.
+    pub fn start_with(program: impl AsRef<Path>, url: &str, redis: Option<&str>, settings: Settings) -> Self {
         let mut child = Command::new(program.as_ref())
             .args(settings.arguments())
             .env(STORE, url)
+            .envs(redis.map(|redis| (REDIS, redis)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

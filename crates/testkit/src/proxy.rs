@@ -52,6 +52,11 @@ impl Proxy {
         Self { address, faults }
     }
 
+    /// Where clients reach it: host and port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The URL of `database_url`'s database through this proxy.
     pub async fn for_url(database_url: &str) -> (Self, String) {
         let rest = database_url.split_once('@').expect("a URL with a user").1;

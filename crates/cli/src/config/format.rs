@@ -25,6 +25,7 @@ pub(super) enum Format {
     Keep,
     Rate,
     Store,
+    Redis,
     Url,
     Program,
     Folder,
@@ -38,6 +39,7 @@ impl Format {
             "milepost-keep" => Self::Keep,
             "milepost-rate" => Self::Rate,
             "milepost-store" => Self::Store,
+            "milepost-redis" => Self::Redis,
             "milepost-url" => Self::Url,
             "milepost-program" => Self::Program,
             "milepost-folder" => Self::Folder,
@@ -56,6 +58,10 @@ impl Format {
             Self::Store => {
                 "write the path of a SQLite file, or postgres://USER:PASSWORD@HOST/DATABASE; a password is best kept \
                  in the environment: postgres://app:${DB_PASSWORD}@db.internal/app"
+            }
+            Self::Redis => {
+                "write redis://HOST:PORT, or rediss://… for TLS; a password is best kept in the environment: \
+                 redis://:${REDIS_PASSWORD}@cache.internal"
             }
             Self::Url => "write a URL such as \"https://mail.internal/send\"",
             Self::Program => {
@@ -89,6 +95,10 @@ impl Format {
             Self::Store => match store(text, folder) {
                 Ok(_) => Ok(()),
                 Err(why) => refused("no store", why),
+            },
+            Self::Redis => match milepost_redis::check_url(text) {
+                Ok(()) => Ok(()),
+                Err(why) => refused("no Redis", why.to_string()),
             },
             Self::Url => match check_url(text) {
                 Ok(_) => Ok(()),

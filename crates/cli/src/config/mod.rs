@@ -16,6 +16,7 @@ mod http;
 mod humane;
 mod kind;
 mod limit;
+mod redis;
 mod retention;
 mod schedule;
 mod schema;
@@ -33,6 +34,7 @@ use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};
 pub(crate) use self::kind::{Executor, Kind};
 pub(crate) use self::limit::LimitEntry;
+pub(crate) use self::redis::Redis;
 use self::retention::Retention;
 pub(crate) use self::schedule::ScheduleEntry;
 use self::worker::Worker;
@@ -54,6 +56,9 @@ struct Sections {
     /// How the worker works.
     #[serde(default)]
     worker: Worker,
+    /// A Redis that workers share, so that jobs start and stop sooner.
+    #[serde(default)]
+    redis: Option<Redis>,
     /// The kinds of jobs that the worker runs, each by its name.
     #[serde(default)]
     kinds: BTreeMap<String, Kind>,
@@ -73,6 +78,7 @@ struct Sections {
 /// The rules of the sections that a schema cannot tell.
 fn check_sections(root: &Node, faults: &mut Faults) {
     worker::check(root.get("worker"), faults);
+    redis::check(root.get("redis"), faults);
     kind::check(root.get("kinds"), faults);
     schedule::check(root.get("schedules"), faults);
     limit::check(root.get("limits"), faults);
@@ -85,6 +91,7 @@ pub(crate) struct Config {
     /// Where the jobs are, if the file says so.
     pub(crate) store: Option<StoreAddress>,
     pub(crate) worker: Worker,
+    pub(crate) redis: Option<Redis>,
     pub(crate) kinds: BTreeMap<String, Kind>,
     /// Jobs that come back by themselves, if the file says anything about them.
     pub(crate) schedules: Option<Vec<ScheduleEntry>>,
@@ -125,8 +132,8 @@ fn parse(text: &str, folder: &Path, variable: impl Fn(&str) -> Option<String>) -
         faults.placed(text)
     })?;
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
-    let Sections { worker, kinds, schedules, limits, retention, .. } = sections;
-    Ok(Config { store, worker, kinds, schedules, limits, retention, folder: folder.to_owned() })
+    let Sections { worker, redis, kinds, schedules, limits, retention, .. } = sections;
+    Ok(Config { store, worker, redis, kinds, schedules, limits, retention, folder: folder.to_owned() })
 }
 
 #[cfg(test)]

@@ -103,7 +103,10 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
     );
     assert_faults(
         "colour = 1\n",
-        &[("1:1 unknown key colour", "known keys are kinds, limits, retention, schedules, store, worker")],
+        &[(
+            "1:1 unknown key colour",
+            "known keys are kinds, limits, redis, retention, schedules, store, worker",
+        )],
     );
 }
 
@@ -217,6 +220,28 @@ fn a_url_must_be_one_that_can_be_called() {
             ("3:49 the value of the header \"Bad\"", "one line"),
         ],
     );
+}
+
+#[test]
+fn a_redis_is_read_and_its_password_is_not_told() {
+    let text = format!(
+        "{KIND}[redis]\nurl = \"redis://:${{TOKEN}}@cache/1\"\nprefix = \"jobs:\"\ntimeout = \"50ms\"\n"
+    );
+    assert_eq!(faults(&text), Vec::<String>::new());
+    let config = parse(&text, Path::new("/"), |_| Some("s3cret".to_owned())).unwrap();
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let (url, options) = config.redis.unwrap().config();
+    assert_eq!((url.as_str(), options.prefix.as_str()), ("redis://:s3cret@cache/1", "jobs:"));
+    assert_eq!(options.timeout, std::time::Duration::from_millis(50));
+    assert_faults(
+        "[redis]\nurl = \"http://:${TOKEN}@cache\"\nprefix = \"a b\"\ntimeout = \"0s\"\n",
+        &[
+            ("2:7 redis.url, filled in from the environment, is no Redis", "redis://HOST"),
+            ("3:10 a prefix that cannot stand before keys", "without spaces"),
+            ("4:11 redis.timeout = \"0s\" is no duration that can be used", "30s"),
+        ],
+    );
+    assert_faults("[redis]\nprefix = \"a:\"\n", &[("1:1 redis says no url", "redis://HOST")]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ use super::source::Source;
 use super::template::JobTemplate;
 use super::{EnqueueArgs, Format, jsonl};
 use crate::output::{self, Outcome};
+use crate::redis::Teller;
 use crate::store::{self, Schema, StoreAddress};
 
 /// A batch is enqueued when it has this many jobs …
@@ -54,9 +55,11 @@ pub(crate) async fn run(
             None
         }
     };
+    let teller = args.redis.teller();
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let mut enqueueing = Enqueueing {
         store: store.as_ref(),
+        teller: &teller,
         source: &source,
         keyed: args.key_column.is_some(),
         summary: Summary::default(),
@@ -118,6 +121,7 @@ const SKIP_HINT: &str = "\nMend them, or add --skip-bad BADFILE to set them asid
 /// The second pass.
 struct Enqueueing<'a> {
     store: &'a dyn Store,
+    teller: &'a Teller,
     source: &'a Source,
     keyed: bool,
     summary: Summary,
@@ -168,6 +172,7 @@ impl Enqueueing<'_> {
         self.summary.enqueued += (answers.len() - duplicates) as u64;
         self.last_line = batch.last_line;
         batch.clear();
+        self.teller.ready().await;
         Ok(())
     }
 

@@ -20,6 +20,7 @@ use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, PAYLOAD_BYTES_MAX, Priority, QUEU
 use self::template::JobTemplate;
 use crate::args;
 use crate::output::{self, Outcome};
+use crate::redis::RedisArgs;
 use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
@@ -100,6 +101,9 @@ pub(crate) struct EnqueueArgs {
     #[arg(long, value_name = "DURATION", value_parser = args::positive_duration)]
     timeout: Option<Duration>,
 
+    #[command(flatten)]
+    redis: RedisArgs,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -136,9 +140,13 @@ async fn one(args: EnqueueArgs, template: &JobTemplate, address: &StoreAddress) 
     let payload = args.payload.unwrap_or_else(|| "null".to_owned());
     let job = template.job(payload, args.key)?;
     job.check(PAYLOAD_BYTES_MAX)?;
+    let teller = args.redis.teller();
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let answers = store.enqueue_many(&[job]).await?;
     let answer = answers.first().context("the store gave no answer")?;
+    if !answer.duplicate {
+        teller.ready().await;
+    }
     if args.json {
         output::heard_or_not(output::json(answer))?;
     } else if answer.duplicate {

@@ -13,6 +13,7 @@ use milepost_core::transition::Verb;
 
 use crate::args;
 use crate::output::{self, Outcome};
+use crate::redis::{RedisArgs, Teller};
 
 pub(super) const CANCEL_HELP: &str = "\
 A waiting job is canceled at once. A running job is asked to stop; when it has
@@ -114,6 +115,8 @@ pub(crate) struct ChangeArgs {
     /// Why; it stands in the jobs' history
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    #[command(flatten)]
+    redis: RedisArgs,
 }
 
 impl ChangeArgs {
@@ -126,9 +129,10 @@ impl ChangeArgs {
 pub(crate) async fn stop(verb: Verb, args: StopArgs, store: &dyn Store) -> Result<Outcome> {
     let operation = args.targets.operation(verb).grace(args.grace);
     let then = if verb == Verb::Abort { JobState::Aborted } else { JobState::Canceled };
+    let teller = args.targets.redis.teller();
     let mut reports = Reports::default();
     for &id in &args.targets.ids {
-        let words = operate(store, id, &operation).await.map(|operated| match operated {
+        let words = operate(store, &teller, id, &operation).await.map(|operated| match operated {
             Operated::Done(state) => state.to_string(),
             Operated::StopRequested => {
                 format!("asked to stop; {then} after {} at the latest", format_duration(args.grace))
@@ -142,22 +146,24 @@ pub(crate) async fn stop(verb: Verb, args: StopArgs, store: &dyn Store) -> Resul
 /// Does what needs no more than the verb.
 pub(crate) async fn change(verb: Verb, args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
     let operation = args.operation(verb);
+    let teller = args.redis.teller();
     let mut reports = Reports::default();
     for &id in &args.ids {
-        reports.add(id, operate(store, id, &operation).await.map(in_words));
+        reports.add(id, operate(store, &teller, id, &operation).await.map(in_words));
     }
     reports.outcome()
 }
 
 pub(crate) async fn retry(args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
+    let teller = args.redis.teller();
     let mut reports = Reports::default();
     for &id in &args.ids {
-        reports.add(id, retry_one(&args, id, store).await);
+        reports.add(id, retry_one(&args, &teller, id, store).await);
     }
     reports.outcome()
 }
 
-async fn retry_one(args: &ChangeArgs, id: JobId, store: &dyn Store) -> Result<String> {
+async fn retry_one(args: &ChangeArgs, teller: &Teller, id: JobId, store: &dyn Store) -> Result<String> {
     let Some(view) = store.job(id).await? else {
         return Err(StoreError::NoSuchJob(id).into());
     };
@@ -166,14 +172,15 @@ async fn retry_one(args: &ChangeArgs, id: JobId, store: &dyn Store) -> Result<St
         JobState::Aborted => Verb::Resume,
         state => bail!("job {id} is {state}; only failed, retry_wait and aborted jobs can be retried"),
     };
-    operate(store, id, &args.operation(verb)).await.map(in_words)
+    operate(store, teller, id, &args.operation(verb)).await.map(in_words)
 }
 
 pub(crate) async fn snooze(args: SnoozeArgs, store: &dyn Store) -> Result<Outcome> {
     let operation = args.targets.operation(Verb::Snooze).delay(args.wait);
+    let teller = args.targets.redis.teller();
     let mut reports = Reports::default();
     for &id in &args.targets.ids {
-        let words = operate(store, id, &operation)
+        let words = operate(store, &teller, id, &operation)
             .await
             .map(|_| format!("snoozed for {}", format_duration(args.wait)));
         reports.add(id, words);
@@ -181,8 +188,14 @@ pub(crate) async fn snooze(args: SnoozeArgs, store: &dyn Store) -> Result<Outcom
     reports.outcome()
 }
 
-async fn operate(store: &dyn Store, id: JobId, operation: &Operation) -> Result<Operated> {
-    Ok(store.operate(id, operation).await?)
+/// Does it, and tells workers: of a stop, or that the job or the next one of its group may be ready.
+async fn operate(store: &dyn Store, teller: &Teller, id: JobId, operation: &Operation) -> Result<Operated> {
+    let operated = store.operate(id, operation).await?;
+    match operated {
+        Operated::StopRequested => teller.stop(id, operation.verb).await,
+        Operated::Done(_) => teller.ready().await,
+    }
+    Ok(operated)
 }
 
 fn in_words(operated: Operated) -> String {

@@ -15,8 +15,9 @@ use milepost_core::limit::Limit;
 
 use self::signals::Signals;
 use crate::config::command::ConfigFile;
-use crate::config::{self, Config, LimitEntry, ScheduleEntry};
+use crate::config::{self, Config, LimitEntry, Redis, ScheduleEntry};
 use crate::output::Outcome;
+use crate::redis::RedisArgs;
 use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
@@ -49,6 +50,8 @@ pub(crate) struct WorkArgs {
     /// The most jobs that run at once
     #[arg(long, value_name = "N", env = "MILEPOST_WORKER_CONCURRENCY")]
     concurrency: Option<NonZeroUsize>,
+    #[command(flatten)]
+    redis: RedisArgs,
     /// How the log on stderr is written
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -120,7 +123,7 @@ async fn start(
     args: WorkArgs,
     address: &StoreAddress,
 ) -> Result<Worker> {
-    let Config { worker, kinds, schedules, limits, retention, folder, .. } = config;
+    let Config { worker, redis, kinds, schedules, limits, retention, folder, .. } = config;
     if let Some(limits) = limits {
         let limits: Vec<Limit> = limits.iter().map(LimitEntry::limit).collect();
         store.sync_limits(&limits).await?;
@@ -140,7 +143,10 @@ async fn start(
         options.concurrency = concurrency.get();
     }
     let names: Vec<String> = kinds.keys().cloned().collect();
-    let builder = kinds::serve(Worker::builder(store), kinds, &folder, &mut options)?;
+    let mut builder = kinds::serve(Worker::builder(store), kinds, &folder, &mut options)?;
+    if let Some(redis) = args.redis.helper(redis.map(Redis::config)) {
+        builder = builder.coordination(Arc::new(redis));
+    }
     let (name, queues, concurrency) = (options.name.clone(), options.queues.join(", "), options.concurrency);
     let worker = builder.options(|all| *all = options).start().await?;
     tracing::info!(

@@ -4,6 +4,7 @@
 //! that takes the caller's transaction, so that transactions stay honest.
 
 mod admin;
+mod coordination;
 mod doctor;
 mod intake;
 mod limit;
@@ -13,6 +14,7 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
+pub use coordination::{Coordination, CoordinationHealth};
 pub use doctor::{AbandonedRun, DoctorStore};
 pub use intake::IntakeStore;
 pub use limit::LimitStore;

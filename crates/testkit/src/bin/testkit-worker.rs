@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use milepost::{Context, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder, WorkerOptions};
 use milepost_core::error::StoreError;
+use milepost_redis::{Redis, RedisOptions};
 use milepost_testkit::home::{self, Home};
-use milepost_testkit::process::{STORE, Words};
+use milepost_testkit::process::{REDIS, STORE, Words};
 use milepost_testkit::wait;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -47,7 +48,11 @@ async fn main() {
     let address = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} names no store"));
     let home = home::open(&address).await;
     let fenced = Arc::new(AtomicU64::new(0));
-    let builder = Worker::builder(home.store()).options(configure);
+    let mut builder = Worker::builder(home.store()).options(configure);
+    if let Ok(url) = std::env::var(REDIS) {
+        let redis = Redis::start(&url, RedisOptions::default()).expect("a URL of a Redis");
+        builder = builder.coordination(Arc::new(redis));
+    }
     let worker = kinds(builder, &home, &fenced).start().await.expect("the worker registers");
 
     let mut terminate = signal(SignalKind::terminate()).expect("signals can be caught");

@@ -1,0 +1,55 @@
+//! `[redis]`: a helper that workers share.
+
+use milepost_redis::RedisOptions;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::Node;
+use super::fault::Faults;
+use super::humane::Humane;
+
+/// A Redis that workers share, so that jobs start and stop sooner. Nothing depends on it ([REDIS.md](REDIS.md)).
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Redis {
+    /// Where it is: `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://…` for TLS, or `unix:///PATH`.
+    #[schemars(extend("format" = "milepost-redis"))]
+    url: String,
+    /// What all keys and channels begin with. Stores that share a Redis must differ in it. The default is
+    /// `milepost:`.
+    #[serde(default)]
+    prefix: Option<String>,
+    /// How long one call may take; a slower Redis counts as gone. The default is `200ms`.
+    #[serde(default)]
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    timeout: Option<Humane>,
+}
+
+impl Redis {
+    /// The URL, and how it is used.
+    pub(crate) fn config(self) -> (String, RedisOptions) {
+        let mut options = RedisOptions::default();
+        options.prefix = self.prefix.unwrap_or(options.prefix);
+        options.timeout = self.timeout.map_or(options.timeout, |time| time.0);
+        (self.url, options)
+    }
+}
+
+// The URL holds a secret.
+impl std::fmt::Debug for Redis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redis").finish_non_exhaustive()
+    }
+}
+
+/// What a prefix may be: it stands before every key.
+const PREFIX_BYTES_MAX: usize = 100;
+
+pub(super) fn check(redis: Option<&Node>, faults: &mut Faults) {
+    let Some(prefix) = redis.and_then(|redis| redis.get("prefix")) else { return };
+    let text = prefix.text().unwrap_or_default();
+    if text.len() > PREFIX_BYTES_MAX || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        let what = "a prefix that cannot stand before keys".to_owned();
+        faults.add(prefix.span.start, what, "give it up to 100 bytes without spaces, such as \"jobs:\"");
+    }
+}

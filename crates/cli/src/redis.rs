@@ -1,0 +1,102 @@
+//! The Redis that `--redis` names: told what the store has accepted, so that workers look sooner.
+
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, error::ErrorKind};
+use milepost::{Coordination, JobId};
+use milepost_core::transition::Verb;
+use milepost_redis::{InvalidRedis, PREFIX_DEFAULT, Redis, RedisOptions};
+use tokio::sync::OnceCell;
+
+use crate::args::Cli;
+use crate::output;
+
+/// How long a command waits for its Redis, once.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+pub(crate) struct RedisArgs {
+    /// A Redis that workers share, told of what was done so that they see it sooner:
+    /// redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS
+    // The value may hold a password, which neither help nor a complaint must show.
+    #[arg(long = "redis", env = "MILEPOST_REDIS", hide_env_values = true, value_name = "URL")]
+    url: Option<String>,
+    /// What its keys and channels begin with [default: milepost:]
+    #[arg(long = "redis-prefix", env = "MILEPOST_REDIS_PREFIX", value_name = "TEXT")]
+    prefix: Option<String>,
+}
+
+// The URL may hold a password.
+impl std::fmt::Debug for RedisArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedisArgs").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl RedisArgs {
+    /// Begins to connect. A URL that cannot be used ends the command as wrong usage.
+    pub(crate) fn teller(&self) -> Teller {
+        let options = RedisOptions {
+            prefix: self.prefix.clone().unwrap_or_else(|| PREFIX_DEFAULT.to_owned()),
+            ..RedisOptions::default()
+        };
+        let redis = self.url.as_deref().map(|url| start(url, options));
+        Teller { redis, up: OnceCell::new() }
+    }
+
+    /// The same for a worker, on top of what its configuration says.
+    pub(crate) fn helper(&self, configured: Option<(String, RedisOptions)>) -> Option<Redis> {
+        let (configured, mut options) = match configured {
+            Some((url, options)) => (Some(url), options),
+            None => (None, RedisOptions::default()),
+        };
+        if let Some(prefix) = &self.prefix {
+            options.prefix.clone_from(prefix);
+        }
+        self.url.as_deref().or(configured.as_deref()).map(|url| start(url, options))
+    }
+}
+
+fn start(url: &str, options: RedisOptions) -> Redis {
+    Redis::start(url, options).unwrap_or_else(|why: InvalidRedis| {
+        let remedy = "--redis (or MILEPOST_REDIS) is given as redis://USER:PASSWORD@HOST:PORT/DB";
+        Cli::command().error(ErrorKind::InvalidValue, format!("{why}; {remedy}")).exit()
+    })
+}
+
+/// Tells workers what the store has accepted. That they do not hear it costs nothing but time.
+pub(crate) struct Teller {
+    redis: Option<Redis>,
+    up: OnceCell<bool>,
+}
+
+impl Teller {
+    /// Something may have become ready.
+    pub(crate) async fn ready(&self) {
+        if let Some(redis) = self.reached().await {
+            redis.announce_ready().await;
+        }
+    }
+
+    /// A running job was asked to stop.
+    pub(crate) async fn stop(&self, job: JobId, verb: Verb) {
+        if let Some(redis) = self.reached().await {
+            redis.flag_stop(job, verb).await;
+        }
+    }
+
+    /// The Redis, if it answers: that is waited for once.
+    async fn reached(&self) -> Option<&Redis> {
+        let redis = self.redis.as_ref()?;
+        let up = self.up.get_or_init(|| async {
+            let up = redis.is_up_within(PATIENCE).await;
+            if !up {
+                output::note(
+                    "note: Redis does not answer; this is done, and workers hear of it from the database",
+                );
+            }
+            up
+        });
+        up.await.then_some(redis)
+    }
+}

@@ -1,0 +1,48 @@
+//! What others said, as hints to ask the store. Many that come at once are one.
+
+use async_trait::async_trait;
+use milepost_core::port::{Wake, WakeStream};
+use tokio::sync::watch;
+
+/// Tells everybody of this process who listens.
+#[derive(Debug)]
+pub(crate) struct Hints {
+    ready: watch::Sender<()>,
+    stop: watch::Sender<()>,
+}
+
+impl Hints {
+    pub(crate) fn new() -> Self {
+        Self { ready: watch::Sender::new(()), stop: watch::Sender::new(()) }
+    }
+
+    pub(crate) fn tell(&self, wake: Wake) {
+        match wake {
+            Wake::Ready => self.ready.send_replace(()),
+            Wake::Stop => self.stop.send_replace(()),
+        }
+    }
+
+    pub(crate) fn listen(&self) -> Listener {
+        Listener { ready: self.ready.subscribe(), stop: self.stop.subscribe() }
+    }
+}
+
+/// One who listens.
+pub(crate) struct Listener {
+    ready: watch::Receiver<()>,
+    stop: watch::Receiver<()>,
+}
+
+#[async_trait]
+impl WakeStream for Listener {
+    async fn next(&mut self) -> Wake {
+        tokio::select! {
+            biased;
+            Ok(()) = self.stop.changed() => Wake::Stop,
+            Ok(()) = self.ready.changed() => Wake::Ready,
+            // The helper is gone, and with it all hints.
+            else => std::future::pending().await,
+        }
+    }
+}

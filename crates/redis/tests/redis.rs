@@ -1,0 +1,172 @@
+//! The port against a real Redis.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::time::{Duration, Instant};
+
+use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+use milepost_core::port::{Coordination, Wake, WakeStream};
+use milepost_core::transition::Verb;
+use milepost_redis::{Redis, RedisOptions};
+use milepost_testkit::proxy::Proxy;
+use milepost_testkit::redis::RedisServer;
+use milepost_testkit::wait;
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// The Redis that all tests share, under a prefix of this test's own.
+fn own() -> (String, RedisOptions) {
+    let url = std::env::var("MILEPOST_TEST_REDIS").expect(
+        "MILEPOST_TEST_REDIS names no server; run `scripts/test`, or `scripts/with-services cargo test`",
+    );
+    (url, RedisOptions { prefix: format!("{}:", uuid::Uuid::now_v7()), ..RedisOptions::default() })
+}
+
+async fn connected(url: &str, options: RedisOptions) -> Redis {
+    let redis = Redis::start(url, options).unwrap();
+    assert!(redis.is_up_within(Duration::from_secs(30)).await, "Redis answers");
+    redis
+}
+
+fn run(job: JobId, token: i32) -> Run {
+    Run { job, token: RunToken(token) }
+}
+
+/// Takes the hints that there are; after the connection was made there is one of each.
+async fn both(hints: &mut dyn WakeStream) {
+    let mut seen = [hints.next().await, hints.next().await];
+    seen.sort_by_key(|wake| *wake == Wake::Stop);
+    assert_eq!(seen, [Wake::Ready, Wake::Stop]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_run_takes_the_lock_over_and_an_older_one_neither_keeps_nor_takes_it() {
+    let (url, options) = own();
+    let (zombie, other) = (connected(&url, options.clone()).await, connected(&url, options).await);
+    let job = JobId::new();
+    assert!(!zombie.lock(&[run(job, 1)], LONG).await);
+    assert!(other.is_held_by_older(run(job, 2)).await);
+    assert!(!other.is_held_by_older(run(job, 1)).await, "it is its own");
+    other.lock(&[run(job, 2)], LONG).await;
+    zombie.lock(&[run(job, 1)], LONG).await;
+    zombie.unlock(&[run(job, 1)]).await;
+    assert!(other.is_held_by_older(run(job, 3)).await, "the newer run's lock stands");
+    assert!(!other.is_held_by_older(run(job, 2)).await);
+    other.unlock(&[run(job, 2)]).await;
+    assert!(!other.is_held_by_older(run(job, 3)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_is_not_renewed_runs_out() {
+    let (url, options) = own();
+    let redis = connected(&url, options).await;
+    let runs: Vec<Run> = (0..1200).map(|_| run(JobId::new(), 1)).collect();
+    redis.lock(&runs, Duration::from_millis(400)).await;
+    let last = run(runs[1199].job, 2);
+    assert!(redis.is_held_by_older(last).await, "many at once are locked, too");
+    wait::until("the lock has run out", || async { !redis.is_held_by_older(last).await }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_is_heard_by_all_and_found_by_whoever_locks_the_job_later() {
+    let (url, options) = own();
+    let (teller, worker) = (connected(&url, options.clone()).await, connected(&url, options).await);
+    let mut hints = worker.hints();
+    let job = JobId::new();
+    assert!(!worker.lock(&[run(job, 1)], LONG).await);
+    assert!(teller.flag_stop(job, Verb::Cancel).await);
+    assert_eq!(hints.next().await, Wake::Stop);
+    assert!(worker.lock(&[run(JobId::new(), 1), run(job, 1)], LONG).await, "the flag stands");
+    assert!(!worker.lock(&[run(JobId::new(), 1)], LONG).await);
+    assert!(teller.announce_ready().await);
+    assert_eq!(hints.next().await, Wake::Ready);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stores_with_different_prefixes_do_not_hear_one_another() {
+    let (url, options) = own();
+    let redis = connected(&url, options.clone()).await;
+    let stranger = connected(&url, own().1).await;
+    let mut hints = redis.hints();
+    assert!(stranger.announce_ready().await && stranger.flag_stop(JobId::new(), Verb::Abort).await);
+    stranger.lock(&[run(JobId::new(), 1)], LONG).await;
+    let neighbour = connected(&url, options).await;
+    assert!(neighbour.flag_stop(JobId::new(), Verb::Abort).await);
+    assert!(neighbour.announce_ready().await);
+    assert_eq!(hints.next().await, Wake::Stop, "the first thing heard is the neighbour's");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_return_at_once_while_redis_is_gone_and_work_again_when_it_is_back() {
+    let server = RedisServer::running().await;
+    let redis = connected(&server.url(), RedisOptions::default()).await;
+    let mut hints = redis.hints();
+    redis.beat(WorkerId(7), LONG).await;
+    assert_eq!(server.keys("*").await, ["milepost:hb:worker:7"]);
+    server.kill().await;
+    wait::until("it is known", || async { !redis.health().up }).await;
+    assert_many_calls_are_fast(&redis).await;
+    server.start().await;
+    both(hints.as_mut()).await;
+    assert!(redis.is_up_within(Duration::from_secs(30)).await);
+    redis.beat(WorkerId(7), LONG).await;
+    redis.beat(WorkerId(8), LONG).await;
+    redis.leave(WorkerId(7)).await;
+    assert_eq!(server.keys("*").await, ["milepost:hb:worker:8"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_redis_is_waited_for_once_and_not_again() {
+    let server = RedisServer::running().await;
+    let redis = connected(&server.url(), RedisOptions::default()).await;
+    server.pause();
+    assert!(!redis.announce_ready().await);
+    assert!(redis.health().failures > 0);
+    assert_many_calls_are_fast(&redis).await;
+    wait::until("it is known", || async { !redis.health().up }).await;
+    server.revive();
+    wait::until("it works again", || async { redis.announce_ready().await }).await;
+    assert!(redis.health().up);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_whose_answers_are_lost_counts_as_gone_until_they_come() {
+    let server = RedisServer::running().await;
+    let (proxy, url) = {
+        let proxy = Proxy::before(server.address()).await;
+        let url = format!("redis://{}", proxy.address());
+        (proxy, url)
+    };
+    let redis = connected(&url, RedisOptions::default()).await;
+    proxy.lose_replies(true);
+    assert!(!redis.flag_stop(JobId::new(), Verb::Cancel).await);
+    wait::until("it is known", || async { !redis.health().up }).await;
+    proxy.lose_replies(false);
+    wait::until("it works again", || async { redis.flag_stop(JobId::new(), Verb::Cancel).await }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_somebody_else_misuses_does_not_break_the_connection() {
+    let server = RedisServer::running().await;
+    let redis = connected(&server.url(), RedisOptions::default()).await;
+    let job = JobId::new();
+    let key = format!("milepost:lock:job:{job}");
+    let mut theirs = server.connect().await;
+    redis::cmd("LPUSH").arg(key).arg("x").exec_async(&mut theirs).await.unwrap();
+    assert!(!redis.is_held_by_older(run(job, 2)).await);
+    assert!(!redis.lock(&[run(job, 2)], LONG).await);
+    assert_eq!(redis.health().failures, 2);
+    assert!(redis.health().up && redis.announce_ready().await);
+}
+
+/// Far more calls than could be waited for one by one.
+async fn assert_many_calls_are_fast(redis: &Redis) {
+    let began = Instant::now();
+    for _ in 0..200 {
+        redis.beat(WorkerId(1), LONG).await;
+        redis.lock(&[run(JobId::new(), 1)], LONG).await;
+        assert!(!redis.is_held_by_older(run(JobId::new(), 2)).await);
+        assert!(!redis.flag_stop(JobId::new(), Verb::Cancel).await);
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "800 calls took {:?}", began.elapsed());
+}
