@@ -41,7 +41,7 @@ fn a_job_that_waits_for_a_rate_says_so(place: Place) {
     let (_, second) = (place.enqueue(&[]), place.enqueue(&[]));
     place.work(None);
     let show = place.run(&["jobs", "show", &second]).ok().out;
-    assert!(show.contains("it waits for the rate limit of kind mail: more may start in "), "{show}");
+    assert!(show.contains("for the rate limit of kind mail: more may start in "), "{show}");
     assert_eq!(place.job(&second)["waiting_for"]["reason"], "rate");
 }
 

@@ -103,7 +103,7 @@ fn why(waiting: &Waiting, now: Timestamp) -> String {
         }
         Waiting::Group { group, holder: None, .. } => format!("group {group} is taken"),
         Waiting::Rate { target, until } => {
-            format!("it waits for the rate limit of {target}: more may start {}", relative(*until, now))
+            format!("for the rate limit of {target}: more may start {}", relative(*until, now))
         }
         Waiting::PausedQueue { queue } => {
             format!("queue {queue} is paused; `milepost queues resume {queue}` lets it go on")
