@@ -1,6 +1,6 @@
 //! Nobody waits for a caller that enqueues into a limited group and keeps its transaction open.
 
-#![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation is meant to panic")]
 
 use std::sync::Arc;
 use std::time::Duration;
