@@ -88,7 +88,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
 fn start_logging(command: &Command) {
     let (default, format) = match command {
         Command::Work(args) => ("warn,milepost=info,sqlx=error", args.log_format),
-        _ => ("warn,sqlx=error", LogFormat::Text),
+        _ => ("warn,sqlx=error,milepost_redis=error", LogFormat::Text),
     };
     let filter = EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -145,6 +145,7 @@ macro_rules! conformance {
                 what_a_worker_left_behind_that_signed_off_is_taken_back
             }
             retention {
+                what_retention_leaves_is_no_damage
                 each_period_counts_for_its_own_jobs
                 what_needs_attention_is_never_forgotten
                 a_dead_letter_that_was_retried_is_alive

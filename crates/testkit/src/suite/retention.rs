@@ -17,6 +17,7 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
 use super::runtime;
+use crate::examine::examine;
 use crate::scene::{Scene, failure};
 use crate::wait;
 
@@ -374,4 +375,23 @@ pub async fn retention_under_load_loses_nothing(scene: Scene) {
     worker.shutdown().await;
     let runs = runs.lock().unwrap();
     assert!(jobs.iter().all(|job| runs.get(job) == Some(&2)), "each ran twice, none once more");
+}
+
+pub async fn what_retention_leaves_is_no_damage(scene: Scene) {
+    let mut policy = RetentionPolicy::FOREVER;
+    (policy.history, policy.succeeded) = (Keep::For(Duration::ZERO), Keep::Forever);
+    let shortened = succeeded(&scene, "shortened").await;
+    prune(&scene, &policy).await;
+    assert_eq!(scene.history(shortened).await.len(), 1, "its last entry is left");
+    assert_eq!(examine(&scene.store).await, []);
+
+    (policy.succeeded, policy.keys) = (Keep::For(Duration::ZERO), Keep::Forever);
+    prune(&scene, &policy).await;
+    assert!(is_gone(&scene, shortened).await);
+    assert_eq!(examine(&scene.store).await, [], "its key is kept");
+    for &check in &scene.store.checks() {
+        assert_eq!(scene.store.mend(check, "tester", 100).await.unwrap(), 0, "{check:?}");
+    }
+    let again = scene.try_enqueue(Scene::job().key("shortened")).await.unwrap();
+    assert_eq!((again.job, again.duplicate), (shortened, true), "and was not freed by a repair");
 }
