@@ -89,13 +89,21 @@ fn a_file_that_is_no_database_is_left_as_it_is() {
 fn tables_in_the_schema_and_what_stands_on_it_keep_the_bench_away() {
     let foreign = [
         ("create table milepost.orders (n int)", "table milepost.orders", "drop table milepost.orders"),
-        ("create view waiting as select id from milepost.live", "view waiting", "drop view waiting"),
         (
-            "create table mine (job uuid references milepost.job)",
-            "constraint mine_job_fkey",
-            "drop table mine",
+            "create view public.waiting as select id from milepost.live",
+            "view waiting",
+            "drop view public.waiting",
         ),
-        ("create table mine (state milepost.job_state)", "column state of table mine", "drop table mine"),
+        (
+            "create table public.mine (job uuid references milepost.job)",
+            "constraint mine_job_fkey",
+            "drop table public.mine",
+        ),
+        (
+            "create table public.mine (state milepost.job_state)",
+            "column state of table mine",
+            "drop table public.mine",
+        ),
         (
             "create function milepost.mine() returns int language sql return 1",
             "function milepost.mine()",
