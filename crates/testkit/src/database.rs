@@ -1,7 +1,11 @@
 //! A PostgreSQL database for one test alone.
 
+use std::sync::Arc;
+
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection, Executor, PgConnection};
+
+use crate::Scene;
 
 /// A database that is dropped with this value.
 pub struct Database {
@@ -25,6 +29,13 @@ impl Database {
         let database = Self::create().await;
         let store = open(&database.url()).await;
         (database, store)
+    }
+
+    /// Creates one with a migrated store in it, and a scene on that.
+    pub async fn with_scene() -> (Self, PostgresStore, Scene) {
+        let (database, store) = Self::with_store().await;
+        let scene = Scene::on(Arc::new(store.clone())).await;
+        (database, store, scene)
     }
 
     /// Its URL.

@@ -48,6 +48,12 @@ impl Scene {
         self.try_enqueue(job).await.expect("enqueued").job
     }
 
+    /// Enqueues so many jobs of a kind with the same payload.
+    pub async fn enqueue_many(&self, jobs: usize, kind: &str, payload: serde_json::Value) -> Vec<JobId> {
+        let jobs: Vec<NewJob> = (0..jobs).map(|_| NewJob::new(kind, &payload).expect("JSON")).collect();
+        self.store.enqueue_many(&jobs).await.expect("enqueued").iter().map(|made| made.job).collect()
+    }
+
     /// Enqueues one job and answers what the store answered.
     pub async fn try_enqueue(&self, job: NewJob) -> StoreResult<Enqueued> {
         Ok(self.store.enqueue_many(&[job]).await?[0])

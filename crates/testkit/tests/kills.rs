@@ -4,32 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::ident::{JobId, Run, RunToken};
-use milepost_core::job::NewJob;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
-use milepost_testkit::home::{Home, PostgresHome, SqliteHome, assert_once_each, tokens};
+use milepost_testkit::home::{Home, assert_once_each, tokens};
 use milepost_testkit::process::{Process, Settings, Words};
-use milepost_testkit::{Scene, wait};
-use serde_json::{Value, json};
+use milepost_testkit::{Scene, on_each_home, wait};
+use serde_json::json;
 
 const SHORT: Duration = Duration::from_millis(500);
-
-macro_rules! on_each_store {
-    ($($test:ident,)+) => {
-        mod on_sqlite {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                super::$test(super::Stage::set(super::SqliteHome::fresh().await).await).await;
-            })+
-        }
-        mod on_postgres {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                super::$test(super::Stage::set(super::PostgresHome::fresh().await).await).await;
-            })+
-        }
-    };
-}
 
 struct Stage {
     home: Arc<dyn Home>,
@@ -44,11 +26,6 @@ impl Stage {
 
     fn worker(&self, settings: Settings) -> Process {
         Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &self.home.address(), settings)
-    }
-
-    async fn enqueue(&self, jobs: usize, kind: &str, payload: Value) -> Vec<JobId> {
-        let jobs: Vec<NewJob> = (0..jobs).map(|_| NewJob::new(kind, &payload).unwrap()).collect();
-        self.scene.store.enqueue_many(&jobs).await.unwrap().iter().map(|made| made.job).collect()
     }
 
     async fn expire_leases(&self) {
@@ -67,7 +44,7 @@ impl Stage {
     }
 }
 
-on_each_store! {
+on_each_home! { crate::Stage::set =>
     what_a_killed_worker_held_is_run_by_another_exactly_once,
     jobs_survive_a_worker_killed_again_and_again,
     ends_of_a_worker_revived_after_its_lease_are_fenced,
@@ -77,10 +54,10 @@ on_each_store! {
 }
 
 async fn what_a_killed_worker_held_is_run_by_another_exactly_once(stage: Stage) {
-    let hanging = stage.enqueue(4, "test.effect", json!({ "hang_first": true })).await;
+    let hanging = stage.scene.enqueue_many(4, "test.effect", json!({ "hang_first": true })).await;
     let mut first = stage.worker(Settings::default().lease(SHORT).concurrency(8));
     first.until("it holds the jobs that hang", |words| words.stats.claimed == 4).await;
-    let flowing = stage.enqueue(60, "test.effect", json!({ "ms": 15 })).await;
+    let flowing = stage.scene.enqueue_many(60, "test.effect", json!({ "ms": 15 })).await;
     first.until("some jobs have ended", |words| words.stats.succeeded >= 10).await;
     first.kill().await;
 
@@ -98,8 +75,8 @@ async fn what_a_killed_worker_held_is_run_by_another_exactly_once(stage: Stage) 
 }
 
 async fn jobs_survive_a_worker_killed_again_and_again(stage: Stage) {
-    let exactly = stage.enqueue(100, "test.effect", json!({ "ms": 10 })).await;
-    let at_least = stage.enqueue(100, "test.plain", json!({ "ms": 10 })).await;
+    let exactly = stage.scene.enqueue_many(100, "test.effect", json!({ "ms": 10 })).await;
+    let at_least = stage.scene.enqueue_many(100, "test.plain", json!({ "ms": 10 })).await;
     let settings = Settings::default().lease(SHORT);
     let _steady = stage.worker(settings.concurrency(2));
     for _ in 0..4 {
@@ -134,7 +111,8 @@ async fn revive_while_run_elsewhere(
     kind: &str,
     is_fenced: impl Fn(&Words) -> bool,
 ) -> Process {
-    let jobs = stage.enqueue(4, kind, json!({ "ms": 400, "wait_for": "the end of the test" })).await;
+    let jobs =
+        stage.scene.enqueue_many(4, kind, json!({ "ms": 400, "wait_for": "the end of the test" })).await;
     let mut paused = stage.worker(Settings::default().concurrency(4));
     paused.until("it holds all jobs", |words| words.stats.claimed == 4).await;
     stage.pause(&paused).await;
@@ -163,14 +141,14 @@ async fn revive_while_run_elsewhere(
 }
 
 async fn assert_works_anew(stage: &Stage, mut revived: Process) {
-    let jobs = stage.enqueue(3, "test.effect", json!({})).await;
+    let jobs = stage.scene.enqueue_many(3, "test.effect", json!({})).await;
     stage.scene.assert_all_succeed(&jobs).await;
     assert_once_each(stage.home.as_ref(), &jobs).await;
     revived.until("it has registered anew and works", |words| words.stats.succeeded == 3).await;
 }
 
 async fn a_worker_paused_past_its_lease_lets_go_and_registers_anew(stage: Stage) {
-    let jobs = stage.enqueue(3, "test.effect", json!({ "hang_first": true })).await;
+    let jobs = stage.scene.enqueue_many(3, "test.effect", json!({ "hang_first": true })).await;
     let mut paused = stage.worker(Settings::default().lease(SHORT));
     paused.until("it holds all jobs", |words| words.stats.claimed == 3).await;
     stage.pause(&paused).await;
@@ -180,16 +158,16 @@ async fn a_worker_paused_past_its_lease_lets_go_and_registers_anew(stage: Stage)
 
     paused.revive();
     paused.until("it knows that its lease is lost", |words| words.stats.leases_lost >= 1).await;
-    let after = stage.enqueue(3, "test.effect", json!({})).await;
+    let after = stage.scene.enqueue_many(3, "test.effect", json!({})).await;
     stage.scene.assert_all_succeed(&after).await;
     assert_once_each(stage.home.as_ref(), &[jobs, after].concat()).await;
     paused.until("it works again", |words| words.stats.succeeded == 3).await;
 }
 
 async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back(stage: Stage) {
-    let short = stage.enqueue(3, "test.effect", json!({ "ms": 900 })).await;
-    let deaf = stage.enqueue(2, "test.sleep", json!({ "ms": 600_000 })).await;
-    let heeding = stage.enqueue(2, "test.sleep", json!({ "ms": 600_000, "heed": true })).await;
+    let short = stage.scene.enqueue_many(3, "test.effect", json!({ "ms": 900 })).await;
+    let deaf = stage.scene.enqueue_many(2, "test.sleep", json!({ "ms": 600_000 })).await;
+    let heeding = stage.scene.enqueue_many(2, "test.sleep", json!({ "ms": 600_000, "heed": true })).await;
     let mut worker = stage.worker(Settings::default().drain(Duration::from_millis(2000)));
     worker.until("it holds all jobs", |words| words.stats.claimed == 7).await;
     worker.terminate();

@@ -1,8 +1,5 @@
 //! What is rescued from workers on PostgreSQL that died in the middle of something, or long ago.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use milepost_core::claim::ClaimedJob;
 use milepost_core::ident::WorkerId;
 use milepost_core::port::MaintenanceStore;
@@ -10,18 +7,9 @@ use milepost_core::state::JobState;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
 use milepost_testkit::scene::{LONG, register};
+use milepost_testkit::suite::rescue::no_delay;
 use milepost_testkit::{Scene, effect};
 use sqlx::{Connection, PgConnection};
-
-fn no_delay(_kind: &str, _attempt: u32) -> Duration {
-    Duration::ZERO
-}
-
-async fn set() -> (Database, PostgresStore, Scene) {
-    let (database, store) = Database::with_store().await;
-    let scene = Scene::on(Arc::new(store.clone())).await;
-    (database, store, scene)
-}
 
 /// A worker that took `jobs` jobs.
 async fn holder(scene: &Scene, jobs: u32) -> (WorkerId, Vec<ClaimedJob>) {
@@ -42,7 +30,7 @@ const EXPIRE: &str =
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_left_half_done_holds_up_its_own_job_only() {
-    let (database, store, scene) = set().await;
+    let (database, store, scene) = Database::with_scene().await;
     effect::prepare(store.pool()).await;
     let (worker, claimed) = holder(&scene, 5).await;
     let mut dead = PgConnection::connect(&database.url()).await.unwrap();
@@ -63,7 +51,7 @@ async fn a_transaction_left_half_done_holds_up_its_own_job_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_of_a_worker_that_died_long_ago_are_taken_back() {
-    let (_database, store, scene) = set().await;
+    let (_database, store, scene) = Database::with_scene().await;
     let (worker, claimed) = holder(&scene, 30).await;
     execute(&store, EXPIRE, worker).await;
     assert_eq!(store.rescue_expired(10, &no_delay).await.unwrap().len(), 10, "and then all were down");
@@ -79,7 +67,7 @@ async fn jobs_of_a_worker_that_died_long_ago_are_taken_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_holds_nothing_any_more_is_looked_at_once() {
-    let (_database, store, scene) = set().await;
+    let (_database, store, scene) = Database::with_scene().await;
     let (worker, _) = holder(&scene, 1).await;
     execute(&store, EXPIRE, worker).await;
     let cleared = async || -> bool {

@@ -4,34 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::ident::JobId;
-use milepost_core::job::NewJob;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
-use milepost_testkit::home::{Home, PostgresHome, SqliteHome, assert_once_each};
+use milepost_testkit::home::{Home, assert_once_each};
 use milepost_testkit::process::{Process, Settings};
 use milepost_testkit::redis::RedisServer;
-use milepost_testkit::{Scene, wait};
-use serde_json::{Value, json};
+use milepost_testkit::{Scene, on_each_home, wait};
+use serde_json::json;
 
 /// Long beside what a busy machine holds its breath, short enough for locks and heartbeats to run out meanwhile.
 const LEASE: Duration = Duration::from_secs(4);
-
-macro_rules! on_each_store {
-    ($($test:ident,)+) => {
-        mod on_sqlite {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                super::$test(super::Stage::set(super::SqliteHome::fresh().await).await).await;
-            })+
-        }
-        mod on_postgres {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $test() {
-                super::$test(super::Stage::set(super::PostgresHome::fresh().await).await).await;
-            })+
-        }
-    };
-}
 
 struct Stage {
     home: Arc<dyn Home>,
@@ -51,16 +33,11 @@ impl Stage {
         Process::start_with(program, &self.home.address(), Some(&self.redis.url()), settings)
     }
 
-    async fn enqueue(&self, jobs: usize, kind: &str, payload: Value) -> Vec<JobId> {
-        let jobs: Vec<NewJob> = (0..jobs).map(|_| NewJob::new(kind, &payload).unwrap()).collect();
-        self.scene.store.enqueue_many(&jobs).await.unwrap().iter().map(|made| made.job).collect()
-    }
-
     /// Jobs of which some have their effect and their success in one commit, and some only begin with an effect: that
     /// is doubled when a second run begins.
     async fn load(&self) -> Vec<JobId> {
-        let exactly = self.enqueue(60, "test.effect", json!({ "ms": 20 })).await;
-        let plain = self.enqueue(60, "test.plain", json!({ "ms": 20 })).await;
+        let exactly = self.scene.enqueue_many(60, "test.effect", json!({ "ms": 20 })).await;
+        let plain = self.scene.enqueue_many(60, "test.plain", json!({ "ms": 20 })).await;
         [exactly, plain].concat()
     }
 
@@ -78,7 +55,7 @@ struct Fleet {
 
 impl Fleet {
     async fn at_work(stage: &Stage) -> Self {
-        let held = stage.enqueue(3, "test.sleep", json!({ "ms": 600_000, "heed": true })).await;
+        let held = stage.scene.enqueue_many(3, "test.sleep", json!({ "ms": 600_000, "heed": true })).await;
         let mut workers: Vec<Process> = (0..3).map(|_| stage.worker()).collect();
         until_up(&mut workers).await;
         for &job in &held {
@@ -150,7 +127,7 @@ async fn until_down(workers: &mut [Process]) {
     }
 }
 
-on_each_store! {
+on_each_home! { crate::Stage::set =>
     a_killed_redis_harms_nothing_and_helps_again_when_it_is_back,
     a_frozen_redis_harms_nothing_and_helps_again_when_it_goes_on,
     a_flushed_redis_rescues_nobody,

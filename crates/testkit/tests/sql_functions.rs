@@ -7,19 +7,12 @@ use std::time::Duration;
 use milepost::Outcome;
 use milepost_core::ident::JobId;
 use milepost_core::state::JobState;
-use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
 use milepost_testkit::suite::runtime;
 use milepost_testkit::{Scene, server, wait};
 use tokio::process::Command;
 
 const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sql/client.py");
-
-async fn set() -> (Database, PostgresStore, Scene) {
-    let (database, store) = Database::with_store().await;
-    let scene = Scene::on(Arc::new(store.clone())).await;
-    (database, store, scene)
-}
 
 /// Runs one statement in psql.
 async fn psql(database: &Database, statement: &str) -> Output {
@@ -50,7 +43,7 @@ fn id(text: &str) -> JobId {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn psql_enqueues_and_cancels() {
-    let (database, store, scene) = set().await;
+    let (database, store, scene) = Database::with_scene().await;
     let worker = runtime::start(Arc::new(store), |_| async { Ok(Outcome::Done) }).await;
     let made = answer(&database, "select * from milepost.enqueue('runtime', '{\"n\": 1}', key => 'k')").await;
     let (job, duplicate) = made.split_once(' ').unwrap();
@@ -72,7 +65,7 @@ async fn psql_enqueues_and_cancels() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn psql_asks_a_running_job_to_stop() {
-    let (database, store, scene) = set().await;
+    let (database, store, scene) = Database::with_scene().await;
     let worker = runtime::start(Arc::new(store), |context| async move {
         context.cancellation().cancelled().await;
         Ok(Outcome::Stopped)
@@ -92,7 +85,7 @@ async fn psql_asks_a_running_job_to_stop() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_have_their_own_sqlstates() {
-    let (database, _, _) = set().await;
+    let (database, _, _) = Database::with_scene().await;
     let done = answer(&database, "select job_id from milepost.enqueue('runtime')").await;
     answer(&database, &format!("select milepost.change('{done}', 'mark')")).await;
     let cases = [
@@ -125,7 +118,7 @@ async fn refusals_have_their_own_sqlstates() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_null_is_what_it_is_by_default() {
-    let (database, _, scene) = set().await;
+    let (database, _, scene) = Database::with_scene().await;
     let made = answer(
         &database,
         "select job_id from milepost.enqueue_many(array['test', 'test'], array[null, '1']::jsonb[], ids => array[null, null]::uuid[])",
@@ -157,7 +150,7 @@ async fn what_is_null_is_what_it_is_by_default() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payload_is_measured_as_text() {
-    let (database, _, scene) = set().await;
+    let (database, _, scene) = Database::with_scene().await;
     // Half a megabyte as text, far more than one as the server keeps it.
     let zeros =
         "select job_id from milepost.enqueue('test', (select jsonb_agg(0) from generate_series(1, 180000)))";
@@ -167,7 +160,7 @@ async fn a_payload_is_measured_as_text() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn psql_completes_a_run_once() {
-    let (database, _, scene) = set().await;
+    let (database, _, scene) = Database::with_scene().await;
     let job = scene.running(Scene::job()).await;
     let complete =
         |token: i32| format!("select milepost.complete('{}', {token}, '{{\"sent\": 1}}')", job.run.job);
@@ -183,7 +176,7 @@ async fn a_client_in_another_language_enqueues_and_cancels() {
     let python = std::env::var("MILEPOST_TEST_PYTHON").expect(
         "MILEPOST_TEST_PYTHON names no Python with psycopg; run `scripts/test`, or `scripts/with-services cargo test`",
     );
-    let (database, store, scene) = set().await;
+    let (database, store, scene) = Database::with_scene().await;
     let worker = runtime::start(Arc::new(store), |_| async { Ok(Outcome::Done) }).await;
     let output = Command::new(python).arg(CLIENT).arg(database.url()).output().await.expect("Python runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

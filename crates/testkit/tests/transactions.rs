@@ -14,12 +14,6 @@ use milepost_testkit::suite::runtime;
 use milepost_testkit::{Scene, effect, wait};
 use sqlx::{Connection, Executor, PgConnection};
 
-async fn set() -> (Database, PostgresStore, Scene) {
-    let (database, store) = Database::with_store().await;
-    let scene = Scene::on(Arc::new(store.clone())).await;
-    (database, store, scene)
-}
-
 async fn count(store: &PostgresStore, table: &'static str) -> i64 {
     let query = sqlx::AssertSqlSafe(format!("select count(*) from milepost.{table}"));
     sqlx::query_scalar(query).fetch_one(store.pool()).await.unwrap()
@@ -27,7 +21,7 @@ async fn count(store: &PostgresStore, table: &'static str) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_enqueue_that_is_rolled_back_leaves_nothing() {
-    let (database, store, scene) = set().await;
+    let (database, store, scene) = Database::with_scene().await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     let job = Scene::job().key("order-1").group("customer-1");
 
@@ -50,7 +44,7 @@ async fn an_enqueue_that_is_rolled_back_leaves_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_savepoint_rolled_back_takes_its_enqueues_with_it_and_no_others() {
-    let (database, _, scene) = set().await;
+    let (database, _, scene) = Database::with_scene().await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     let mut tx = connection.begin().await.unwrap();
     let kept = milepost_postgres::enqueue(&mut tx, &Scene::job()).await.unwrap().job;
@@ -64,7 +58,7 @@ async fn a_savepoint_rolled_back_takes_its_enqueues_with_it_and_no_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_completion_that_is_rolled_back_leaves_the_job_running() {
-    let (database, store, scene) = set().await;
+    let (database, store, scene) = Database::with_scene().await;
     effect::prepare(store.pool()).await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     let job = scene.running(Scene::job()).await;
@@ -91,7 +85,7 @@ async fn a_completion_that_is_rolled_back_leaves_the_job_running() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prepared_enqueue_runs_after_its_commit() {
-    let (database, store, scene) = set().await;
+    let (database, store, scene) = Database::with_scene().await;
     let worker = runtime::start(Arc::new(store.clone()), |_| async { Ok(Outcome::Done) }).await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     // NOTIFY, and with it PREPARE, would fail whenever a worker sleeps.
@@ -122,7 +116,7 @@ async fn a_prepared_enqueue_runs_after_its_commit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_open_side_by_side_with_one_key_make_one_job() {
-    let (database, _, scene) = set().await;
+    let (database, _, scene) = Database::with_scene().await;
     let mut first = PgConnection::connect(&database.url()).await.unwrap();
     let mut second = PgConnection::connect(&database.url()).await.unwrap();
     let mut tx = first.begin().await.unwrap();

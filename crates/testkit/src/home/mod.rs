@@ -87,3 +87,23 @@ pub async fn assert_once_each(home: &dyn Home, jobs: &[JobId]) {
 pub async fn tokens(home: &dyn Home, job: JobId) -> Vec<RunToken> {
     home.effects().await.into_iter().filter(|effect| effect.job == job).map(|effect| effect.token).collect()
 }
+
+/// Makes two tests of each: on a home in a SQLite file, and on one in PostgreSQL. A test takes what `$set` makes of
+/// its home.
+#[macro_export]
+macro_rules! on_each_home {
+    ($set:path => $($test:ident,)+) => {
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                super::$test($set($crate::home::SqliteHome::fresh().await).await).await;
+            })+
+        }
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                super::$test($set($crate::home::PostgresHome::fresh().await).await).await;
+            })+
+        }
+    };
+}
