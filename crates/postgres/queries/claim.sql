@@ -3,8 +3,8 @@
 -- lane is one probe of live_ready. Stops at the lane that fills the limit, so nothing is locked in vain.
 -- A kind that has a rate is taken from one lane, the first with something ready, and only while this claim can
 -- lock its bucket.
--- Always answers one row at least, of nulls when nothing was taken; each says the time, whether the worker has
--- its lease, which queues are paused, which kinds have a rate, and how many us it took so far.
+-- Answers a row for each job, and at the end one without a job that says the time, whether the worker has its
+-- lease, which queues are paused, which kinds have a rate, and how many us all this took.
 with worker as materialized (
     -- Against a rescue at the same moment: it locks this row before it looks for jobs.
     select id from milepost.worker
@@ -17,25 +17,11 @@ paused as materialized (
 limited as materialized (
     select kind from milepost.kind_limit where kind = any ($5::text[])
 ),
-gate as materialized (
-    select k.kind, lane.ord, floor(milepost.tokens(k.full_at, k.per_second, k.burst))::bigint as starts
-    from worker
-    cross join milepost.kind_limit k
-    cross join lateral (
-        select l.ord
-        from unnest($4::text[], $5::text[], $6::smallint[], $7::timestamptz[]) with ordinality
-            as l(queue, kind, priority, floor, ord)
-        cross join lateral (
-            select from milepost.live
-            where queue = l.queue and kind = l.kind and priority = l.priority
-              and ready_at is not null and ready_at >= coalesce(l.floor, '-infinity') and ready_at <= now()
-            limit 1
-        ) found
-        where l.kind = k.kind and l.queue <> all (array(select name from paused))
-        limit 1
-    ) lane
-    where k.kind = any ($5::text[]) and milepost.tokens(k.full_at, k.per_second, k.burst) >= k.portion
-    for update of k skip locked
+gates as materialized (
+    -- A function, so that claims of other kinds do not even prepare for it.
+    select g.kind, g.lane, g.starts
+    from worker cross join milepost.open_gates($4::text[], $5::text[], $6::smallint[], $7::timestamptz[]) g
+    where exists (select from limited)
 ),
 ready as materialized (
     select l.id, l.state, l.ready_at
@@ -48,7 +34,7 @@ ready as materialized (
           and ready_at is not null and ready_at >= coalesce(lane.floor, '-infinity') and ready_at <= now()
         order by ready_at, id
         limit case when lane.kind <> all (array(select kind from limited)) then $3
-              else coalesce((select g.starts from gate g where g.ord = lane.ord), 0) end
+              else coalesce((select g.starts from gates g where g.lane = lane.ord), 0) end
         for update skip locked
     ) l
     where lane.queue <> all (array(select name from paused))
@@ -65,17 +51,14 @@ taken as (
 logged as (
     insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
     select id, token, attempt, $1, 'claim', state, 'running' from taken
-),
-debited as (
-    update milepost.kind_limit k
-    set full_at = greatest(k.full_at, now()) + milepost.cost(d.starts, k.per_second)
-    from (select g.kind, (select count(*) from taken t where t.kind = g.kind) as starts from gate g) d
-    where k.kind = d.kind and d.starts > 0
 )
 select t.id, t.token, $2::int as claim_id, t.attempt, t.max_attempts, j.kind, j.queue, j.priority, j.group_key,
-       j.timeout_ms, j.created_at, j.payload::text as payload,
-       j.nominal_at, t.ready_at, look.at, look.alive, look.paused, look.limited,
-       (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint as took_us
-from (select now() as at, exists (select from worker) as alive, array(select name from paused) as paused,
-             array(select kind from limited) as limited) look
-left join (taken t join milepost.job j on j.id = t.id) on true
+       j.timeout_ms, j.created_at, j.payload::text as payload, j.nominal_at, t.ready_at,
+       null::timestamptz as at, null::boolean as alive, null::text[] as paused, null::text[] as limited,
+       null::bigint as took_us
+from taken t join milepost.job j on j.id = t.id
+union all
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+       now(), exists (select from worker), array(select name from paused), array(select kind from limited),
+       (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint
+from (select count(milepost.debit(g.kind, (select count(*) from taken t where t.kind = g.kind))) from gates g) debited

@@ -23,23 +23,6 @@ language sql stable as $$
       and not exists (select from milepost.group_limit o where o.name = group_name)
 $$;
 
--- What so many starts take to come back, rounded up.
-create or replace function milepost.cost(starts bigint, per_second float8) returns interval language sql immutable as $$
-    select make_interval(secs => ceil(starts * 1e6::float8 / per_second) / 1e6::float8)
-$$;
-
--- How many tokens a bucket has that is full at full_at; below nothing while it is in debt.
-create or replace function milepost.tokens(full_at timestamptz, per_second float8, burst int) returns float8
-language sql stable as $$
-    select burst - greatest(0, extract(epoch from full_at - now())::float8) * per_second
-$$;
-
--- When a bucket has a portion to give out.
-create or replace function milepost.opens_at(full_at timestamptz, per_second float8, burst int, portion int)
-returns timestamptz language sql immutable as $$
-    select full_at - make_interval(secs => (burst - portion) / per_second)
-$$;
-
 -- Whether nobody else is about to take this slot. One of few locks, which slots share: an enqueue into any number
 -- of groups must not use up the server's.
 create or replace function milepost.try_slot(group_name text, slot bigint) returns boolean language sql as $$

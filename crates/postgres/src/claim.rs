@@ -8,8 +8,8 @@ use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{Row, ValueRef};
 
 use crate::lane::Probe;
 use crate::row::{self, Decoded};
@@ -44,13 +44,13 @@ impl PostgresStore {
 
     /// Reads what a claim brought, and remembers where the next one has to look; `None`: the worker is dead.
     fn learn(&self, probe: &Probe, claim: &Claim, rows: &[PgRow]) -> Decoded<Option<Vec<ClaimedJob>>> {
-        let Some(last) = rows.last() else { return Ok(None) };
-        if !last.try_get::<bool, _>("alive")? {
+        let Some((look, taken)) = rows.split_last() else { return Ok(None) };
+        if !look.try_get::<bool, _>("alive")? {
             return Ok(None);
         }
-        let mut jobs = Vec::with_capacity(rows.len());
+        let mut jobs = Vec::with_capacity(taken.len());
         let mut last_taken: HashMap<(&str, &str, i16), Timestamp> = HashMap::new();
-        for row in rows.iter().filter(|row| row.try_get_raw(0).is_ok_and(|id| !id.is_null())) {
+        for row in taken {
             let ready_at = row.try_get::<jiff_sqlx::Timestamp, _>("ready_at")?.to_jiff();
             let lane = (row.try_get("queue")?, row.try_get("kind")?, row.try_get("priority")?);
             let floor = last_taken.entry(lane).or_insert(ready_at);
@@ -58,13 +58,13 @@ impl PostgresStore {
             jobs.push(row::claimed_job(row)?);
         }
         let taken = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
-        let took_us: i64 = last.try_get("took_us")?;
+        let took_us: i64 = look.try_get("took_us")?;
         self.inner.floors.spent(probe, Duration::from_micros(took_us.unsigned_abs()), taken);
 
         let (paused, limited): (Vec<String>, Vec<String>) =
-            (last.try_get("paused")?, last.try_get("limited")?);
+            (look.try_get("paused")?, look.try_get("limited")?);
         // When the claim was not filled, every lane that was looked at to its end is empty up to now.
-        let empty_until = (taken < claim.limit).then_some(last.try_get::<jiff_sqlx::Timestamp, _>("at")?);
+        let empty_until = (taken < claim.limit).then_some(look.try_get::<jiff_sqlx::Timestamp, _>("at")?);
         for at in 0..probe.queues.len() {
             let lane = (probe.queues[at].as_str(), probe.kinds[at].as_str(), probe.priorities[at]);
             let looked_at = !paused.contains(&probe.queues[at]) && !limited.contains(&probe.kinds[at]);

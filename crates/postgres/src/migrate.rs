@@ -19,7 +19,11 @@ const MIGRATIONS: &[(&str, &str)] = &[
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
-const API: &str = concat!(include_str!("../sql/groups.sql"), include_str!("../sql/api.sql"));
+const API: &str = concat!(
+    include_str!("../sql/rates.sql"),
+    include_str!("../sql/groups.sql"),
+    include_str!("../sql/api.sql")
+);
 
 const CREATE_TABLE: &str = "
     create schema if not exists milepost;
