@@ -180,6 +180,9 @@ begin
 
     if exists (select from unnest(groups) g where g is not null) then
         perform milepost.hand_over(groups, true);
+        insert into milepost.group_note (group_key, starts)
+        select distinct i.grp, 0 from unnest(groups, run_ats, delays_ms) i(grp, run_at, delay_ms)
+        where i.grp is not null and (i.run_at > now() or i.delay_ms > 0);
     end if;
     perform milepost.wake();
 
@@ -302,12 +305,14 @@ begin
     if l.group_key is not null then
         if next_state not in ('pending', 'running', 'retry_wait', 'blocked') then
             perform milepost.free_groups(array[job]);
-        elsif next_state = 'blocked' and what <> 'snooze' then
+        elsif next_state = 'blocked' and delay > 0 then
+            insert into milepost.group_note (group_key, starts) values (l.group_key, 0);
+        elsif next_state = 'blocked' then
             perform milepost.hand_over(array[l.group_key], true);
             select state into next_state from milepost.live where id = job;
         end if;
     end if;
-    if next_state = 'pending' then
+    if next_state in ('pending', 'blocked') then
         perform milepost.wake();
     end if;
     return next_state;

@@ -124,6 +124,8 @@ struct Listener<'a> {
     lanes: Lanes,
     /// Whether the last look was at all there is, not only above the floors.
     looked_at_all: bool,
+    /// Whether the last look saw groups in which jobs wait for their time or for a token.
+    paced: bool,
 }
 
 /// Which (queue, kind) pairs living workers serve.
@@ -131,8 +133,6 @@ struct Listener<'a> {
 struct Lanes {
     pairs: Vec<(String, String)>,
     workers: i64,
-    /// Whether groups have rates.
-    paced: bool,
     asked_at: Option<Instant>,
 }
 
@@ -150,7 +150,8 @@ impl<'a> Listener<'a> {
         let mut session = PgListener::connect_with(&pool).await?;
         session.eager_reconnect(false);
         session.listen(CHANNEL).await?;
-        let mut listener = Self { store, hints, session, lanes: Lanes::default(), looked_at_all: false };
+        let mut listener =
+            Self { store, hints, session, lanes: Lanes::default(), looked_at_all: false, paced: false };
         hint(hints, Wake::Ready);
         loop {
             if listener.ask(statement::ELECT_WAKER).await? {
@@ -258,7 +259,7 @@ impl<'a> Listener<'a> {
             return Ok(None);
         }
         // First, so that what it releases is seen.
-        let paced = if self.lanes.paced { self.store.pace().await? } else { None };
+        let paced = if self.paced { self.store.pace().await? } else { None };
         let floors = &self.store.inner.floors;
         let probe = floors.probe(&pairs, 0);
         let query = sqlx::query(statement::PEEK)
@@ -277,6 +278,7 @@ impl<'a> Listener<'a> {
             floors.learn(&probe, lane, row.try_get::<jiff_sqlx::Timestamp, _>(empty_until)?.to_jiff());
         }
         if let Some(last) = rows.last() {
+            self.paced = last.try_get("paced")?;
             let took_us: i64 = last.try_get("took_us")?;
             floors.spent(&probe, Duration::from_micros(took_us.unsigned_abs()), 0);
         }
@@ -291,7 +293,6 @@ impl<'a> Listener<'a> {
             .map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?)))
             .collect::<Result<_, sqlx::Error>>()?;
         self.lanes.workers = rows.first().map_or(Ok(0), |row| row.try_get("workers"))?;
-        self.lanes.paced = rows.first().map_or(Ok(false), |row| row.try_get("paced"))?;
         self.lanes.asked_at = Some(Instant::now());
         Ok(())
     }

@@ -132,7 +132,7 @@ impl<'conn> Intake<'conn> {
     fn let_wait(&mut self, job: &NewJob) -> rusqlite::Result<()> {
         let start_ms = start_ms(job.start, self.now_ms);
         let free = match &job.group {
-            Some(group) => admit(self.conn, group, &job.id, self.now_ms)?,
+            Some(group) => admit(self.conn, group, &job.id, start_ms, self.now_ms)?,
             None => true,
         };
         let state = if free { JobState::Pending } else { JobState::Blocked };

@@ -1,6 +1,7 @@
 //! Groups: a job that has one runs only while it owns a slot of it.
 
 use milepost_core::ident::{JobId, RunToken};
+use milepost_core::job::Priority;
 use milepost_core::limit::{Rate, SLOTS_DEFAULT, class_of};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -45,14 +46,24 @@ pub(crate) fn full_at_us(conn: &Connection, group: &str) -> rusqlite::Result<i64
     Ok(found.unwrap_or(0))
 }
 
-/// Lets a job in that is to run, if a slot is free, its rate allows it and nobody waits before it. Else somebody
-/// will look at the group in time.
-pub(crate) fn admit(conn: &Connection, group: &str, job: &JobId, now_ms: i64) -> rusqlite::Result<bool> {
+/// Lets a job in that is to run, if it is due, a slot is free, its rate allows it and nobody waits before it. Else
+/// somebody will look at the group in time.
+pub(crate) fn admit(
+    conn: &Connection,
+    group: &str,
+    job: &JobId,
+    due_at_ms: i64,
+    now_ms: i64,
+) -> rusqlite::Result<bool> {
+    if due_at_ms > now_ms {
+        look_at(conn, group, due_at_ms)?;
+        return Ok(false);
+    }
     let limit = limit_of(conn, group)?;
     let Some(rate) = limit.rate else {
         return take_slot(conn, group, job, limit.slots);
     };
-    if conn.prepare_cached(query::NEXT_WAITING)?.exists([group])? {
+    if next_waiting(conn, group, now_ms)?.is_some() {
         return Ok(false);
     }
     let now_us = micros(now_ms);
@@ -68,6 +79,12 @@ pub(crate) fn admit(conn: &Connection, group: &str, job: &JobId, now_ms: i64) ->
         keep_bucket(conn, group, full_at_us, Some(full_at_us))?;
     }
     Ok(taken)
+}
+
+/// Has the group looked at when a job that waits in it becomes due.
+fn look_at(conn: &Connection, group: &str, due_at_ms: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached(query::LOOK_AT_GROUP)?.execute((group, micros(due_at_ms)))?;
+    Ok(())
 }
 
 /// Gives a slot to a job that an operator releases, if one is free; of a rate it is counted, not refused.
@@ -126,10 +143,10 @@ pub(crate) fn fill_all(conn: &Connection, groups: &[String], now_ms: i64) -> Res
     Ok(filled)
 }
 
-/// Groups that somebody waits for and that have a slot free, and those whose tokens have come back.
+/// Groups that somebody is due and waits for and that have a slot free, and those that are to be looked at now.
 pub(crate) fn unfilled(conn: &Connection, now_ms: i64) -> Result<Vec<String>, Failure> {
     let mut statement = conn.prepare_cached(query::UNFILLED_GROUPS)?;
-    let groups = statement.query_map((), |row| row.get(0))?;
+    let groups = statement.query_map((now_ms, micros(now_ms)), |row| row.get(0))?;
     let mut groups = groups.collect::<rusqlite::Result<Vec<String>>>()?;
     groups.extend(due(conn, now_ms)?);
     Ok(groups)
@@ -139,7 +156,7 @@ fn due(conn: &Connection, now_ms: i64) -> rusqlite::Result<Vec<String>> {
     conn.prepare_cached(query::DUE_GROUPS)?.query_map([micros(now_ms)], |row| row.get(0))?.collect()
 }
 
-/// Releases what the rates of groups allow whose tokens have come back.
+/// Releases what the times of jobs and the rates of groups allow by now.
 pub(crate) fn pace(conn: &Connection, now_ms: i64) -> Result<(), Failure> {
     fill_all(conn, &due(conn, now_ms)?, now_ms).map(drop)
 }
@@ -171,22 +188,24 @@ fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<u32, Failure> {
         released += 1;
         waiter = next_waiting(conn, group, now_ms)?;
     }
-    match limit.rate {
-        Some(rate) => {
+    let later_us = next_due(conn, group, now_ms)?.map(micros);
+    let (full_at_us, look_at_us) = match (limit.rate, waiter) {
+        (None, _) => (0, later_us),
+        (Some(rate), waiter) => {
             let full_at_us = if released > 0 { rate.debit(full_at_us, now_us, released) } else { full_at_us };
             let look_at_us = match waiter {
                 // The end of a holder is seen.
                 Some(_) if full => None,
                 Some(_) => Some(look_again_us(rate, full_at_us, now_us)),
-                None => Some(full_at_us),
+                None => later_us.or((full_at_us > now_us).then_some(full_at_us)),
             };
-            if waiter.is_none() && full_at_us <= now_us {
-                forget_bucket(conn, group)?;
-            } else {
-                keep_bucket(conn, group, full_at_us, look_at_us)?;
-            }
+            (full_at_us, look_at_us)
         }
-        None => forget_bucket(conn, group)?,
+    };
+    if look_at_us.is_none() && full_at_us <= now_us {
+        forget_bucket(conn, group)?;
+    } else {
+        keep_bucket(conn, group, full_at_us, look_at_us)?;
     }
     Ok(released)
 }
@@ -196,17 +215,34 @@ fn forget_bucket(conn: &Connection, group: &str) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Who is next: by priority, then due time.
 fn next_waiting(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<Option<Waiter>> {
-    conn.prepare_cached(query::NEXT_WAITING)?
-        .query_row([group], |row| {
+    let mut statement = conn.prepare_cached(query::NEXT_WAITING)?;
+    for priority in Priority::ALL {
+        let found = statement.query_row((group, priority.get(), now_ms), |row| {
             Ok(Waiter {
                 job: row::job_id(row, 0)?,
-                due_at_ms: row.get::<_, Option<i64>>(1)?.unwrap_or(now_ms),
+                due_at_ms: row.get(1)?,
                 attempt: row.get(2)?,
                 token: row::token(row, 3)?,
             })
-        })
-        .optional()
+        });
+        if let Some(waiter) = found.optional()? {
+            return Ok(Some(waiter));
+        }
+    }
+    Ok(None)
+}
+
+/// When the next one that waits is due.
+fn next_due(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<Option<i64>> {
+    let mut statement = conn.prepare_cached(query::NEXT_DUE_OF_GROUP)?;
+    let mut next: Option<i64> = None;
+    for priority in Priority::ALL {
+        let due: Option<i64> = statement.query_row((group, priority.get(), now_ms), |row| row.get(0))?;
+        next = next.into_iter().chain(due).min();
+    }
+    Ok(next)
 }
 
 /// Lets a job wait for a worker that has got a slot.

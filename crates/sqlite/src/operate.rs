@@ -1,5 +1,7 @@
 //! What operators do to one job.
 
+use std::slice;
+
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, RunToken};
 use milepost_core::port::{Operated, Operation};
@@ -9,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::clock::{later_ms, now_ms};
 use crate::failure::Failure;
-use crate::group::{admit, force};
+use crate::group::{admit, fill_all, force};
 use crate::query;
 use crate::row::{self, Id};
 use crate::stand::{Mover, Standing, Step};
@@ -17,7 +19,7 @@ use crate::stand::{Mover, Standing, Step};
 /// Does something to one job.
 pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
     let now_ms = now_ms();
-    let Found { standing, due_at_ms, .. } = find(conn, &job)?;
+    let Found { standing, .. } = find(conn, &job)?;
     let verb = operation.verb;
     check(&standing, verb)?;
     if standing.state == JobState::Running && !operation.grace.is_zero() {
@@ -30,12 +32,9 @@ pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> R
         ))?;
         return Ok(Operated::StopRequested);
     }
-    let to = next_state(conn, &standing, verb, now_ms)?;
+    let ready_at_ms = later_ms(now_ms, operation.delay);
+    let to = next_state(conn, &standing, verb, ready_at_ms, now_ms)?;
     let mut mover = Mover::new(conn, now_ms)?;
-    let ready_at_ms = match verb {
-        Verb::Release => now_ms.max(due_at_ms.unwrap_or(now_ms)),
-        _ => later_ms(now_ms, operation.delay),
-    };
     let step = Step {
         ready_at_ms: to_wait(to).then_some(ready_at_ms),
         max_attempts: attempts_anew(conn, &standing, verb)?,
@@ -44,7 +43,7 @@ pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> R
     };
     match verb {
         Verb::Rerun => rerun(conn, &mut mover, &standing, &step)?,
-        Verb::Snooze => snooze(conn, &mut mover, &standing, &step)?,
+        Verb::Snooze => return snooze(conn, &mut mover, &standing, &step).map(Operated::Done),
         _ => mover.go(&standing, &step)?,
     }
     Ok(Operated::Done(to))
@@ -58,7 +57,7 @@ pub(crate) fn fence_off(
     verb: Verb,
 ) -> Result<(), Failure> {
     let Found { standing, stop_note, .. } = find(conn, job)?;
-    let to = next_state(conn, &standing, verb, mover.now_ms())?;
+    let to = next_state(conn, &standing, verb, mover.now_ms(), mover.now_ms())?;
     let step = Step { note: stop_note.as_deref(), ..Step::new(verb, to) };
     mover.go(&standing, &step)
 }
@@ -70,8 +69,6 @@ const fn to_wait(state: JobState) -> bool {
 struct Found {
     standing: Standing,
     stop_note: Option<String>,
-    /// Its own time, while it is blocked.
-    due_at_ms: Option<i64>,
 }
 
 fn find(conn: &Connection, job: &JobId) -> Result<Found, Failure> {
@@ -96,7 +93,7 @@ fn read_live(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
         worker: row::worker_opt(row, 3)?,
         group: row.get(4)?,
     };
-    Ok(Found { standing, stop_note: row.get(5)?, due_at_ms: row.get(6)? })
+    Ok(Found { standing, stop_note: row.get(5)? })
 }
 
 fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
@@ -108,7 +105,7 @@ fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
         worker: None,
         group: row.get(3)?,
     };
-    Ok(Found { standing, stop_note: None, due_at_ms: None })
+    Ok(Found { standing, stop_note: None })
 }
 
 fn illegal(standing: &Standing, verb: Verb) -> Failure {
@@ -129,13 +126,22 @@ fn check(standing: &Standing, verb: Verb) -> Result<(), Failure> {
 }
 
 /// The state that follows. A grouped job that comes back takes a slot of its group here, or waits for one.
-fn next_state(conn: &Connection, standing: &Standing, verb: Verb, now_ms: i64) -> Result<JobState, Failure> {
+fn next_state(
+    conn: &Connection,
+    standing: &Standing,
+    verb: Verb,
+    ready_at_ms: i64,
+    now_ms: i64,
+) -> Result<JobState, Failure> {
     let comes_back = !standing.state.holds_group_slot()
         && transition(Some(standing.state), verb, Readiness::Ready) == Ok(JobState::Pending);
     let readiness = match &standing.group {
         Some(group) if comes_back => {
-            let take = if verb == Verb::Release { force } else { admit };
-            if take(conn, group, &standing.job, now_ms)? { Readiness::Ready } else { Readiness::Held }
+            let taken = match verb {
+                Verb::Release => force(conn, group, &standing.job, now_ms)?,
+                _ => admit(conn, group, &standing.job, ready_at_ms, now_ms)?,
+            };
+            if taken { Readiness::Ready } else { Readiness::Held }
         }
         _ => Readiness::Ready,
     };
@@ -179,12 +185,20 @@ fn rerun(
     Ok(mover.record(standing, step)?)
 }
 
+/// Moves the time of a job, and answers its state then: one that waits in a group may be the next by now.
 fn snooze(
     conn: &Connection,
     mover: &mut Mover<'_>,
     standing: &Standing,
     step: &Step<'_>,
-) -> Result<(), Failure> {
+) -> Result<JobState, Failure> {
     conn.prepare_cached(query::SNOOZE)?.execute((Id(&standing.job), step.ready_at_ms))?;
-    Ok(mover.record(standing, step)?)
+    mover.record(standing, step)?;
+    match &standing.group {
+        Some(group) if step.to == JobState::Blocked => {
+            fill_all(conn, slice::from_ref(group), mover.now_ms())?;
+            Ok(find(conn, &standing.job)?.standing.state)
+        }
+        _ => Ok(step.to),
+    }
 }

@@ -10,7 +10,7 @@ use crate::clock::micros;
 use crate::failure::Failure;
 use crate::group::{full_at_us, limit_of};
 use crate::query;
-use crate::row;
+use crate::row::{self, Id};
 
 pub(crate) fn waiting_for(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
     match job.state {
@@ -24,6 +24,14 @@ fn group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>
     let Some(group) = &job.group else {
         return Ok(None);
     };
+    let due_at_ms: Option<i64> = conn
+        .prepare_cached(query::STANDING)?
+        .query_row([Id(&job.id)], |row| row.get(6))
+        .optional()?
+        .flatten();
+    if let Some(due_at_ms) = due_at_ms.filter(|&at_ms| at_ms > now_ms) {
+        return Ok(Some(Waiting::Time { until: time_of(micros(due_at_ms)) }));
+    }
     let taken: u32 = conn.prepare_cached(query::SLOTS_TAKEN)?.query_row([group], |row| row.get(0))?;
     let limit = limit_of(conn, group)?;
     if let Some(rate) = limit.rate

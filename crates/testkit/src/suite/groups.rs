@@ -5,13 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
+use milepost::{Outcome, RetryPolicy};
 use milepost_core::finish::{End, Finished};
+use milepost_core::ident::JobId;
 use milepost_core::job::{NewJob, Priority, StartAt};
-use milepost_core::port::Operation;
+use milepost_core::listing::Waiting;
+use milepost_core::port::{Operated, Operation};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
 use crate::scene::{LONG, Scene, failure, register, retry};
+use crate::suite::runtime;
 
 fn grouped() -> NewJob {
     Scene::job().group("g")
@@ -50,10 +54,77 @@ pub async fn a_slot_is_handed_on_by_priority_then_due_time(scene: Scene) {
     let late = scene.enqueue(grouped().priority(Priority::try_from(1).unwrap()).start(soon)).await;
     let first = scene.enqueue(grouped().priority(Priority::try_from(1).unwrap())).await;
     scene.finish(&holder, End::Succeed { result: None }).await;
-    for expected in [first, late, last] {
+    for expected in [first, last] {
         assert_eq!(scene.state(expected).await, JobState::Pending, "{:?}", scene.view(expected).await);
         scene.operate(expected, Operation::new(Verb::Cancel)).await.unwrap();
     }
+    assert_eq!(scene.state(late).await, JobState::Blocked, "its time has not come");
+}
+
+pub async fn a_job_whose_time_has_not_come_takes_no_slot(scene: Scene) {
+    let urgent = || grouped().priority(Priority::try_from(1).unwrap());
+    let later = scene.enqueue(urgent().start(StartAt::After(LONG))).await;
+    assert_eq!(scene.state(later).await, JobState::Blocked);
+    let waiting = scene.view(later).await.waiting_for;
+    assert!(matches!(waiting, Some(Waiting::Time { .. })), "{waiting:?}");
+    let failed = scene.running(grouped()).await;
+    scene.finish(&failed, End::Fail { failure: failure() }).await;
+    let not_yet = Operation { delay: LONG, ..Operation::new(Verb::RetryNow) };
+    scene.operate(failed.run.job, not_yet).await.unwrap();
+    assert_eq!(scene.state(failed.run.job).await, JobState::Blocked);
+    let now = scene.running(grouped()).await;
+    scene.finish(&now, End::Succeed { result: None }).await;
+    scene.store.fill_groups().await.unwrap();
+    assert!(scene.claim(1).await.is_empty());
+    scene.running(grouped()).await;
+    for job in [later, failed.run.job, now.run.job] {
+        scene.assert_history_folds(job).await;
+    }
+}
+
+pub async fn a_snooze_moves_the_time_at_which_a_job_takes_its_slot(scene: Scene) {
+    let snoozed = |delay| Operation { delay, ..Operation::new(Verb::Snooze) };
+    let holder = scene.running(grouped()).await;
+    let first = scene.enqueue(grouped()).await;
+    let second = scene.enqueue(grouped()).await;
+    scene.operate(first, snoozed(LONG)).await.unwrap();
+    scene.finish(&holder, End::Succeed { result: None }).await;
+    assert_eq!(scene.claim(10).await[0].run.job, second);
+    scene.operate(second, Operation::new(Verb::Cancel)).await.unwrap();
+    assert_eq!(scene.state(first).await, JobState::Blocked);
+    let operated = scene.operate(first, snoozed(Duration::ZERO)).await.unwrap();
+    assert_eq!(operated, Operated::Done(JobState::Pending), "its slot is free");
+    assert_eq!(scene.claim(10).await[0].run.job, first);
+    scene.assert_history_folds(first).await;
+}
+
+pub async fn jobs_of_groups_start_when_their_time_comes(scene: Scene) {
+    const JOBS: u64 = 12;
+    let worker = runtime::builder(scene.store.clone())
+        .options(|options| options.poll_interval = LONG)
+        .handle_kind(runtime::KIND, RetryPolicy::default(), |_| async { Ok(Outcome::Done) })
+        .start()
+        .await
+        .unwrap();
+    let jobs = (1..=JOBS).map(|number| {
+        let group = if number % 2 == 0 { "even" } else { "odd" };
+        runtime::job().group(group).start(StartAt::After(Duration::from_millis(270 * number)))
+    });
+    let jobs: Vec<NewJob> = jobs.collect();
+    let jobs: Vec<JobId> =
+        scene.store.enqueue_many(&jobs).await.unwrap().iter().map(|enqueued| enqueued.job).collect();
+    scene.assert_all_succeed(&jobs).await;
+    let mut late = 0;
+    for job in jobs {
+        let history = scene.history(job).await;
+        let due_at = history[0].ready_at.expect("it was told when");
+        let started = history.iter().find(|entry| entry.verb == Verb::Claim).expect("it ran").at;
+        assert!(started >= due_at);
+        late += u64::from(started.duration_since(due_at).as_millis() > 300);
+    }
+    // Upkeep once a second would find three of ten in time.
+    assert!(late <= JOBS / 4, "{late} of {JOBS} jobs started late");
+    worker.shutdown().await;
 }
 
 pub async fn every_end_hands_the_slot_on(scene: Scene) {

@@ -30,6 +30,9 @@ macro_rules! conformance {
                     a_job_wakes_a_sleeper
                     a_cancel_reaches_the_handler_at_once
                 }
+                groups {
+                    jobs_of_groups_start_when_their_time_comes
+                }
                 rates {
                     the_rate_of_a_kind_is_kept_by_two_workers
                     the_rate_of_a_group_is_kept_by_two_workers
@@ -84,6 +87,8 @@ macro_rules! conformance {
                 a_group_runs_one_job_at_a_time
                 a_slot_is_held_through_retries_and_yields
                 a_slot_is_handed_on_by_priority_then_due_time
+                a_job_whose_time_has_not_come_takes_no_slot
+                a_snooze_moves_the_time_at_which_a_job_takes_its_slot
                 every_end_hands_the_slot_on
                 a_full_group_does_not_spoil_a_batch_of_claims
                 a_retried_job_waits_for_its_group
