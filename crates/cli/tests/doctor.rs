@@ -22,7 +22,7 @@ on_each_store! {
 /// Loses the job's place behind the store's back.
 fn lose_a_job(place: &Place) -> String {
     let id = place.enqueue(&[]);
-    place.tamper("delete from live");
+    place.tamper("delete from milepost.live");
     id
 }
 
@@ -67,15 +67,15 @@ fn a_repair_mends_what_is_safe_and_is_noted_with_who_did_it(place: Place) {
     let ran = place.run(&["doctor", "--repair"]).ok();
     assert!(ran.out.contains("repaired job_without_place: 1\nnothing found"), "{}", ran.out);
     assert_eq!(place.job(&id)["state"], "pending");
-    let who = place.tamper("select who from audit where what = 'doctor.repair'");
+    let who = place.tamper("select who from milepost.audit where what = 'doctor.repair'");
     let (user, host) = who.split_once('@').unwrap();
     assert!(!user.is_empty() && !host.is_empty(), "{who}");
-    assert!(place.tamper("select detail from audit").contains(&id), "the note names the job");
+    assert!(place.tamper("select detail from milepost.audit").contains(&id), "the note names the job");
 }
 
 fn what_a_repair_cannot_mend_is_still_an_error(place: Place) {
     lose_a_job(&place);
-    place.tamper("delete from history");
+    place.tamper("delete from milepost.history");
     let ran = place.run(&["doctor", "--repair"]);
     assert_eq!(ran.status, 1);
     assert!(ran.out.contains("job_without_place") && !ran.out.contains("repaired"), "{}", ran.out);
@@ -84,7 +84,7 @@ fn what_a_repair_cannot_mend_is_still_an_error(place: Place) {
 fn warnings_are_no_failure(place: Place) {
     place.enqueue(&[]);
     for table in ["live", "job"] {
-        place.tamper(&format!("delete from {table}"));
+        place.tamper(&format!("delete from milepost.{table}"));
     }
     let ran = place.run(&["doctor"]).ok();
     assert!(ran.out.contains("Warnings") && ran.out.contains("history_without_job"), "{}", ran.out);

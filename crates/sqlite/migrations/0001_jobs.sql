@@ -2,7 +2,7 @@
 -- Times are Unix milliseconds of this machine's clock. States and verbs are the words of the domain.
 
 -- What was asked. Append-only: nothing here is ever rewritten.
-CREATE TABLE job (
+CREATE TABLE milepost_job (
     id            BLOB    NOT NULL PRIMARY KEY,
     kind          TEXT    NOT NULL,
     queue         TEXT    NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE job (
 ) STRICT, WITHOUT ROWID;
 
 -- At most one job of a kind ever has a key. The key comes first so that it can be looked up without its kind.
-CREATE TABLE job_key (
+CREATE TABLE milepost_job_key (
     kind   TEXT NOT NULL,
     key    TEXT NOT NULL,
     job_id BLOB NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE job_key (
 ) STRICT, WITHOUT ROWID;
 
 -- Where a job stands that still needs attention.
-CREATE TABLE live (
+CREATE TABLE milepost_live (
     id            BLOB    NOT NULL PRIMARY KEY,
     kind          TEXT    NOT NULL,
     queue         TEXT    NOT NULL,
@@ -47,14 +47,14 @@ CREATE TABLE live (
     stop_note     TEXT
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX live_claim ON live (queue, kind, priority, ready_at_ms, id) WHERE ready_at_ms IS NOT NULL;
-CREATE INDEX live_worker ON live (worker_id) WHERE worker_id IS NOT NULL;
-CREATE INDEX live_waiting ON live (group_key, priority, due_at_ms, id)
+CREATE INDEX milepost_live_claim ON milepost_live (queue, kind, priority, ready_at_ms, id) WHERE ready_at_ms IS NOT NULL;
+CREATE INDEX milepost_live_worker ON milepost_live (worker_id) WHERE worker_id IS NOT NULL;
+CREATE INDEX milepost_live_waiting ON milepost_live (group_key, priority, due_at_ms, id)
     WHERE state = 'blocked' AND group_key IS NOT NULL;
-CREATE INDEX live_stop ON live (stop_at_ms, worker_id) WHERE stop_at_ms IS NOT NULL;
+CREATE INDEX milepost_live_stop ON milepost_live (stop_at_ms, worker_id) WHERE stop_at_ms IS NOT NULL;
 
 -- How a job ended that needs no attention any more. A rerun takes it back to live.
-CREATE TABLE ended (
+CREATE TABLE milepost_ended (
     id            BLOB    NOT NULL PRIMARY KEY,
     kind          TEXT    NOT NULL,
     queue         TEXT    NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE ended (
 ) STRICT, WITHOUT ROWID;
 
 -- What happened: one row for every state change, written in the transaction that makes it.
-CREATE TABLE history (
+CREATE TABLE milepost_history (
     pos           INTEGER PRIMARY KEY,
     job_id        BLOB    NOT NULL,
     at_ms         INTEGER NOT NULL,
@@ -84,10 +84,10 @@ CREATE TABLE history (
     note          TEXT
 ) STRICT;
 
-CREATE INDEX history_job ON history (job_id, pos);
+CREATE INDEX milepost_history_job ON milepost_history (job_id, pos);
 
 -- Attempts: a claim and what ended it.
-CREATE VIEW attempt AS
+CREATE VIEW milepost_attempt AS
 SELECT
     claim.job_id,
     claim.attempt,
@@ -98,13 +98,13 @@ SELECT
     finish.verb AS outcome,
     finish.error_code,
     finish.error_message
-FROM history AS claim
-LEFT JOIN history AS finish
+FROM milepost_history AS claim
+LEFT JOIN milepost_history AS finish
     ON finish.job_id = claim.job_id AND finish.token = claim.token AND finish.from_state = 'running'
 WHERE claim.verb = 'claim';
 
 -- How far a job said it is, and where its next attempt can go on from.
-CREATE TABLE progress (
+CREATE TABLE milepost_progress (
     job_id        BLOB NOT NULL PRIMARY KEY,
     done          INTEGER,
     total         INTEGER,
@@ -114,7 +114,7 @@ CREATE TABLE progress (
 ) STRICT, WITHOUT ROWID;
 
 -- Process incarnations. Ids are never used again.
-CREATE TABLE worker (
+CREATE TABLE milepost_worker (
     id                  INTEGER PRIMARY KEY AUTOINCREMENT,
     name                TEXT    NOT NULL,
     queues              TEXT    NOT NULL,
@@ -127,17 +127,17 @@ CREATE TABLE worker (
     died                INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
-CREATE INDEX worker_alive ON worker (lease_expires_at_ms) WHERE ended_at_ms IS NULL;
-CREATE INDEX worker_ended ON worker (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+CREATE INDEX milepost_worker_alive ON milepost_worker (lease_expires_at_ms) WHERE ended_at_ms IS NULL;
+CREATE INDEX milepost_worker_ended ON milepost_worker (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
 
 -- Queues that somebody has paused at some time. A queue needs no row to exist.
-CREATE TABLE queue (
+CREATE TABLE milepost_queue (
     name         TEXT    NOT NULL PRIMARY KEY,
     paused_at_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- Who holds a group. There is one slot a group: its jobs run one at a time.
-CREATE TABLE group_slot (
+CREATE TABLE milepost_group_slot (
     group_key TEXT    NOT NULL,
     slot      INTEGER NOT NULL,
     job_id    BLOB    NOT NULL,

@@ -1,2 +1,2 @@
 -- How many attempts were asked for a job. ?1 job
-SELECT max_attempts FROM job WHERE id = ?1
+SELECT max_attempts FROM milepost_job WHERE id = ?1

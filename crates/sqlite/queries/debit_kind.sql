@@ -1,2 +1,2 @@
 -- Moves on when the bucket of a kind is full. ?1 kind, ?2 full at
-UPDATE kind_limit SET full_at_us = ?2 WHERE kind = ?1
+UPDATE milepost_kind_limit SET full_at_us = ?2 WHERE kind = ?1

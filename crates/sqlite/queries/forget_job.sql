@@ -1,2 +1,2 @@
 -- Forgets what was asked. ?1 job
-DELETE FROM job WHERE id = ?1
+DELETE FROM milepost_job WHERE id = ?1

@@ -1,3 +1,3 @@
 -- Groups of a name or class that have a bucket. ?1 group or class
-SELECT group_key FROM group_bucket
+SELECT group_key FROM milepost_group_bucket
 WHERE group_key = ?1 OR substr(group_key, 1, instr(group_key, ':')) || '*' = ?1

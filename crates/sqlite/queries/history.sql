@@ -1,6 +1,6 @@
 -- Every state change of a job, oldest first. ?1 job
 SELECT pos, job_id, at_ms, verb, from_state, to_state, attempt, token, worker_id, ready_at_ms,
        error_code, error_message, note
-FROM history
+FROM milepost_history
 WHERE job_id = ?1
 ORDER BY pos

@@ -1,7 +1,7 @@
 -- Whether a living worker serves a kind in a queue. ?1 kind, ?2 queue, ?3 now
 SELECT EXISTS (
-    SELECT 1 FROM worker INDEXED BY worker_alive
+    SELECT 1 FROM milepost_worker INDEXED BY milepost_worker_alive
     WHERE ended_at_ms IS NULL AND lease_expires_at_ms > ?3
-      AND EXISTS (SELECT 1 FROM json_each(worker.kinds) WHERE value = ?1)
-      AND EXISTS (SELECT 1 FROM json_each(worker.queues) WHERE value = ?2)
+      AND EXISTS (SELECT 1 FROM json_each(milepost_worker.kinds) WHERE value = ?1)
+      AND EXISTS (SELECT 1 FROM json_each(milepost_worker.queues) WHERE value = ?2)
 )

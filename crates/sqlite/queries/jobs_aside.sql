@@ -1,10 +1,10 @@
 -- A page of live jobs that neither wait for a worker nor run, newest first.
 -- ?1 older than this job, ?2 state (blocked, retry_wait, failed or aborted), ?3 kind, ?4 queue (NULL: any), ?5 how many
-SELECT page.id, page.kind, page.queue, page.state, job.priority, page.attempt, page.max_attempts, job.key,
-       job.group_key, job.created_at_ms, page.ready_at_ms, page.started_at_ms, NULL AS ended_at_ms,
-       page.worker_id, page.token, job.nominal_at_ms
-FROM live AS page INDEXED BY live_aside
-CROSS JOIN job ON job.id = page.id
+SELECT page.id, page.kind, page.queue, page.state, milepost_job.priority, page.attempt, page.max_attempts, milepost_job.key,
+       milepost_job.group_key, milepost_job.created_at_ms, page.ready_at_ms, page.started_at_ms, NULL AS ended_at_ms,
+       page.worker_id, page.token, milepost_job.nominal_at_ms
+FROM milepost_live AS page INDEXED BY milepost_live_aside
+CROSS JOIN milepost_job ON milepost_job.id = page.id
 WHERE page.state <> 'pending' AND page.state <> 'running' AND page.state = ?2 AND page.id < ?1
   AND (?3 IS NULL OR page.kind = ?3) AND (?4 IS NULL OR page.queue = ?4)
 ORDER BY page.id DESC

@@ -1,2 +1,2 @@
 -- Lets a key outlive its job. ?1 kind, ?2 key, ?3 job, ?4 when the job ended
-UPDATE job_key SET job_ended_at_ms = ?4 WHERE kind = ?1 AND key = ?2 AND job_id = ?3
+UPDATE milepost_job_key SET job_ended_at_ms = ?4 WHERE kind = ?1 AND key = ?2 AND job_id = ?3

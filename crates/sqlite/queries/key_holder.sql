@@ -1,2 +1,2 @@
 -- The job that has a key. ?1 kind, ?2 key
-SELECT job_id FROM job_key WHERE kind = ?1 AND key = ?2
+SELECT job_id FROM milepost_job_key WHERE kind = ?1 AND key = ?2

@@ -1,2 +1,2 @@
 -- Takes a job that runs again out of ended. ?1 job
-DELETE FROM ended WHERE id = ?1
+DELETE FROM milepost_ended WHERE id = ?1

@@ -1,14 +1,14 @@
 -- Every limit of a group or class, with how many slots are taken and how many jobs wait. A group that has a limit
 -- of its own is not counted with its class.
 SELECT name, slots, per_second, burst, source,
-       (SELECT full_at_us FROM group_bucket WHERE group_key = name),
-       (SELECT count(*) FROM group_slot AS held
+       (SELECT full_at_us FROM milepost_group_bucket WHERE group_key = name),
+       (SELECT count(*) FROM milepost_group_slot AS held
         WHERE held.group_key = name
            OR substr(held.group_key, 1, instr(held.group_key, ':')) || '*' = name
-              AND NOT EXISTS (SELECT 1 FROM group_limit AS own WHERE own.name = held.group_key)),
-       (SELECT count(*) FROM live INDEXED BY live_waiting
+              AND NOT EXISTS (SELECT 1 FROM milepost_group_limit AS own WHERE own.name = held.group_key)),
+       (SELECT count(*) FROM milepost_live INDEXED BY milepost_live_waiting
         WHERE state = 'blocked' AND group_key IS NOT NULL
           AND (group_key = name
             OR substr(group_key, 1, instr(group_key, ':')) || '*' = name
-               AND NOT EXISTS (SELECT 1 FROM group_limit AS own WHERE own.name = live.group_key)))
-FROM group_limit ORDER BY name
+               AND NOT EXISTS (SELECT 1 FROM milepost_group_limit AS own WHERE own.name = milepost_live.group_key)))
+FROM milepost_group_limit ORDER BY name

@@ -1,5 +1,5 @@
 -- Every limit of a kind, with how many of its jobs run and how many are ready. ?1 now
 SELECT kind, per_second, burst, source, full_at_us,
-       (SELECT count(*) FROM live WHERE live.kind = kind_limit.kind AND state = 'running'),
-       (SELECT count(*) FROM live WHERE live.kind = kind_limit.kind AND ready_at_ms <= ?1)
-FROM kind_limit ORDER BY kind
+       (SELECT count(*) FROM milepost_live WHERE milepost_live.kind = milepost_kind_limit.kind AND state = 'running'),
+       (SELECT count(*) FROM milepost_live WHERE milepost_live.kind = milepost_kind_limit.kind AND ready_at_ms <= ?1)
+FROM milepost_kind_limit ORDER BY kind

@@ -1,12 +1,12 @@
 -- Workers whose lease ran out, and those that ended and left jobs behind: one probe a worker that holds any.
 -- ?1 now
 WITH RECURSIVE holder (id) AS (
-    SELECT min(worker_id) FROM live INDEXED BY live_worker WHERE worker_id IS NOT NULL
+    SELECT min(worker_id) FROM milepost_live INDEXED BY milepost_live_worker WHERE worker_id IS NOT NULL
     UNION ALL
-    SELECT (SELECT min(live.worker_id) FROM live INDEXED BY live_worker WHERE live.worker_id > holder.id)
+    SELECT (SELECT min(milepost_live.worker_id) FROM milepost_live INDEXED BY milepost_live_worker WHERE milepost_live.worker_id > holder.id)
     FROM holder
     WHERE holder.id IS NOT NULL
 )
-SELECT id FROM worker INDEXED BY worker_alive WHERE ended_at_ms IS NULL AND lease_expires_at_ms <= ?1
+SELECT id FROM milepost_worker INDEXED BY milepost_worker_alive WHERE ended_at_ms IS NULL AND lease_expires_at_ms <= ?1
 UNION
-SELECT holder.id FROM holder JOIN worker ON worker.id = holder.id WHERE worker.ended_at_ms IS NOT NULL
+SELECT holder.id FROM holder JOIN milepost_worker ON milepost_worker.id = holder.id WHERE milepost_worker.ended_at_ms IS NOT NULL

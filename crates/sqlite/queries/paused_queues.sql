@@ -1,2 +1,2 @@
 -- The queues that give no claims now.
-SELECT name FROM queue WHERE paused_at_ms IS NOT NULL
+SELECT name FROM milepost_queue WHERE paused_at_ms IS NOT NULL

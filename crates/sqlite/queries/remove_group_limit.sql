@@ -1,2 +1,2 @@
 -- Removes the limit of a group or class. ?1 name
-DELETE FROM group_limit WHERE name = ?1
+DELETE FROM milepost_group_limit WHERE name = ?1

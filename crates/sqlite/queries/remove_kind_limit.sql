@@ -1,2 +1,2 @@
 -- Removes the limit of a kind. ?1 kind
-DELETE FROM kind_limit WHERE kind = ?1
+DELETE FROM milepost_kind_limit WHERE kind = ?1

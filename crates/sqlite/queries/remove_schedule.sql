@@ -1,2 +1,2 @@
 -- Removes a schedule; its jobs stay. ?1 name
-DELETE FROM schedule WHERE name = ?1
+DELETE FROM milepost_schedule WHERE name = ?1

@@ -1,7 +1,7 @@
 -- Keeps progress and checkpoint of a run whose token is still the job's; what is not given stays.
 -- ?1 job, ?2 token, ?3 whether progress is given, ?4 done, ?5 total, ?6 message, ?7 checkpoint, ?8 now
-INSERT INTO progress (job_id, done, total, message, checkpoint, updated_at_ms)
-SELECT id, ?4, ?5, ?6, ?7, ?8 FROM live WHERE id = ?1 AND token = ?2 AND state = 'running'
+INSERT INTO milepost_progress (job_id, done, total, message, checkpoint, updated_at_ms)
+SELECT id, ?4, ?5, ?6, ?7, ?8 FROM milepost_live WHERE id = ?1 AND token = ?2 AND state = 'running'
 ON CONFLICT (job_id) DO UPDATE SET
     done = iif(?3, excluded.done, done),
     total = iif(?3, excluded.total, total),

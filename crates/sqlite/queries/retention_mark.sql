@@ -1,2 +1,2 @@
 -- How far a sort of retention has read history. ?1 sort
-SELECT pos FROM retention WHERE sort = ?1
+SELECT pos FROM milepost_retention WHERE sort = ?1

@@ -1,4 +1,4 @@
 -- Moves the time before which a waiting job may not be claimed. ?1 job, ?2 the time
-UPDATE live
+UPDATE milepost_live
 SET ready_at_ms = iif(state = 'blocked', NULL, ?2), due_at_ms = iif(state = 'blocked', ?2, NULL)
 WHERE id = ?1

@@ -25,16 +25,17 @@ const MIGRATIONS: &[Migration] = &[
 /// The version that this binary needs.
 const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
-const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migration (
+const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS milepost_schema_migration (
     version       INTEGER PRIMARY KEY,
     name          TEXT    NOT NULL,
     checksum      TEXT    NOT NULL,
     applied_at_ms INTEGER NOT NULL
 ) STRICT";
-const FIND_LEDGER: &str = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migration'";
-const READ_LEDGER: &str = "SELECT version, checksum FROM schema_migration ORDER BY version";
+const FIND_LEDGER: &str =
+    "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'milepost_schema_migration'";
+const READ_LEDGER: &str = "SELECT version, checksum FROM milepost_schema_migration ORDER BY version";
 const NOTE_APPLIED: &str =
-    "INSERT INTO schema_migration (version, name, checksum, applied_at_ms) VALUES (?1, ?2, ?3, ?4)";
+    "INSERT INTO milepost_schema_migration (version, name, checksum, applied_at_ms) VALUES (?1, ?2, ?3, ?4)";
 
 /// Applies what is missing.
 pub(crate) fn migrate(tx: &Transaction<'_>) -> Result<Migrated, Failure> {

@@ -108,7 +108,7 @@ fn found_in_file(path: &Path) -> Result<Option<String>> {
     if let Some(object) = milepost_sqlite::foreign_objects(&file)?.into_iter().next() {
         return Ok(Some(object));
     }
-    if !file.table_exists(None, "job")? {
+    if !file.table_exists(None, "milepost_job")? {
         return Ok(None);
     }
     let mut others = file.prepare(include_str!("others/sqlite.sql"))?;

@@ -2,12 +2,12 @@
 SELECT count(*) OVER () AS count, w.group_key AS what,
        w.jobs || ' jobs hold it, the limit is ' || coalesce(o.slots, c.slots, 1) AS detail
 FROM (
-    SELECT group_key, count(*) AS jobs FROM live
+    SELECT group_key, count(*) AS jobs FROM milepost_live
     WHERE group_key IS NOT NULL AND state IN ('pending', 'running', 'retry_wait')
     GROUP BY group_key HAVING count(*) > 1
 ) w
-LEFT JOIN group_limit o ON o.name = w.group_key
-LEFT JOIN group_limit c ON o.name IS NULL AND instr(w.group_key, ':') > 0
+LEFT JOIN milepost_group_limit o ON o.name = w.group_key
+LEFT JOIN milepost_group_limit c ON o.name IS NULL AND instr(w.group_key, ':') > 0
     AND c.name = substr(w.group_key, 1, instr(w.group_key, ':')) || '*'
 WHERE w.jobs > CASE WHEN o.name IS NULL AND c.name IS NULL THEN 1 ELSE coalesce(o.slots, c.slots, w.jobs) END
 ORDER BY what

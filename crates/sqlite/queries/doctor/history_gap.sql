@@ -4,7 +4,7 @@ SELECT count(*) OVER () AS count, h.job_id AS what, 'entry ' || h.pos || ' start
 FROM (
     SELECT job_id, pos, from_state, to_state, row_number() OVER (PARTITION BY job_id ORDER BY pos) AS nth,
            lag(to_state) OVER (PARTITION BY job_id ORDER BY pos) AS before
-    FROM history
+    FROM milepost_history
 ) h
 WHERE h.from_state IS DISTINCT FROM h.before
   AND NOT (h.nth = 1 AND h.to_state IN ('succeeded', 'canceled', 'skipped', 'failed'))

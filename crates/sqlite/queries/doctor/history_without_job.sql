@@ -1,7 +1,7 @@
 -- Histories of jobs that are gone.
 SELECT count(*) OVER () AS count, h.job_id AS what, count(*) || ' entries' AS detail
-FROM history h
-WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.id = h.job_id)
+FROM milepost_history h
+WHERE NOT EXISTS (SELECT 1 FROM milepost_job j WHERE j.id = h.job_id)
 GROUP BY h.job_id
 ORDER BY what
 LIMIT 10

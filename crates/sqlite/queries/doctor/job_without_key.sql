@@ -1,6 +1,6 @@
 -- Jobs whose key is not taken.
 SELECT count(*) OVER () AS count, j.id AS what, 'key ' || j.key || ' of kind ' || j.kind AS detail
-FROM job j
-WHERE j.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM job_key k WHERE k.kind = j.kind AND k.key = j.key)
+FROM milepost_job j
+WHERE j.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM milepost_job_key k WHERE k.kind = j.kind AND k.key = j.key)
 ORDER BY what
 LIMIT 10

@@ -1,7 +1,7 @@
 -- Jobs whose key stands for another job.
 SELECT count(*) OVER () AS count, j.id AS what, 'key ' || j.key || ' of kind ' || j.kind AS detail
-FROM job j
-JOIN job_key k ON k.kind = j.kind AND k.key = j.key
+FROM milepost_job j
+JOIN milepost_job_key k ON k.kind = j.kind AND k.key = j.key
 WHERE k.job_id <> j.id
 ORDER BY what
 LIMIT 10

@@ -1,6 +1,6 @@
 -- Progress of jobs that are gone.
 SELECT count(*) OVER () AS count, p.job_id AS what, 'a row of progress' AS detail
-FROM progress p
-WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.id = p.job_id)
+FROM milepost_progress p
+WHERE NOT EXISTS (SELECT 1 FROM milepost_job j WHERE j.id = p.job_id)
 ORDER BY what
 LIMIT 10

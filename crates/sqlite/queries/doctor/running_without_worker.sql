@@ -1,7 +1,7 @@
 -- Jobs that run under no worker.
 SELECT count(*) OVER () AS count, l.id AS what, coalesce('its worker ' || l.worker_id || ' is not known', 'no worker') AS detail
-FROM live l
+FROM milepost_live l
 WHERE l.state = 'running'
-  AND (l.worker_id IS NULL OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = l.worker_id))
+  AND (l.worker_id IS NULL OR NOT EXISTS (SELECT 1 FROM milepost_worker w WHERE w.id = l.worker_id))
 ORDER BY what
 LIMIT 10

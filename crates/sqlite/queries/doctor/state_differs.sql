@@ -1,9 +1,9 @@
 -- Jobs whose state is not the one that their history ends in.
 SELECT count(*) OVER () AS count, d.id AS what, 'stands as ' || d.state || ', its history says ' || d.told AS detail
 FROM (
-    SELECT s.id, s.state, (SELECT h.to_state FROM history h WHERE h.job_id = s.id ORDER BY h.pos DESC LIMIT 1) AS told
-    FROM (SELECT id, state, token, attempt, max_attempts FROM live
-      UNION ALL SELECT id, state, token, attempt, max_attempts FROM ended) s
+    SELECT s.id, s.state, (SELECT h.to_state FROM milepost_history h WHERE h.job_id = s.id ORDER BY h.pos DESC LIMIT 1) AS told
+    FROM (SELECT id, state, token, attempt, max_attempts FROM milepost_live
+      UNION ALL SELECT id, state, token, attempt, max_attempts FROM milepost_ended) s
 ) d
 WHERE d.told <> d.state
 ORDER BY what

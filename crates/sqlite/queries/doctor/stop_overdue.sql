@@ -1,6 +1,6 @@
 -- Jobs that run although the time to stop is long over. ?1 the look
 SELECT count(*) OVER () AS count, l.id AS what, 'asked to ' || l.stop_verb AS detail
-FROM live l
+FROM milepost_live l
 WHERE l.state = 'running' AND l.stop_at_ms < (?1 ->> 'now_ms') - (?1 ->> 'patience_ms')
 ORDER BY what
 LIMIT 10

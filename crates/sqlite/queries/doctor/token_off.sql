@@ -4,7 +4,7 @@ SELECT count(*) OVER () AS count, h.job_id AS what, 'entry ' || h.pos || ' (' ||
 FROM (
     SELECT job_id, pos, verb, token, to_state, row_number() OVER (PARTITION BY job_id ORDER BY pos) AS nth,
            coalesce(lag(token) OVER (PARTITION BY job_id ORDER BY pos), 0) AS before
-    FROM history
+    FROM milepost_history
 ) h
 WHERE h.token <> h.before + CASE WHEN h.verb = 'claim' THEN 1 ELSE 0 END
   AND NOT (h.nth = 1 AND h.to_state IN ('succeeded', 'canceled', 'skipped', 'failed'))

@@ -1,2 +1,2 @@
 -- Notes what somebody did. ?1 now, ?2 who, ?3 what, ?4 detail (JSON)
-INSERT INTO audit (at_ms, who, what, detail) VALUES (?1, ?2, ?3, ?4)
+INSERT INTO milepost_audit (at_ms, who, what, detail) VALUES (?1, ?2, ?3, ?4)

@@ -1,6 +1,6 @@
 -- Deletes progress of jobs that are gone. ?1 at most
-DELETE FROM progress
+DELETE FROM milepost_progress
 WHERE job_id IN (
-    SELECT p.job_id FROM progress p WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.id = p.job_id) LIMIT ?1
+    SELECT p.job_id FROM milepost_progress p WHERE NOT EXISTS (SELECT 1 FROM milepost_job j WHERE j.id = p.job_id) LIMIT ?1
 )
 RETURNING job_id

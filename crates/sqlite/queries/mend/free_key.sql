@@ -1,8 +1,8 @@
 -- Frees keys of jobs that are gone, but for those that retention keeps longer than their job. ?1 at most
-DELETE FROM job_key
+DELETE FROM milepost_job_key
 WHERE (kind, key) IN (
-    SELECT k.kind, k.key FROM job_key k
-    WHERE NOT EXISTS (SELECT 1 FROM job j WHERE j.id = k.job_id)
+    SELECT k.kind, k.key FROM milepost_job_key k
+    WHERE NOT EXISTS (SELECT 1 FROM milepost_job j WHERE j.id = k.job_id)
       AND k.job_ended_at_ms IS NULL
     LIMIT ?1
 )

@@ -1,8 +1,8 @@
 -- Raises tokens of rows of live that are behind their history, unless the job runs. ?1 at most
-UPDATE live SET token = (SELECT max(h.token) FROM history h WHERE h.job_id = live.id)
+UPDATE milepost_live SET token = (SELECT max(h.token) FROM milepost_history h WHERE h.job_id = milepost_live.id)
 WHERE id IN (
-    SELECT s.id FROM live s
-    WHERE s.token < (SELECT max(h.token) FROM history h WHERE h.job_id = s.id) AND s.state <> 'running'
+    SELECT s.id FROM milepost_live s
+    WHERE s.token < (SELECT max(h.token) FROM milepost_history h WHERE h.job_id = s.id) AND s.state <> 'running'
     ORDER BY s.id LIMIT ?1
 )
 RETURNING id

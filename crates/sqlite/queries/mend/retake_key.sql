@@ -1,8 +1,8 @@
 -- Takes keys for jobs that have them, if no other job has the same. ?1 at most
-INSERT INTO job_key (kind, key, job_id)
-SELECT j.kind, j.key, j.id FROM job j
-WHERE j.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM job_key k WHERE k.kind = j.kind AND k.key = j.key)
-  AND NOT EXISTS (SELECT 1 FROM job o WHERE o.kind = j.kind AND o.key = j.key AND o.id <> j.id)
+INSERT INTO milepost_job_key (kind, key, job_id)
+SELECT j.kind, j.key, j.id FROM milepost_job j
+WHERE j.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM milepost_job_key k WHERE k.kind = j.kind AND k.key = j.key)
+  AND NOT EXISTS (SELECT 1 FROM milepost_job o WHERE o.kind = j.kind AND o.key = j.key AND o.id <> j.id)
 ORDER BY j.kind, j.key
 LIMIT ?1
 ON CONFLICT DO NOTHING

@@ -110,7 +110,7 @@ async fn attempts_can_be_read_as_such() {
     }
     let conn = home.connection();
     let mut statement =
-        conn.prepare("SELECT attempt, outcome, error_code FROM attempt ORDER BY token").unwrap();
+        conn.prepare("SELECT attempt, outcome, error_code FROM milepost_attempt ORDER BY token").unwrap();
     let attempts: Vec<(u32, String, Option<String>)> = statement
         .query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .unwrap()

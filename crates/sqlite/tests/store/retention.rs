@@ -23,7 +23,9 @@ async fn prune(home: &Home) -> Pruned {
 }
 
 fn rows(home: &Home, table: &str) -> i64 {
-    home.connection().query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get(0)).unwrap()
+    home.connection()
+        .query_row(&format!("SELECT count(*) FROM milepost_{table}"), (), |row| row.get(0))
+        .unwrap()
 }
 
 /// Ends a job that has a key, progress and a checkpoint.
@@ -60,7 +62,7 @@ async fn a_job_that_is_forgotten_leaves_no_row_behind() {
 async fn the_newest_place_in_history_is_never_given_again() {
     let home = Home::new().await;
     let newest = || -> i64 {
-        home.connection().query_row("SELECT max(pos) FROM history", (), |row| row.get(0)).unwrap()
+        home.connection().query_row("SELECT max(pos) FROM milepost_history", (), |row| row.get(0)).unwrap()
     };
     end_one(&home.store).await;
     let before = newest();
@@ -78,7 +80,8 @@ async fn workers_are_forgotten_when_they_left_nothing_behind() {
     claim(&home.store, busy, &["a"], 1).await;
     home.store.retire_worker(busy).await.unwrap();
     worker(&home.store, &["a"], HOUR).await;
-    let long_ago = "UPDATE worker SET ended_at_ms = ended_at_ms - 2 * 86400000 WHERE ended_at_ms IS NOT NULL";
+    let long_ago =
+        "UPDATE milepost_worker SET ended_at_ms = ended_at_ms - 2 * 86400000 WHERE ended_at_ms IS NOT NULL";
     assert_eq!(home.connection().execute(long_ago, ()).unwrap(), 2);
     assert_eq!(prune(&home).await.what.workers, 1);
     assert_eq!(rows(&home, "worker"), 2, "the living one, and the one whose job must be rescued");

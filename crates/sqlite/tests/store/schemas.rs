@@ -1,10 +1,11 @@
 //! The schema: forward only, never a newer one, never an altered one.
 
 use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::port::IntakeStore;
 use milepost_core::schema::Migrated;
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
-use crate::fixture::Home;
+use crate::fixture::{Home, job};
 
 fn refused(outcome: Result<(), StoreError>) -> SchemaError {
     match outcome {
@@ -26,9 +27,25 @@ async fn an_empty_file_is_too_old_until_it_is_migrated() {
 }
 
 #[tokio::test]
+async fn an_application_keeps_tables_of_any_name_in_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("app.db");
+    let own = rusqlite::Connection::open(&path).unwrap();
+    own.execute_batch(
+        "CREATE TABLE job (title TEXT); CREATE TABLE queue (n INTEGER); INSERT INTO job VALUES ('clerk');",
+    )
+    .unwrap();
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    store.enqueue_many(&[job("a")]).await.unwrap();
+    let titles: String = own.query_row("SELECT group_concat(title) FROM job", (), |row| row.get(0)).unwrap();
+    assert_eq!(titles, "clerk");
+}
+
+#[tokio::test]
 async fn a_newer_schema_is_refused() {
     let home = Home::new().await;
-    let newer = "INSERT INTO schema_migration VALUES (99, 'later', 'x', 0)";
+    let newer = "INSERT INTO milepost_schema_migration VALUES (99, 'later', 'x', 0)";
     home.connection().execute(newer, ()).unwrap();
     for outcome in [home.store.check_schema().await, home.store.migrate().await.map(drop)] {
         assert!(matches!(refused(outcome), SchemaError::TooNew { found: 99, .. }));
@@ -38,7 +55,7 @@ async fn a_newer_schema_is_refused() {
 #[tokio::test]
 async fn an_altered_migration_is_refused() {
     let home = Home::new().await;
-    home.connection().execute("UPDATE schema_migration SET checksum = 'other'", ()).unwrap();
+    home.connection().execute("UPDATE milepost_schema_migration SET checksum = 'other'", ()).unwrap();
     assert_eq!(refused(home.store.check_schema().await), SchemaError::Altered { version: 1 });
 }
 

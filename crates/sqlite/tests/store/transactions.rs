@@ -25,7 +25,7 @@ async fn a_transaction_that_rolls_back_leaves_nothing() {
     assert!(matches!(outcome, Err(StoreError::NoSuchJob(_))));
     for table in ["job", "live", "history", "job_key", "group_slot"] {
         let rows: i64 =
-            conn.query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get(0)).unwrap();
+            conn.query_row(&format!("SELECT count(*) FROM milepost_{table}"), (), |row| row.get(0)).unwrap();
         assert_eq!(rows, 0, "{table}");
     }
     assert!(!home.store.enqueue_many(&[first]).await.unwrap()[0].duplicate);
@@ -146,7 +146,7 @@ async fn a_result_that_is_no_json_is_refused_and_an_older_one_is_shown_as_text()
     assert!(refused.chain().contains("the result is not JSON"), "{}", refused.chain());
     assert_eq!(state(&home.store, id).await, JobState::Running);
     done("{\"sent\": true}").await.unwrap();
-    let theirs = "UPDATE ended SET result = 'a \"word\"'";
+    let theirs = "UPDATE milepost_ended SET result = 'a \"word\"'";
     assert_eq!(home.connection().execute(theirs, ()).unwrap(), 1);
     let view = home.store.job(id).await.unwrap().unwrap();
     assert_eq!(view.result.unwrap().get(), r#""a \"word\"""#);

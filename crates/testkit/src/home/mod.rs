@@ -50,7 +50,7 @@ pub trait Home: Send + Sync {
     /// Whether others can write now: a process stopped inside a write transaction on a SQLite file holds it.
     async fn is_writable(&self) -> bool;
 
-    /// Runs statements on the tables behind the store's back.
+    /// Runs statements on the tables (`milepost.job`, …) behind the store's back.
     async fn tamper(&self, sql: &str);
 
     /// The number that a statement answers.

@@ -98,7 +98,7 @@ impl Home for SqliteHome {
 
     async fn expire_leases(&self, but: WorkerId) {
         self.connection()
-            .execute("UPDATE worker SET lease_expires_at_ms = 0 WHERE id <> ?1", (but.0,))
+            .execute("UPDATE milepost_worker SET lease_expires_at_ms = 0 WHERE id <> ?1", (but.0,))
             .expect("expired");
     }
 
@@ -109,11 +109,11 @@ impl Home for SqliteHome {
     }
 
     async fn tamper(&self, sql: &str) {
-        self.connection().execute_batch(sql).expect(sql);
+        self.connection().execute_batch(&own_names(sql)).expect(sql);
     }
 
     async fn count(&self, sql: &str) -> i64 {
-        self.connection().query_row(sql, (), |row| row.get(0)).expect(sql)
+        self.connection().query_row(&own_names(sql), (), |row| row.get(0)).expect(sql)
     }
 
     fn id(&self, job: JobId) -> String {
@@ -127,4 +127,9 @@ impl Home for SqliteHome {
     fn ago(&self, age: Duration) -> String {
         format!("(unixepoch() - {}) * 1000", age.as_secs())
     }
+}
+
+/// SQLite has no schemas: the prefix of a table is part of its name.
+fn own_names(sql: &str) -> String {
+    sql.replace("milepost.", "milepost_")
 }

@@ -14,23 +14,23 @@ FROM (
     SELECT n, now_ms - CAST((days - n * 1.0 / a_day) * 86400000 AS INTEGER) AS at_ms FROM number, temp.round
 );
 
-INSERT INTO job (id, kind, queue, payload, key, priority, max_attempts, created_at_ms)
+INSERT INTO milepost_job (id, kind, queue, payload, key, priority, max_attempts, created_at_ms)
 SELECT id, 'noop', 'milepost-bench',
        printf('{"n":%d,"pad":"%s"}', n, substr(hex(zeroblob((SELECT payload_bytes FROM temp.round))), 1,
               max((SELECT payload_bytes FROM temp.round) - 20, 0))),
        'aged-' || n, 2, 25, at_ms
 FROM temp.made;
 
-INSERT INTO job_key (kind, key, job_id) SELECT 'noop', 'aged-' || n, id FROM temp.made;
+INSERT INTO milepost_job_key (kind, key, job_id) SELECT 'noop', 'aged-' || n, id FROM temp.made;
 
-INSERT INTO ended (id, kind, queue, state, attempt, max_attempts, token, ended_at_ms, started_at_ms)
+INSERT INTO milepost_ended (id, kind, queue, state, attempt, max_attempts, token, ended_at_ms, started_at_ms)
 SELECT id, 'noop', 'milepost-bench', state, state <> 'canceled', 25, state <> 'canceled', at_ms, at_ms
 FROM temp.made WHERE state <> 'failed';
 
-INSERT INTO live (id, kind, queue, priority, state, attempt, max_attempts, token)
+INSERT INTO milepost_live (id, kind, queue, priority, state, attempt, max_attempts, token)
 SELECT id, 'noop', 'milepost-bench', 2, state, 1, 25, 1 FROM temp.made WHERE state = 'failed';
 
-INSERT INTO history (job_id, at_ms, verb, from_state, to_state, attempt, token)
+INSERT INTO milepost_history (job_id, at_ms, verb, from_state, to_state, attempt, token)
 SELECT made.id, made.at_ms, step.verb, step.from_state, step.to_state, step.token, step.token
 FROM temp.made AS made
 JOIN temp.step AS step ON step.state = made.state

@@ -1,5 +1,5 @@
 -- The keys of the dead letters in queue ?1, none of which is older than the id ?2.
 SELECT j.key
-FROM job AS j
-JOIN live AS l ON l.id = j.id
+FROM milepost_job AS j
+JOIN milepost_live AS l ON l.id = j.id
 WHERE j.id >= ?2 AND j.queue = ?1 AND l.state = 'failed'

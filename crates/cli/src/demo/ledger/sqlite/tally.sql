@@ -1,7 +1,7 @@
 -- What became of the jobs of queue ?1, none of which is older than the id ?2. Open is what has neither an end nor
 -- a dead letter, wherever it may be.
 WITH own AS MATERIALIZED (
-    SELECT id FROM job WHERE id >= ?2 AND queue = ?1
+    SELECT id FROM milepost_job WHERE id >= ?2 AND queue = ?1
 ),
 happened AS (
     SELECT
@@ -11,14 +11,14 @@ happened AS (
         count(*) FILTER (WHERE h.verb = 'retry' AND h.error_code <> 'lease_lost') AS retries,
         count(*) FILTER (WHERE h.error_code = 'lease_lost') AS rescued
     FROM own
-    JOIN history AS h ON h.job_id = own.id
+    JOIN milepost_history AS h ON h.job_id = own.id
 )
 SELECT
     (SELECT count(*) FROM own) AS jobs,
     (
         SELECT count(*) FROM own
-        WHERE NOT EXISTS (SELECT 1 FROM ended AS e WHERE e.id = own.id)
-          AND NOT EXISTS (SELECT 1 FROM live AS l WHERE l.id = own.id AND l.state = 'failed')
+        WHERE NOT EXISTS (SELECT 1 FROM milepost_ended AS e WHERE e.id = own.id)
+          AND NOT EXISTS (SELECT 1 FROM milepost_live AS l WHERE l.id = own.id AND l.state = 'failed')
     ) AS open,
     attempts, ends, successes, retries, rescued
 FROM happened
