@@ -1,0 +1,189 @@
+//! How many rows the next chunk has, and how long to rest after one.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How many of the last chunks are looked at.
+const REMEMBERED: usize = 10;
+/// How much larger than the last one a chunk is at most.
+const GROWTH_MAX: f64 = 1.5;
+/// A chunk with fewer than one part in this many of the rows it could have had tells nothing of the time a row
+/// takes: it was the last one, or few were left.
+const TELLING_SHARE: u32 = 4;
+
+/// What chunks are to be like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizing {
+    /// How long a chunk's transaction shall take.
+    pub target: Duration,
+    /// The fewest rows of a chunk.
+    pub rows_min: u32,
+    /// The most rows of a chunk.
+    pub rows_max: u32,
+}
+
+impl Default for Sizing {
+    /// 350 ms, between 50 and 20,000 rows.
+    fn default() -> Self {
+        Self { target: Duration::from_millis(350), rows_min: 50, rows_max: 20_000 }
+    }
+}
+
+/// Finds the size at which chunks take their target duration: grows slowly, shrinks at once.
+#[derive(Clone, Debug)]
+pub struct ChunkSizer {
+    sizing: Sizing,
+    rows: u32,
+    /// Seconds that a row took in each of the last chunks, oldest first.
+    row_seconds: VecDeque<f64>,
+}
+
+impl ChunkSizer {
+    /// Begins with so many rows, such as those of the last chunk of the worker before.
+    #[must_use]
+    pub fn new(sizing: Sizing, rows: u32) -> Self {
+        let rows = rows.clamp(sizing.rows_min, sizing.rows_max);
+        Self { sizing, rows, row_seconds: VecDeque::with_capacity(REMEMBERED) }
+    }
+
+    /// How many rows the next chunk has.
+    #[must_use]
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// Changes what chunks are to be like, from the next one on.
+    pub fn resize(&mut self, sizing: Sizing) {
+        self.sizing = sizing;
+        self.rows = self.rows.clamp(sizing.rows_min, sizing.rows_max);
+    }
+
+    /// Learns how long a chunk of so many rows took.
+    pub fn learn(&mut self, rows: u32, took: Duration) {
+        let late = took > self.sizing.target;
+        if rows == 0 || (rows < self.rows / TELLING_SHARE && !late) {
+            return;
+        }
+        if self.row_seconds.len() == REMEMBERED {
+            self.row_seconds.pop_front();
+        }
+        let last = took.as_secs_f64() / f64::from(rows);
+        self.row_seconds.push_back(last);
+        // What was slow lately counts for a while, and what is slow now counts at once.
+        let row = self.slow_row_seconds().max(last);
+        let fitting = if row > 0.0 { self.sizing.target.as_secs_f64() / row } else { f64::INFINITY };
+        let most = f64::from(self.rows) * GROWTH_MAX;
+        // A cast of a float stays in range.
+        self.rows = (fitting.min(most) as u32).clamp(self.sizing.rows_min, self.sizing.rows_max);
+    }
+
+    /// The 90th percentile of the last chunks.
+    fn slow_row_seconds(&self) -> f64 {
+        let mut sorted: Vec<f64> = self.row_seconds.iter().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = (sorted.len() * 9).div_ceil(10).saturating_sub(1);
+        sorted.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// How much of the database's time a group's bulk jobs may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// Rows a second at most; `None`: as many as go.
+    pub rows_per_s: Option<f64>,
+    /// The part of the time that chunks may take, over 0 and at most 1.
+    pub duty: f64,
+}
+
+impl Load {
+    /// How long to rest after a chunk of so many rows that took so long, counted from its end.
+    #[must_use]
+    pub fn rest(&self, rows: u32, took: Duration) -> Duration {
+        let by_rate = self.rows_per_s.map_or(0.0, |rate| f64::from(rows) / rate - took.as_secs_f64());
+        let by_duty = took.as_secs_f64() * (1.0 / self.duty - 1.0);
+        Duration::try_from_secs_f64(by_rate.max(by_duty).max(0.0)).unwrap_or(Duration::MAX)
+    }
+
+    /// How many rows a chunk has at most, so that a slow rate is held by small chunks rather than long rests.
+    #[must_use]
+    pub fn rows_max(&self, every: Duration) -> u32 {
+        self.rows_per_s.map_or(u32::MAX, |rate| ((rate * every.as_secs_f64()) as u32).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sizer(rows: u32) -> ChunkSizer {
+        ChunkSizer::new(Sizing::default(), rows)
+    }
+
+    /// Chunks of a store on which a row takes so long.
+    fn run(sizer: &mut ChunkSizer, row: Duration, chunks: usize) {
+        for _ in 0..chunks {
+            sizer.learn(sizer.rows(), row * sizer.rows());
+        }
+    }
+
+    #[test]
+    fn chunks_grow_to_their_target_by_half_at_a_time() {
+        let mut sizer = sizer(100);
+        run(&mut sizer, Duration::from_micros(100), 1);
+        assert_eq!(sizer.rows(), 150);
+        run(&mut sizer, Duration::from_micros(100), 20);
+        assert!((3_400..=3_500).contains(&sizer.rows()), "{}", sizer.rows());
+    }
+
+    #[test]
+    fn a_slow_chunk_shrinks_the_next_one_at_once() {
+        let mut sizer = sizer(3_500);
+        run(&mut sizer, Duration::from_micros(100), 10);
+        run(&mut sizer, Duration::from_millis(1), 1);
+        assert!((345..=350).contains(&sizer.rows()), "{}", sizer.rows());
+    }
+
+    #[test]
+    fn one_slow_chunk_among_ten_is_forgotten_when_the_others_are_fast() {
+        let mut sizer = sizer(3_500);
+        run(&mut sizer, Duration::from_millis(1), 1);
+        run(&mut sizer, Duration::from_micros(100), 30);
+        assert!(sizer.rows() > 3_300, "{}", sizer.rows());
+    }
+
+    #[test]
+    fn a_chunk_that_was_not_filled_tells_nothing_unless_it_was_late() {
+        let mut sizer = sizer(1_000);
+        sizer.learn(3, Duration::from_millis(30));
+        assert_eq!(sizer.rows(), 1_000);
+        sizer.learn(3, Duration::from_secs(1));
+        assert_eq!(sizer.rows(), 50, "as few as allowed");
+    }
+
+    #[test]
+    fn a_rate_and_a_duty_cycle_make_it_rest() {
+        let took = Duration::from_millis(300);
+        let rested = |rows_per_s, duty| Load { rows_per_s, duty }.rest(1_000, took);
+        assert_eq!(rested(None, 1.0), Duration::ZERO);
+        assert_eq!(rested(Some(2_000.0), 1.0), Duration::from_millis(200));
+        assert_eq!(rested(Some(10_000.0), 1.0), Duration::ZERO, "slower than its rate anyway");
+        assert_eq!(rested(None, 0.25), Duration::from_millis(900));
+        assert_eq!(rested(Some(2_000.0), 0.25), Duration::from_millis(900), "the longer one");
+    }
+
+    proptest! {
+        #[test]
+        fn sizes_stay_within_their_bounds(took_ms in proptest::collection::vec((0u64..100_000, 0u32..30_000), 1..50)) {
+            let mut sizer = sizer(500);
+            for (ms, rows) in took_ms {
+                let before = sizer.rows();
+                sizer.learn(rows.min(before), Duration::from_millis(ms));
+                let now = sizer.rows();
+                prop_assert!((50..=20_000).contains(&now));
+                prop_assert!(f64::from(now) <= f64::from(before) * GROWTH_MAX);
+            }
+        }
+    }
+}
