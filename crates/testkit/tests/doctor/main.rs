@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
 
 mod damage;
+mod portions;
 mod repairs;
 mod surroundings;
 
