@@ -18,6 +18,7 @@ on_each_store! {
     a_worker_asked_to_leave_hands_back_what_does_not_end,
     a_second_signal_ends_all_at_once,
     a_program_dies_with_a_worker_that_is_killed,
+    what_an_operator_set_stays_and_the_log_says_so_once,
 }
 
 /// A worker process and what it logs.
@@ -219,6 +220,59 @@ fn a_program_dies_with_a_worker_that_is_killed(place: Place) {
     assert_eq!(place.job(&job)["state"], "running", "until its lease has run out");
     // What the program has started itself is nobody's to end any more.
     let _ = Command::new("kill").args(["-s", "KILL", &child.to_string()]).status();
+}
+
+const CONFIGURED: &str = r#"
+kinds.mail.exec.program = "cat"
+[[limits]]
+kind = "mail"
+rate = "10/s"
+[[schedules]]
+name = "poll"
+every = "10m"
+kind = "mail"
+"#;
+
+/// Starts a worker with [`CONFIGURED`] and ends it; answers its log.
+fn configured_log(place: &Place) -> String {
+    place.write("milepost.toml", CONFIGURED);
+    let work = Work::start(place, &[]);
+    work.signal("TERM");
+    work.end().1
+}
+
+fn what_an_operator_set_stays_and_the_log_says_so_once(place: Place) {
+    let remove = [["limits", "remove", "--kind", "mail"].as_slice(), &["schedules", "remove", "poll"]];
+    let make = [
+        ["limits", "set", "--kind", "mail", "--rate", "1/h"].as_slice(),
+        &["schedules", "add", "poll", "--every", "1h", "--kind", "mail", "--replace"],
+    ];
+    let stands = |source: &str| {
+        let limits = place.run(&["limits", "list", "--json"]).json();
+        let schedules = place.run(&["schedules", "list", "--json"]).json();
+        assert_eq!((&limits[0]["source"], &schedules[0]["source"]), (&source.into(), &source.into()));
+    };
+    assert!(!configured_log(&place).contains("operator"));
+    stands("config");
+    for args in remove {
+        let refused = place.run(args);
+        assert!(refused.status == 1 && refused.err.contains("comes from a configuration"), "{}", refused.err);
+    }
+    for args in make {
+        let made = place.run(args).ok();
+        assert!(made.err.contains("a configuration, which has no say in it"), "{}", made.err);
+        assert_eq!(place.run(args).ok().err, "", "it is the operator's");
+    }
+    let log = configured_log(&place);
+    for said in ["an operator set a limit of kind mail", "an operator made a schedule poll"] {
+        assert_eq!(log.matches(said).count(), 1, "{said}: {log}");
+    }
+    stands("operator");
+    for args in remove {
+        place.run(args).ok();
+    }
+    assert!(!configured_log(&place).contains("operator"));
+    stands("config");
 }
 
 #[test]

@@ -102,6 +102,21 @@ async fn leave(worker: Worker, signals: &mut Signals) -> Result<Outcome> {
     }
 }
 
+/// Makes the store's limits stand as the file says.
+async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
+    let limits: Vec<Limit> = entries.iter().map(LimitEntry::limit).collect();
+    let synced = store.sync_limits(&limits).await?;
+    for target in synced.removed {
+        tracing::info!("the limit of {target} is gone from the configuration, and is removed");
+    }
+    for target in synced.foreign {
+        tracing::warn!(
+            "an operator set a limit of {target}, which is left as it is; the one of the configuration does not hold"
+        );
+    }
+    Ok(())
+}
+
 /// Makes the store's schedules stand as the file says.
 async fn keep_schedules(store: &dyn Store, entries: &[ScheduleEntry]) -> Result<()> {
     let schedules = entries.iter().map(ScheduleEntry::schedule).collect::<Result<Vec<_>>>()?;
@@ -125,8 +140,7 @@ async fn start(
 ) -> Result<Worker> {
     let Config { worker, redis, kinds, schedules, limits, retention, folder, .. } = config;
     if let Some(limits) = limits {
-        let limits: Vec<Limit> = limits.iter().map(LimitEntry::limit).collect();
-        store.sync_limits(&limits).await?;
+        keep_limits(store.as_ref(), &limits).await?;
     }
     if let Some(schedules) = schedules {
         keep_schedules(store.as_ref(), &schedules).await?;
