@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use futures::future::{Either, select};
 use milepost::{Store, Worker, WorkerOptions};
 use milepost_core::limit::Limit;
@@ -16,6 +16,7 @@ use milepost_core::limit::Limit;
 use self::signals::Signals;
 use crate::config::command::ConfigFile;
 use crate::config::{self, Config, LimitEntry, Redis, ScheduleEntry};
+use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
 use crate::store::{self, Schema, StoreAddress};
@@ -52,18 +53,9 @@ pub(crate) struct WorkArgs {
     concurrency: Option<NonZeroUsize>,
     #[command(flatten)]
     redis: RedisArgs,
-    /// How the log on stderr is written
+    /// How all on stderr is written
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
-}
-
-/// How a log is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// Lines for people
-    Text,
-    /// A JSON object a line
-    Json,
 }
 
 pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<Outcome> {
