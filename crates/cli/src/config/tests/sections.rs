@@ -117,6 +117,10 @@ fn a_redis_is_read_and_its_password_is_not_told() {
             ("4:11 redis.timeout = \"0s\" is no duration that can be used", "30s"),
         ],
     );
+    assert_faults(
+        "[redis]\nurl = \"rediss://ada:s3cret@cache/#insecure\"\n",
+        &[("2:7 redis.url is no Redis: ", "redis://HOST")],
+    );
     assert_faults("[redis]\nprefix = \"a:\"\n", &[("1:1 redis says no url", "redis://HOST")]);
 }
 
