@@ -1,8 +1,9 @@
 //! `milepost limits`: how fast kinds may start, how fast and how many at once groups.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
 use milepost_core::limit::{Limit, LimitView, Rate, SLOTS_MAX, Source, Target};
+use milepost_core::port::Store;
 use serde::Serialize;
 
 use crate::output::{self, Outcome};
@@ -127,15 +128,34 @@ async fn set(args: SetArgs, address: &StoreAddress) -> Result<()> {
     // Before the store is opened, which may make it.
     limit.check()?;
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
+    let configured = is_configured(store.as_ref(), &limit.target).await?;
     store.put_limit(&limit, Source::Operator).await?;
+    if configured {
+        output::note(format_args!(
+            "{} was limited by a configuration, which has no say in it until you remove this limit",
+            limit.target
+        ));
+    }
     if json { output::heard_or_not(output::json(&limit)) } else { output::deed(said(&limit)) }
+}
+
+/// Whether a configuration limits it.
+async fn is_configured(store: &dyn Store, target: &Target) -> Result<bool> {
+    let limits = store.limits().await?;
+    Ok(limits.iter().any(|view| view.limit.target == *target && view.source == Source::Config))
 }
 
 async fn remove(args: TargetArgs, address: &StoreAddress) -> Result<()> {
     let json = args.json;
     let target = args.target();
     let store = store::open(address, Schema::MustFit).await?;
-    let removed = store.remove_limit(&target).await?;
+    if is_configured(store.as_ref(), &target).await? {
+        bail!(
+            "the limit of {target} comes from a configuration, which would set it again; take it out there, or set \
+             another one (`milepost limits set`), which stays until you remove it"
+        );
+    }
+    let removed = store.remove_limit(&target, Source::Operator).await?;
     if json {
         return output::heard_or_not(output::json(&Removed { target: &target, removed }));
     }

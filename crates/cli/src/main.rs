@@ -8,6 +8,7 @@ mod doctor;
 mod enqueue;
 mod jobs;
 mod limits;
+mod log;
 mod migrate;
 mod output;
 mod prune;
@@ -23,13 +24,12 @@ mod workers;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
 use crate::config::Faulty;
+use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::store::StoreAddress;
-use crate::work::LogFormat;
 
 /// The exit status of an examination that could not be made.
 const UNDECIDED: u8 = 3;
@@ -38,10 +38,10 @@ const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_logging(&cli.command);
+    log::start(&cli.command);
     let address = match cli.store.map(|store| store.parse::<StoreAddress>()).transpose() {
         Ok(address) => address,
-        Err(why) => Cli::command().error(clap::error::ErrorKind::InvalidValue, why).exit(),
+        Err(why) => return wrong_usage(why),
     };
     let only_looks = cli.command.only_looks();
     let outcome = tokio::runtime::Builder::new_multi_thread()
@@ -64,6 +64,15 @@ fn main() -> ExitCode {
     }
 }
 
+fn wrong_usage(why: String) -> ExitCode {
+    let error = Cli::command().error(clap::error::ErrorKind::InvalidValue, why);
+    match log::format() {
+        LogFormat::Text => error.exit(),
+        LogFormat::Json => output::fault(error),
+    }
+    ExitCode::from(USAGE)
+}
+
 async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Outcome> {
     let address = &named.clone().unwrap_or_default();
     match command {
@@ -81,19 +90,5 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Config(command) => config::command::run(command),
         Command::Prune(args) => prune::run(&args, address).await,
         Command::Bench(command) => bench::run(command, address).await,
-    }
-}
-
-/// A worker tells what it does; other commands speak of trouble only.
-fn start_logging(command: &Command) {
-    let (default, format) = match command {
-        Command::Work(args) => ("warn,milepost=info,sqlx=error", args.log_format),
-        _ => ("warn,sqlx=error,milepost_redis=error", LogFormat::Text),
-    };
-    let filter = EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => log.with_target(false).with_ansi(output::colours_on(&std::io::stderr())).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
     }
 }

@@ -4,6 +4,9 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use serde::Serialize;
+use serde_json::json;
+
+use crate::log::{self, LogFormat};
 
 /// How a command ended that did not fail as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +51,29 @@ pub(crate) fn heard_or_not(told: anyhow::Result<()>) -> anyhow::Result<()> {
 
 /// A remark for people. It is lost when stderr is closed, and that is fine.
 pub(crate) fn note(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    remark("INFO", "", text);
+}
+
+/// What ends the command.
+pub(crate) fn fault(text: impl Display) {
+    remark("ERROR", "", text);
 }
 
 /// A failure with its causes.
 pub(crate) fn error(error: &anyhow::Error) {
-    note(format_args!("error: {}", causes(error)));
+    remark("ERROR", "error: ", causes(error));
+}
+
+/// A line on stderr, in the form that the log has; the prefix is for people.
+fn remark(level: &str, prefix: &str, text: impl Display) {
+    let _ = match log::format() {
+        LogFormat::Text => writeln!(io::stderr().lock(), "{prefix}{text}"),
+        LogFormat::Json => {
+            let (timestamp, message) = (jiff::Timestamp::now(), text.to_string());
+            let object = json!({ "timestamp": timestamp, "level": level, "message": message.trim_end(), "target": "milepost" });
+            writeln!(io::stderr().lock(), "{object}")
+        }
+    };
 }
 
 /// An error with its causes, one a line; a cause whose words were said already is left out.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use milepost_core::port::Store;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
 use serde::Serialize;
@@ -106,7 +106,7 @@ async fn prune(store: &dyn Store, policy: &RetentionPolicy, due: u64) -> Result<
             .with_context(|| format!("stopped after {} jobs; start it again to go on", sum.what.jobs()))?;
         sum += batch;
         bar.set_position(sum.what.total());
-        bar.set_message(format!("{} rows", sum.rows));
+        bar.set_message(format!("{} rows", HumanCount(sum.rows)));
         if !batch.more {
             bar.finish_and_clear();
             return Ok(sum);
@@ -159,7 +159,7 @@ fn report(args: &PruneArgs, report: &Report<'_>) -> Result<()> {
     }
     listing.print()?;
     if let (Some(rows), Some(seconds)) = (report.rows, report.seconds) {
-        output::note(format_args!("{rows} rows in {seconds:.1} s"));
+        output::note(format_args!("{} rows in {seconds:.1} s", HumanCount(rows)));
     }
     Ok(())
 }
@@ -170,6 +170,7 @@ fn kept(what: &str, keep: Keep) -> String {
         Keep::Forever if what.starts_with("histories") => "with the job".to_owned(),
         Keep::For(Duration::ZERO) if what.starts_with("keys") => "with the job".to_owned(),
         Keep::Forever => "forever".to_owned(),
+        Keep::For(Duration::ZERO) => "not at all".to_owned(),
         Keep::For(period) if period.as_secs().is_multiple_of(DAY_S) && period.subsec_nanos() == 0 => {
             format!("{}d", period.as_secs() / DAY_S)
         }

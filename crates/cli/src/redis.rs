@@ -91,9 +91,10 @@ impl Teller {
         let up = self.up.get_or_init(|| async {
             let up = redis.is_up_within(PATIENCE).await;
             if !up {
-                output::note(
-                    "note: Redis does not answer; this is done, and workers hear of it from the database",
-                );
+                output::note(format_args!(
+                    "note: {}; this is done, and workers hear of it from the database",
+                    redis.trouble()
+                ));
             }
             up
         });

@@ -18,6 +18,7 @@ on_each_store! {
     a_worker_asked_to_leave_hands_back_what_does_not_end,
     a_second_signal_ends_all_at_once,
     a_program_dies_with_a_worker_that_is_killed,
+    what_an_operator_set_stays_and_the_log_says_so_once,
 }
 
 /// A worker process and what it logs.
@@ -221,6 +222,59 @@ fn a_program_dies_with_a_worker_that_is_killed(place: Place) {
     let _ = Command::new("kill").args(["-s", "KILL", &child.to_string()]).status();
 }
 
+const CONFIGURED: &str = r#"
+kinds.mail.exec.program = "cat"
+[[limits]]
+kind = "mail"
+rate = "10/s"
+[[schedules]]
+name = "poll"
+every = "10m"
+kind = "mail"
+"#;
+
+/// Starts a worker with [`CONFIGURED`] and ends it; answers its log.
+fn configured_log(place: &Place) -> String {
+    place.write("milepost.toml", CONFIGURED);
+    let work = Work::start(place, &[]);
+    work.signal("TERM");
+    work.end().1
+}
+
+fn what_an_operator_set_stays_and_the_log_says_so_once(place: Place) {
+    let remove = [["limits", "remove", "--kind", "mail"].as_slice(), &["schedules", "remove", "poll"]];
+    let make = [
+        ["limits", "set", "--kind", "mail", "--rate", "1/h"].as_slice(),
+        &["schedules", "add", "poll", "--every", "1h", "--kind", "mail", "--replace"],
+    ];
+    let stands = |source: &str| {
+        let limits = place.run(&["limits", "list", "--json"]).json();
+        let schedules = place.run(&["schedules", "list", "--json"]).json();
+        assert_eq!((&limits[0]["source"], &schedules[0]["source"]), (&source.into(), &source.into()));
+    };
+    assert!(!configured_log(&place).contains("operator"));
+    stands("config");
+    for args in remove {
+        let refused = place.run(args);
+        assert!(refused.status == 1 && refused.err.contains("comes from a configuration"), "{}", refused.err);
+    }
+    for args in make {
+        let made = place.run(args).ok();
+        assert!(made.err.contains("a configuration, which has no say in it"), "{}", made.err);
+        assert_eq!(place.run(args).ok().err, "", "it is the operator's");
+    }
+    let log = configured_log(&place);
+    for said in ["an operator set a limit of kind mail", "an operator made a schedule poll"] {
+        assert_eq!(log.matches(said).count(), 1, "{said}: {log}");
+    }
+    stands("operator");
+    for args in remove {
+        place.run(args).ok();
+    }
+    assert!(!configured_log(&place).contains("operator"));
+    stands("config");
+}
+
 #[test]
 fn a_faulty_file_runs_nothing() {
     let place = Place::without_store();
@@ -266,17 +320,47 @@ fn the_environment_goes_before_the_file_and_flags_go_before_both() {
     assert!(of_flag.heard.contains("of-flag.db") && of_flag.heard.contains("a, b"), "{}", of_flag.heard);
 }
 
+/// The lines of a log in JSON; each has a time, a level and a message.
+fn objects(log: &str) -> Vec<Value> {
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        assert!(["timestamp", "level", "message"].iter().all(|key| line[*key].is_string()), "{line}");
+    }
+    lines
+}
+
 #[test]
 fn a_log_in_json_is_an_object_a_line() {
     let place = Place::without_store();
-    place.run(&["migrate"]).ok();
     place.write("milepost.toml", "[kinds.echo]\nexec = { program = \"cat\" }\n");
     let mut work = Work::start(&place, &["--log-format", "json"]);
+    assert!(work.heard.contains("made the store"), "{}", work.heard);
     let job = enqueue(&place, "echo", &json!({}));
     work.hear("succeeded");
     work.signal("TERM");
     let (_, log) = work.end();
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = objects(&log);
     let done = lines.iter().find(|line| line["message"] == "succeeded").unwrap();
     assert_eq!((&done["job"], &done["kind"], &done["attempt"]), (&job.into(), &"echo".into(), &1.into()));
+}
+
+#[test]
+fn what_ends_a_worker_is_an_object_too_when_the_log_is_in_json() {
+    let place = Place::without_store();
+    let echo = "kinds.echo.exec.program = \"cat\"\n";
+    let cases = [
+        ("kinds = 7\n", "sqlite:jobs.db", 2, "milepost.toml:1:9"),
+        ("", "sqlite:jobs.db", 1, "nothing to run"),
+        (echo, "postgres://127.0.0.1:1/app?connect_timeout=1", 1, "because: "),
+        (echo, "mysql://127.0.0.1/app", 2, "sqlite:PATH"),
+    ];
+    for (file, store, status, words) in cases {
+        place.write("milepost.toml", file);
+        let ran = place.run(&["--store", store, "work", "--log-format", "json"]);
+        assert_eq!(ran.status, status, "{}", ran.err);
+        let lines = objects(&ran.err);
+        let last = lines.last().unwrap();
+        assert_eq!(last["level"], "ERROR");
+        assert!(last["message"].as_str().unwrap().contains(words), "{last}");
+    }
 }

@@ -327,6 +327,7 @@ $$;
 
 -- Ends the run of a job as succeeded, in the transaction of its effects. Answers false when the job has moved on:
 -- then another attempt owns it, and the caller must roll back.
+-- Repeats finish_succeeded.sql: as a function of both, the plan of that hot statement could not be explained any more.
 create or replace function milepost.complete(job uuid, run_token int, result jsonb default null) returns boolean
 language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$

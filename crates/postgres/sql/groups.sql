@@ -298,12 +298,16 @@ create or replace function milepost.put_group_limit(
 ) returns boolean language plpgsql as $$
 declare
     before milepost.group_limit;
-    known boolean;
     slots_after int := slots_max;
+    done boolean := true;
 begin
     perform pg_advisory_xact_lock(19796, 0);
+    if made_by = 'config'
+       and exists (select from milepost.group_limit g where g.name = limited and g.source = 'operator')
+    then
+        return false;
+    end if;
     select * into before from milepost.limit_of(limited);
-    known := exists (select from milepost.group_limit g where g.name = limited);
     if slots_max is null and rate is null then
         select case when g.name is null then 1 else g.slots end into slots_after
         from (select milepost.class_of(limited) as class) c
@@ -316,6 +320,7 @@ begin
     end if;
     if slots_max is null and rate is null then
         delete from milepost.group_limit g where g.name = limited;
+        done := found;
     else
         insert into milepost.group_limit (name, slots, per_second, burst, portion, source)
         values (limited, slots_max, rate, rate_burst, rate_portion, made_by)
@@ -327,7 +332,7 @@ begin
     select b.group_key, 0 from milepost.group_bucket b
     where b.group_key = limited or milepost.class_of(b.group_key) = limited;
     perform milepost.wake();
-    return known;
+    return done;
 end
 $$;
 

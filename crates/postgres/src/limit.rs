@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
-use milepost_core::port::{LimitStore, StoreResult};
+use milepost_core::port::{LimitStore, Put, StoreResult};
 
 use crate::row;
 use crate::statement;
@@ -17,28 +17,30 @@ const TRIES: u32 = 250;
 
 #[async_trait]
 impl LimitStore for PostgresStore {
-    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<()> {
+    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put> {
         limit.check()?;
         match (&limit.target, limit.rate) {
             (Target::Kind(kind), Some(rate)) => self.put_kind_limit(kind, rate, source).await,
-            (Target::Kind(_), None) => Ok(()),
+            (Target::Kind(_), None) => Ok(Put::Stands),
             (Target::Group(name), rate) => {
-                self.put_group_limit(name, limit.slots, rate, source).await?;
-                self.fill_free_groups().await.map(drop)
+                let stands = self.put_group_limit(name, limit.slots, rate, source).await?;
+                self.fill_free_groups().await?;
+                Ok(if stands { Put::Stands } else { Put::Foreign })
             }
         }
     }
 
-    async fn remove_limit(&self, target: &Target) -> StoreResult<bool> {
+    async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
         match target {
             Target::Kind(kind) => {
-                let removed = self.inner.hot.row(sqlx::query(statement::REMOVE_KIND_LIMIT).bind(kind)).await;
+                let query = sqlx::query(statement::REMOVE_KIND_LIMIT).bind(kind).bind(source.as_str());
+                let removed = self.inner.hot.row(query).await;
                 removed.map(|removed| removed.is_some()).map_err(|e| self.fail("remove_limit", e))
             }
             Target::Group(name) => {
-                let known = self.put_group_limit(name, None, None, Source::Operator).await?;
+                let removed = self.put_group_limit(name, None, None, source).await?;
                 self.fill_free_groups().await?;
-                Ok(known)
+                Ok(removed)
             }
         }
     }
@@ -50,17 +52,18 @@ impl LimitStore for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn put_kind_limit(&self, kind: &str, rate: Rate, source: Source) -> StoreResult<()> {
+    async fn put_kind_limit(&self, kind: &str, rate: Rate, source: Source) -> StoreResult<Put> {
         let query = sqlx::query(statement::PUT_KIND_LIMIT)
             .bind(kind)
             .bind(rate.per_second)
             .bind(rate.burst.cast_signed())
             .bind(rate.portion().cast_signed())
             .bind(source.as_str());
-        self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("put_limit", e))
+        let stands = self.inner.hot.row(query).await.map_err(|e| self.fail("put_limit", e))?;
+        Ok(if stands.is_some() { Put::Stands } else { Put::Foreign })
     }
 
-    /// Makes, changes or removes (neither slots nor rate) a group's limit; answers whether there was one. A caller
+    /// Makes, changes or removes (neither slots nor rate) a group's limit; answers whether that was done. A caller
     /// that gives out slots in a transaction of its own must end first when the limit is lowered. It is not waited
     /// for in a queue, where those who end jobs would have to wait behind.
     async fn put_group_limit(
@@ -78,10 +81,10 @@ impl PostgresStore {
                 .bind(rate.map(|rate| rate.burst.cast_signed()))
                 .bind(rate.map(|rate| rate.portion().cast_signed()))
                 .bind(source.as_str());
-            let known = self.inner.hot.row(query).await.and_then(row::value::<Option<bool>>);
-            let known = known.map_err(|e| self.fail("put_limit", e))?;
-            if let Some(known) = known {
-                return Ok(known);
+            let done = self.inner.hot.row(query).await.and_then(row::value::<Option<bool>>);
+            let done = done.map_err(|e| self.fail("put_limit", e))?;
+            if let Some(done) = done {
+                return Ok(done);
             }
             tokio::time::sleep(TRY_EVERY).await;
         }

@@ -81,11 +81,8 @@ impl PostgresStore {
         keys: Keep,
         limit: u32,
     ) -> StoreResult<Batch> {
-        let statement = match state {
-            JobState::Failed => sqlx::query(statement::PRUNE_FAILED),
-            state => sqlx::query(statement::PRUNE_ENDED).bind(state.as_str()),
-        };
-        let statement = statement
+        let statement = sqlx::query(statement::PRUNE_JOBS)
+            .bind(state.as_str())
             .bind(whole_ms(period))
             .bind(self.inner.reached.get(at))
             .bind(i64::from(limit))

@@ -68,8 +68,9 @@ impl ScheduleStore for PostgresStore {
         Ok(if written == 1 { Put::Stands } else { Put::Foreign })
     }
 
-    async fn remove_schedule(&self, name: &str) -> StoreResult<bool> {
-        let removed = self.inner.intake.execute(sqlx::query(statement::REMOVE_SCHEDULE).bind(name)).await;
+    async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
+        let query = sqlx::query(statement::REMOVE_SCHEDULE).bind(name).bind(source.as_str());
+        let removed = self.inner.intake.execute(query).await;
         removed.map(|rows| rows == 1).map_err(|e| self.fail("remove_schedule", e))
     }
 

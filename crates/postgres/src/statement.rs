@@ -69,8 +69,7 @@ statements! {
     PEEK = "peek";
     PIN_PLANS = "pin_plans";
     PRUNABLE = "prunable";
-    PRUNE_ENDED = "prune_ended";
-    PRUNE_FAILED = "prune_failed";
+    PRUNE_JOBS = "prune_jobs";
     PRUNE_KEYS = "prune_keys";
     PRUNE_WORKERS = "prune_workers";
     PUT_GROUP_LIMIT = "put_group_limit";

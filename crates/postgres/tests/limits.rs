@@ -9,14 +9,14 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::End;
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate, Source};
-use milepost_core::port::{LimitStore, StoreResult};
+use milepost_core::port::{LimitStore, Put, StoreResult};
 use milepost_core::state::JobState;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::Scene;
 use milepost_testkit::database::Database;
 use sqlx::Connection;
 
-async fn put(store: &PostgresStore, limit: Limit) -> StoreResult<()> {
+async fn put(store: &PostgresStore, limit: Limit) -> StoreResult<Put> {
     store.put_limit(&limit, Source::Operator).await
 }
 

@@ -35,6 +35,7 @@ pub(crate) struct Link {
     pub(crate) keys: Keys,
     timeout: Duration,
     line: Mutex<Option<Line>>,
+    trouble: Mutex<Why>,
     up: watch::Sender<bool>,
     failures: AtomicU64,
     /// Whether Redis refused a call since it was connected: that is told once.
@@ -64,6 +65,7 @@ impl Link {
             keys,
             timeout,
             line: Mutex::new(None),
+            trouble: Mutex::default(),
             up: watch::Sender::new(false),
             failures: AtomicU64::new(0),
             refused: AtomicBool::new(false),
@@ -77,6 +79,15 @@ impl Link {
 
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn place(&self) -> &str {
+        &self.address.place
+    }
+
+    /// Why the last connection came to nothing.
+    pub(crate) fn trouble(&self) -> Why {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until Redis answers.
@@ -127,6 +138,7 @@ impl Link {
         let (mut changes, mut wait, mut told) = (0, RETRY_WAIT_MIN, false);
         loop {
             let (why, lasted) = self.serve_once(&mut told).await;
+            self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&why);
             if lasted >= GOOD_AFTER {
                 changes = 0;
             }
@@ -134,15 +146,11 @@ impl Link {
                 wait = RETRY_WAIT_MIN;
             }
             if (lasted > Duration::ZERO || changes == 0) && changes < TOLD_MAX {
-                tracing::warn!(
-                    place,
-                    why,
-                    "Redis does not answer; the database does without until it is back"
-                );
+                tracing::warn!(place, why, "Redis is not usable; the database does without until it is");
                 changes += 1;
                 told = true;
             } else {
-                tracing::debug!(place, why, "Redis does not answer");
+                tracing::debug!(place, why, "Redis is not usable");
             }
             tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
             wait = (wait * 2).min(RETRY_WAIT_MAX);

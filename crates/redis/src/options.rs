@@ -63,6 +63,11 @@ impl Address {
         })?;
         let place = match client.get_connection_info().addr() {
             ConnectionAddr::Tcp(host, port) => format!("Redis at {host}:{port}"),
+            ConnectionAddr::TcpTls { insecure: true, .. } => {
+                let why = "with #insecure it could be anybody's; without it rediss:// checks the certificate, so \
+                           let the system trust the authority that signed it";
+                return Err(refused(why.to_owned()));
+            }
             ConnectionAddr::TcpTls { host, port, .. } => {
                 // The cryptography that all connections of Milepost use. It is another's choice if there is one.
                 let _ = ring::default_provider().install_default();
@@ -91,6 +96,7 @@ mod tests {
             "http://ada:s3cret@cache",
             "redis://ada:s3cret@cache/s3cret",
             "redis://:s3cret@",
+            "rediss://:s3cret@cache/#insecure",
         ] {
             let why = check_url(bad).unwrap_err().to_string();
             assert!(!why.contains("s3cret") && why.contains("redis"), "{bad}: {why}");

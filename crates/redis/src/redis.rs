@@ -45,6 +45,13 @@ impl Redis {
     pub async fn is_up_within(&self, at_most: Duration) -> bool {
         tokio::time::timeout(at_most, self.link.until_up()).await.is_ok()
     }
+
+    /// Where it is and why it could not be used the last time, for people.
+    pub fn trouble(&self) -> String {
+        let why = self.link.trouble();
+        let why = if why.is_empty() { "no answer yet" } else { &why };
+        format!("{}: {why}", self.link.place())
+    }
 }
 
 impl Drop for Redis {

@@ -159,6 +159,48 @@ async fn a_key_that_somebody_else_misuses_does_not_break_the_connection() {
     assert!(redis.health().up && redis.announce_ready().await);
 }
 
+/// As docs/REDIS.md has it.
+const RIGHTS: &str = "SETUSER milepost on >s3cret ~milepost:* &milepost:* -@all +get +set +del +exists +evalsha \
+                      +script|load +publish +subscribe +ping";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_with_no_more_rights_than_are_needed_can_do_all() {
+    let server = RedisServer::running().await;
+    let mut owner = server.connect().await;
+    let set_user: Vec<&str> = RIGHTS.split(' ').collect();
+    redis::cmd("ACL").arg(&set_user).exec_async(&mut owner).await.unwrap();
+    redis::cmd("CONFIG").arg(&["SET", "requirepass", "0wner"]).exec_async(&mut owner).await.unwrap();
+    let url = |account: &str| format!("redis://{account}@{}", server.address());
+    connected(&url(":0wner"), RedisOptions::default()).await;
+    let redis = connected(&url("milepost:s3cret"), RedisOptions::default()).await;
+    let mut hints = redis.hints();
+    let job = JobId::new();
+    assert!(redis.flag_stop(job, Verb::Cancel).await && redis.announce_ready().await);
+    both(hints.as_mut()).await;
+    assert!(redis.lock(&[run(job, 1)], LONG).await, "the flag is found");
+    assert!(redis.is_held_by_older(run(job, 2)).await);
+    redis.unlock(&[run(job, 1)]).await;
+    redis.beat(WorkerId(7), LONG).await;
+    redis.leave(WorkerId(7)).await;
+    assert_eq!((redis.health().up, redis.health().failures), (true, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_that_is_refused_is_said_to_be_without_its_password() {
+    let server = RedisServer::running().await;
+    let mut owner = server.connect().await;
+    redis::cmd("CONFIG").arg(&["SET", "requirepass", "0wner"]).exec_async(&mut owner).await.unwrap();
+    for (account, words) in
+        [(":s3cret@", "authentication failed"), ("ada:s3cret@", "authentication failed"), ("", "NOAUTH")]
+    {
+        let url = format!("redis://{account}{}", server.address());
+        let redis = Redis::start(&url, RedisOptions::default()).unwrap();
+        wait::until("it is said why", || async { redis.trouble().contains(words) }).await;
+        assert!(!redis.health().up && !redis.announce_ready().await);
+        assert!(!redis.trouble().contains("s3cret"), "{}", redis.trouble());
+    }
+}
+
 /// Far more calls than could be waited for one by one.
 async fn assert_many_calls_are_fast(redis: &Redis) {
     let began = Instant::now();

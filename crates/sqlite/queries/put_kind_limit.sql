@@ -1,4 +1,5 @@
--- Limits a kind. ?1 kind, ?2 starts a second, ?3 burst, ?4 portion, ?5 now in microseconds, ?6 who says so
+-- Limits a kind; what an operator limited, only for an operator. ?1 kind, ?2 starts a second, ?3 burst, ?4 portion, ?5 now in microseconds, ?6 who says so
 INSERT INTO milepost_kind_limit (kind, per_second, burst, portion, full_at_us, source) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (kind) DO UPDATE SET
     per_second = excluded.per_second, burst = excluded.burst, portion = excluded.portion, source = excluded.source
+WHERE milepost_kind_limit.source = excluded.source OR excluded.source = 'operator'

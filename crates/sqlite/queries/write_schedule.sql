@@ -1,4 +1,4 @@
--- Stores a schedule, or replaces the one of its name and source.
+-- Stores a schedule, or replaces the one of its name, an operator's only for an operator.
 -- ?1 name, ?2 spec, ?3 zone, ?4 kind, ?5 queue, ?6 payload, ?7 priority, ?8 max attempts, ?9 group, ?10 timeout,
 -- ?11 misfire policy, ?12 its maximum, ?13 grace, ?14 source, ?15 next tick, which an unchanged spec does not heed,
 -- ?16 the version of a new one
@@ -11,7 +11,7 @@ SET spec = excluded.spec, time_zone = excluded.time_zone, kind = excluded.kind, 
     payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts,
     group_key = excluded.group_key, timeout_ms = excluded.timeout_ms, misfire = excluded.misfire,
     misfire_max = excluded.misfire_max, misfire_grace_ms = excluded.misfire_grace_ms,
-    version = milepost_schedule.version + 1,
+    source = excluded.source, version = milepost_schedule.version + 1,
     next_at_ms = CASE WHEN (milepost_schedule.spec, milepost_schedule.time_zone) = (excluded.spec, excluded.time_zone)
                       THEN milepost_schedule.next_at_ms ELSE excluded.next_at_ms END
-WHERE milepost_schedule.source = excluded.source
+WHERE milepost_schedule.source = excluded.source OR excluded.source = 'operator'

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target, class_of};
-use milepost_core::port::{LimitStore, StoreResult};
+use milepost_core::port::{LimitStore, Put, StoreResult};
 use rusqlite::{Connection, Row};
 
 use crate::clock::{micros, now_ms};
@@ -15,15 +15,15 @@ use crate::{group, query, row};
 
 #[async_trait]
 impl LimitStore for SqliteStore {
-    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<()> {
+    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put> {
         limit.check()?;
         let limit = limit.clone();
         self.write("put_limit", Hint::READY, move |tx| put(tx, &limit, source)).await
     }
 
-    async fn remove_limit(&self, target: &Target) -> StoreResult<bool> {
+    async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
         let target = target.clone();
-        self.write("remove_limit", Hint::READY, move |tx| remove(tx, &target)).await
+        self.write("remove_limit", Hint::READY, move |tx| remove(tx, &target, source)).await
     }
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {
@@ -31,30 +31,34 @@ impl LimitStore for SqliteStore {
     }
 }
 
-fn put(conn: &Connection, limit: &Limit, source: Source) -> Result<(), Failure> {
+fn put(conn: &Connection, limit: &Limit, source: Source) -> Result<Put, Failure> {
     let source = source.as_str();
-    match (&limit.target, limit.rate) {
+    let written = match (&limit.target, limit.rate) {
         (Target::Kind(kind), Some(rate)) => {
             let Rate { per_second, burst } = rate;
             let limit = (kind, per_second, burst, rate.portion(), micros(now_ms()), source);
-            conn.prepare_cached(query::PUT_KIND_LIMIT)?.execute(limit)?;
-            Ok(())
+            conn.prepare_cached(query::PUT_KIND_LIMIT)?.execute(limit)?
         }
-        (Target::Kind(_), None) => Ok(()),
+        (Target::Kind(_), None) => 1,
         (Target::Group(name), rate) => {
             let (per_second, burst) = rate.map(|rate| (rate.per_second, rate.burst)).unzip();
             let limit = (name, limit.slots, per_second, burst, source);
-            conn.prepare_cached(query::PUT_GROUP_LIMIT)?.execute(limit)?;
-            look_at_groups(conn, name)
+            let written = conn.prepare_cached(query::PUT_GROUP_LIMIT)?.execute(limit)?;
+            look_at_groups(conn, name)?;
+            written
         }
-    }
+    };
+    Ok(if written == 1 { Put::Stands } else { Put::Foreign })
 }
 
-fn remove(conn: &Connection, target: &Target) -> Result<bool, Failure> {
+fn remove(conn: &Connection, target: &Target, source: Source) -> Result<bool, Failure> {
+    let source = source.as_str();
     match target {
-        Target::Kind(kind) => Ok(conn.prepare_cached(query::REMOVE_KIND_LIMIT)?.execute([kind])? == 1),
+        Target::Kind(kind) => {
+            Ok(conn.prepare_cached(query::REMOVE_KIND_LIMIT)?.execute((kind, source))? == 1)
+        }
         Target::Group(name) => {
-            let removed = conn.prepare_cached(query::REMOVE_GROUP_LIMIT)?.execute([name])? == 1;
+            let removed = conn.prepare_cached(query::REMOVE_GROUP_LIMIT)?.execute((name, source))? == 1;
             look_at_groups(conn, name)?;
             Ok(removed)
         }

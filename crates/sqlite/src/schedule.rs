@@ -46,10 +46,10 @@ impl ScheduleStore for SqliteStore {
         self.write("write_schedule", Hint::NONE, move |tx| write(tx, &schedule, source, next_at)).await
     }
 
-    async fn remove_schedule(&self, name: &str) -> StoreResult<bool> {
+    async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
         let name = name.to_owned();
         self.write("remove_schedule", Hint::NONE, move |tx| {
-            Ok(tx.prepare_cached(query::REMOVE_SCHEDULE)?.execute([&name])? == 1)
+            Ok(tx.prepare_cached(query::REMOVE_SCHEDULE)?.execute((&name, source.as_str()))? == 1)
         })
         .await
     }

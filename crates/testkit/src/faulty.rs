@@ -215,12 +215,12 @@ impl AdminStore for Faulty {
 
 #[async_trait]
 impl LimitStore for Faulty {
-    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<()> {
+    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put> {
         self.inner.put_limit(limit, source).await
     }
 
-    async fn remove_limit(&self, target: &Target) -> StoreResult<bool> {
-        self.inner.remove_limit(target).await
+    async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
+        self.inner.remove_limit(target, source).await
     }
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {
@@ -255,8 +255,8 @@ impl ScheduleStore for Faulty {
         self.inner.write_schedule(schedule, source, next_at).await
     }
 
-    async fn remove_schedule(&self, name: &str) -> StoreResult<bool> {
-        self.inner.remove_schedule(name).await
+    async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
+        self.inner.remove_schedule(name, source).await
     }
 
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {

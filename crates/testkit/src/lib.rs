@@ -14,6 +14,7 @@ pub mod redis;
 pub mod scene;
 pub mod server;
 pub mod suite;
+pub mod tls;
 pub mod wait;
 
 pub use scene::Scene;

@@ -1,5 +1,6 @@
 //! A Redis for one test alone, which may kill, freeze and flush it.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
@@ -8,22 +9,20 @@ use nix::unistd::{Pid, User, geteuid};
 use redis::aio::MultiplexedConnection;
 use tokio::process::{Child, Command};
 
+use crate::tls::Tls;
 use crate::wait;
 
 /// A server on a port of its own, on the loopback address, that keeps nothing. Killed when dropped.
 pub struct RedisServer {
     port: u16,
+    settings: Vec<String>,
     child: Mutex<Option<Child>>,
 }
 
 impl RedisServer {
     /// A place for a server that does not run yet.
     pub fn absent() -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a free port")
-            .port();
-        Self { port, child: Mutex::new(None) }
+        Self { port: free_port(), settings: Vec::new(), child: Mutex::new(None) }
     }
 
     /// A running server.
@@ -31,6 +30,22 @@ impl RedisServer {
         let server = Self::absent();
         server.start().await;
         server
+    }
+
+    /// A running server that also speaks TLS; answers its host and port for that.
+    pub async fn with_tls(tls: &Tls) -> (Self, String) {
+        let port = free_port();
+        let file = |path: PathBuf| path.to_str().expect("a path in UTF-8").to_owned();
+        let settings = [
+            ("--tls-port", port.to_string()),
+            ("--tls-cert-file", file(tls.certificate())),
+            ("--tls-key-file", file(tls.key())),
+            ("--tls-auth-clients", "no".to_owned()),
+        ];
+        let settings = settings.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect();
+        let server = Self { settings, ..Self::absent() };
+        server.start().await;
+        (server, format!("localhost:{port}"))
     }
 
     /// Its URL.
@@ -62,6 +77,7 @@ impl RedisServer {
             "--dir",
             "/",
         ]);
+        command.args(&self.settings);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         if geteuid().is_root() {
             let nobody =
@@ -115,4 +131,9 @@ impl RedisServer {
         let pid = child.as_ref().and_then(Child::id).expect("it runs");
         signal::kill(Pid::from_raw(pid.cast_signed()), signal).expect("it is there");
     }
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0");
+    listener.and_then(|listener| listener.local_addr()).expect("a free port").port()
 }

@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
+
+use crate::tls::Tls;
+use crate::wait;
 
 /// A running server on a free port, durable as in production. Stopped and removed when dropped.
 pub struct Server {
@@ -40,6 +44,30 @@ impl Server {
             server.pg_ctl_start();
         });
         server
+    }
+
+    /// A running server that takes none but encrypted connections, with a password; answers its host, port and
+    /// database.
+    pub async fn with_tls(tls: &Tls, password: &str) -> (Self, String) {
+        let server = Self::create().await;
+        let mut owner = PgConnection::connect(&server.url()).await.expect("connected");
+        for statement in [
+            format!("alter role postgres password '{password}'"),
+            format!("alter system set ssl_cert_file = '{}'", tls.certificate().display()),
+            format!("alter system set ssl_key_file = '{}'", tls.key().display()),
+            "alter system set ssl = on".to_owned(),
+        ] {
+            owner.execute(sqlx::AssertSqlSafe(statement)).await.expect("set");
+        }
+        let rule = "hostssl all all all scram-sha-256\n";
+        std::fs::write(server.data().join("pg_hba.conf"), rule).expect("written");
+        owner.execute("select pg_reload_conf()").await.expect("asked");
+        wait::until("it refuses what is not encrypted", || async {
+            PgConnection::connect(&server.url()).await.is_err()
+        })
+        .await;
+        let address = format!("localhost:{}/postgres", server.port);
+        (server, address)
     }
 
     /// The URL of its only database.

@@ -10,7 +10,8 @@ use super::document::Node;
 use super::fault::Faults;
 
 /// A limit of exactly one of `kind` and `group`, for all nodes together. Limits that the file no longer names are
-/// removed when the worker starts; those made by `milepost limits set` are left alone.
+/// removed when the worker starts; those made by `milepost limits set` stay as they are,
+/// whatever the file says of their kind or group.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LimitEntry {

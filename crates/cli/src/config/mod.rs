@@ -43,8 +43,9 @@ use crate::store::StoreAddress;
 /// The file that is read when none is named.
 pub(crate) const FILE_DEFAULT: &str = "milepost.toml";
 
-/// The sections of the file. A new one is a field here and a module beside this one; rules of its own that a schema
-/// cannot tell go into [`check_sections`].
+// A new section is a field here and a module beside this one; rules of its own that a schema cannot tell go into
+// `check_sections`.
+/// What `milepost work` runs, and how.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sections {

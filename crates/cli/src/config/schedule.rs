@@ -21,7 +21,8 @@ const ZONE_DEFAULT: &str = "UTC";
 const MISFIRE_MAX_DEFAULT: u32 = 100;
 
 /// A job that comes back by itself, by exactly one of `cron` and `every`. Schedules that the file no longer names are
-/// removed when the worker starts; those made by `milepost schedules add` are left alone.
+/// removed when the worker starts; those made by `milepost schedules add` stay as they
+/// are, whatever the file says of their name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleEntry {

@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
-use milepost_core::port::Put;
 use milepost_core::schedule::{Misfire, Schedule, Source, Spec};
 
 use crate::args;
@@ -122,8 +121,11 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     if before.is_some() && !replace {
         bail!("there is a schedule {name} already; --replace puts this one in its place");
     }
-    if store.put_schedule(&schedule, Source::Operator).await? == Put::Foreign {
-        bail!("schedule {name} comes from a configuration; change it there, or choose another name");
+    store.put_schedule(&schedule, Source::Operator).await?;
+    if before.as_ref().is_some_and(|view| view.source == Source::Config) {
+        output::note(format_args!(
+            "schedule {name} came from a configuration, which has no say in it until you remove it"
+        ));
     }
     let words = if before.is_some() { "is replaced" } else { "is made" };
     let next_at = store.schedule(name).await?.and_then(|view| view.next_at);

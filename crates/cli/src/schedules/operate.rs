@@ -27,9 +27,10 @@ pub(super) async fn remove(args: &ScheduleName, store: &dyn Store) -> Result<Out
     let name = &args.name;
     match store.schedule(name).await? {
         Some(view) if view.source == Source::Config => bail!(
-            "schedule {name} comes from a configuration, which would make it again; take it out there, or `milepost schedules pause {name}`"
+            "schedule {name} comes from a configuration, which would make it again; take it out there, pause it \
+             (`milepost schedules pause {name}`), or make it yours (`milepost schedules add {name} … --replace`)"
         ),
-        _ if !store.remove_schedule(name).await? => Err(none(name)),
+        _ if !store.remove_schedule(name, Source::Operator).await? => Err(none(name)),
         _ => {
             output::deed(format_args!("schedule {name} is removed; jobs it made stay"))?;
             Ok(Outcome::Done)

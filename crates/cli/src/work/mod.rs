@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use futures::future::{Either, select};
 use milepost::{Store, Worker, WorkerOptions};
 use milepost_core::limit::Limit;
@@ -16,6 +16,7 @@ use milepost_core::limit::Limit;
 use self::signals::Signals;
 use crate::config::command::ConfigFile;
 use crate::config::{self, Config, LimitEntry, Redis, ScheduleEntry};
+use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
 use crate::store::{self, Schema, StoreAddress};
@@ -52,18 +53,9 @@ pub(crate) struct WorkArgs {
     concurrency: Option<NonZeroUsize>,
     #[command(flatten)]
     redis: RedisArgs,
-    /// How the log on stderr is written
+    /// How all on stderr is written
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
-}
-
-/// How a log is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// Lines for people
-    Text,
-    /// A JSON object a line
-    Json,
 }
 
 pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<Outcome> {
@@ -102,6 +94,21 @@ async fn leave(worker: Worker, signals: &mut Signals) -> Result<Outcome> {
     }
 }
 
+/// Makes the store's limits stand as the file says.
+async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
+    let limits: Vec<Limit> = entries.iter().map(LimitEntry::limit).collect();
+    let synced = store.sync_limits(&limits).await?;
+    for target in synced.removed {
+        tracing::info!("the limit of {target} is gone from the configuration, and is removed");
+    }
+    for target in synced.foreign {
+        tracing::warn!(
+            "an operator set a limit of {target}, which is left as it is; the one of the configuration does not hold"
+        );
+    }
+    Ok(())
+}
+
 /// Makes the store's schedules stand as the file says.
 async fn keep_schedules(store: &dyn Store, entries: &[ScheduleEntry]) -> Result<()> {
     let schedules = entries.iter().map(ScheduleEntry::schedule).collect::<Result<Vec<_>>>()?;
@@ -125,8 +132,7 @@ async fn start(
 ) -> Result<Worker> {
     let Config { worker, redis, kinds, schedules, limits, retention, folder, .. } = config;
     if let Some(limits) = limits {
-        let limits: Vec<Limit> = limits.iter().map(LimitEntry::limit).collect();
-        store.sync_limits(&limits).await?;
+        keep_limits(store.as_ref(), &limits).await?;
     }
     if let Some(schedules) = schedules {
         keep_schedules(store.as_ref(), &schedules).await?;

@@ -142,15 +142,6 @@ pub struct LimitView {
     pub waiting: i64,
 }
 
-/// What became of a configuration's limits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Synced {
-    /// How many limits it names.
-    pub put: usize,
-    /// How many it named before and no longer does.
-    pub removed: usize,
-}
-
 /// A limit that cannot be.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]

@@ -4,36 +4,44 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 
-use super::StoreResult;
-use crate::limit::{Limit, LimitView, Source, Synced, Target};
+use super::{Put, StoreResult, Synced};
+use crate::limit::{Limit, LimitView, Source, Target};
 
 /// Limits of kinds and groups. They hold for all processes at once.
 #[async_trait]
 pub trait LimitStore: Send + Sync {
-    /// Makes a limit, or changes the one that the target has. More slots are filled at once; of fewer, what is
-    /// too many ends by itself. [`Limit`](crate::error::StoreError::Limit) when it cannot be.
-    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<()>;
+    /// Makes a limit, or changes the one that the target has, but an operator's only for an operator. More slots are
+    /// filled at once; of fewer, what is too many ends by itself. [`Limit`](crate::error::StoreError::Limit) when it
+    /// cannot be.
+    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put>;
 
-    /// Removes a limit; answers whether there was one. A group then has one slot again, or what its class has.
-    async fn remove_limit(&self, target: &Target) -> StoreResult<bool>;
+    /// Removes a limit, an operator's only for an operator; answers whether one was removed. A group then has one
+    /// slot again, or what its class has.
+    async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool>;
 
     /// Every limit, kinds first, by name.
     async fn limits(&self) -> StoreResult<Vec<LimitView>>;
 
-    /// Makes the limits that a configuration names its own, and removes those that it named before and no
-    /// longer does. Others stay. Each change is a transaction; after an error the call can be repeated.
-    async fn sync_limits(&self, limits: &[Limit]) -> StoreResult<Synced> {
-        for limit in limits {
+    /// Makes the limits of a configuration stand as it says, and removes those that it no longer names. Operators'
+    /// limits are left alone. Each change is a transaction; after an error the call can be repeated.
+    async fn sync_limits(&self, configured: &[Limit]) -> StoreResult<Synced> {
+        for limit in configured {
             limit.check()?;
         }
-        for limit in limits {
-            self.put_limit(limit, Source::Config).await?;
+        let mut synced = Synced::default();
+        for limit in configured {
+            if self.put_limit(limit, Source::Config).await? == Put::Foreign {
+                synced.foreign.push(limit.target.to_string());
+            }
         }
-        let named: HashSet<&Target> = limits.iter().map(|limit| &limit.target).collect();
-        let mut synced = Synced { put: limits.len(), removed: 0 };
+        let named: HashSet<&Target> = configured.iter().map(|limit| &limit.target).collect();
         for view in self.limits().await? {
-            if view.source == Source::Config && !named.contains(&view.limit.target) {
-                synced.removed += usize::from(self.remove_limit(&view.limit.target).await?);
+            let target = view.limit.target;
+            if view.source == Source::Config
+                && !named.contains(&target)
+                && self.remove_limit(&target, Source::Config).await?
+            {
+                synced.removed.push(target.to_string());
             }
         }
         Ok(synced)

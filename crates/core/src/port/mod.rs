@@ -9,6 +9,7 @@ mod doctor;
 mod intake;
 mod limit;
 mod maintenance;
+mod ownership;
 mod schedule;
 mod wake;
 mod worker;
@@ -19,7 +20,8 @@ pub use doctor::{AbandonedRun, DoctorStore};
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
-pub use schedule::{Clock, Put, ScheduleStore, Synced};
+pub use ownership::{Put, Synced};
+pub use schedule::{Clock, ScheduleStore};
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;
 

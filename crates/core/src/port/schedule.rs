@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{IntakeStore, StoreResult};
+use super::{IntakeStore, Put, StoreResult, Synced};
 use crate::error::StoreError;
 use crate::job::Enqueued;
 use crate::schedule::{Schedule, ScheduleView, Source, Tick};
@@ -15,24 +15,6 @@ pub struct Clock {
     pub now: Timestamp,
     /// The earliest tick of all schedules that are not paused.
     pub next_at: Option<Timestamp>,
-}
-
-/// What became of a [`put_schedule`](ScheduleStore::put_schedule).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Put {
-    /// The schedule stands as it was given.
-    Stands,
-    /// Nothing was changed: a schedule of this name belongs to the other source.
-    Foreign,
-}
-
-/// What [`sync_schedules`](ScheduleStore::sync_schedules) did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Synced {
-    /// Schedules of the configuration that it no longer names; they are gone.
-    pub removed: Vec<String>,
-    /// Names in the configuration that stand for an operator's schedule, which was left as it is.
-    pub foreign: Vec<String>,
 }
 
 /// Keeps schedules and lets them tick. Any number of processes may do so at once: a tick is one atomic step that
@@ -52,8 +34,8 @@ pub trait ScheduleStore: IntakeStore {
     /// and told in the log, so that it does not hold up the others.
     async fn due_schedules(&self, limit: u32) -> StoreResult<Vec<ScheduleView>>;
 
-    /// Stores a checked schedule. One of the same name and source is replaced; it keeps its next tick when it
-    /// ticks as before, and gets this one when it does not. It stays paused if it was.
+    /// Stores a checked schedule. One of the same name is replaced, but an operator's only by an operator; it keeps
+    /// its next tick when it ticks as before, and gets this one when it does not. It stays paused if it was.
     async fn write_schedule(
         &self,
         schedule: &Schedule,
@@ -61,8 +43,8 @@ pub trait ScheduleStore: IntakeStore {
         next_at: Option<Timestamp>,
     ) -> StoreResult<Put>;
 
-    /// Removes a schedule; its jobs stay. Answers whether there was one.
-    async fn remove_schedule(&self, name: &str) -> StoreResult<bool>;
+    /// Removes a schedule, an operator's only for an operator; its jobs stay. Answers whether one was removed.
+    async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool>;
 
     /// Stops a schedule's ticks. Answers whether that changed anything.
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool>;
@@ -126,7 +108,7 @@ pub trait ScheduleStore: IntakeStore {
         for view in self.schedules().await? {
             let name = view.schedule.name;
             let named = configured.iter().any(|schedule| schedule.name == name);
-            if view.source == Source::Config && !named && self.remove_schedule(&name).await? {
+            if view.source == Source::Config && !named && self.remove_schedule(&name, Source::Config).await? {
                 synced.removed.push(name);
             }
         }

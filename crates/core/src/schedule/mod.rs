@@ -159,7 +159,7 @@ impl From<NewJob> for JobTemplate {
     }
 }
 
-/// Who made a schedule.
+/// Who made a schedule or a limit. What an operator made, no configuration changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {

@@ -1,12 +1,14 @@
--- Entries that do not start where the one before them ended. Retention may leave of a job that is over its last one.
+-- Entries that do not start where the one before them ended. Retention may have
+-- taken the first ones of a job that was over once.
 select count(*) over () as count, h.job_id::text as what, 'entry ' || h.pos::text || ' starts from ' || coalesce(h.from_state::text, 'nothing') || ', the one before it ended in '
        || coalesce(h.before::text, 'nothing') as detail
 from (
-    select job_id, pos, from_state, to_state, row_number() over (partition by job_id order by pos) as nth,
-           lag(to_state) over (partition by job_id order by pos) as before
+    select job_id, pos, verb, from_state, to_state, row_number() over (partition by job_id order by pos) as nth,
+           lag(to_state) over (partition by job_id order by pos) as before,
+           bool_or(to_state in ('succeeded', 'canceled', 'skipped', 'failed')) over (partition by job_id) as was_over
     from milepost.history
 ) h
 where h.from_state is distinct from h.before
-  and not (h.nth = 1 and h.to_state in ('succeeded', 'canceled', 'skipped', 'failed'))
+  and not (h.nth = 1 and h.verb <> 'create' and h.was_over)
 order by h.pos
 limit 10

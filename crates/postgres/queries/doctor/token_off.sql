@@ -1,12 +1,13 @@
--- Entries whose token is not the one before them, or one more for a claim. Retention may leave of a job that is over
--- its last one.
+-- Entries whose token is not the one before them, or one more for a claim. Retention may have taken the first
+-- ones of a job that was over once.
 select count(*) over () as count, h.job_id::text as what, 'entry ' || h.pos::text || ' (' || h.verb::text || ') has token ' || h.token::text || ' after ' || h.before::text as detail
 from (
     select job_id, pos, verb, token, to_state, row_number() over (partition by job_id order by pos) as nth,
-           coalesce(lag(token) over (partition by job_id order by pos), 0) as before
+           coalesce(lag(token) over (partition by job_id order by pos), 0) as before,
+           bool_or(to_state in ('succeeded', 'canceled', 'skipped', 'failed')) over (partition by job_id) as was_over
     from milepost.history
 ) h
 where h.token <> h.before + case when h.verb = 'claim' then 1 else 0 end
-  and not (h.nth = 1 and h.to_state in ('succeeded', 'canceled', 'skipped', 'failed'))
+  and not (h.nth = 1 and h.verb <> 'create' and h.was_over)
 order by h.pos
 limit 10

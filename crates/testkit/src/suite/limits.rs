@@ -11,7 +11,7 @@ use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
-use milepost_core::port::{Operated, Operation};
+use milepost_core::port::{Operated, Operation, Put, Synced};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
@@ -221,10 +221,10 @@ pub async fn a_limit_of_its_own_wins_over_the_class(scene: Scene) {
     enqueue(&scene, 6).await;
     assert_eq!(pending(&scene).await, 2);
     assert_eq!((the(&scene, "t:1").await.holders, the(&scene, "t:*").await.holders), (2, 0));
-    assert!(scene.store.remove_limit(&Target::Group("t:1".into())).await.unwrap());
+    assert!(scene.store.remove_limit(&Target::Group("t:1".into()), Source::Operator).await.unwrap());
     assert_eq!(pending(&scene).await, 3, "it has the limit of its class again");
-    assert!(scene.store.remove_limit(&Target::Group("t:*".into())).await.unwrap());
-    assert!(!scene.store.remove_limit(&Target::Group("t:*".into())).await.unwrap());
+    assert!(scene.store.remove_limit(&Target::Group("t:*".into()), Source::Operator).await.unwrap());
+    assert!(!scene.store.remove_limit(&Target::Group("t:*".into()), Source::Operator).await.unwrap());
     for left in [2, 1, 1] {
         scene.finish(&scene.claim(1).await[0], SUCCESS).await;
         assert_eq!(pending(&scene).await, left, "without a limit it drains to one");
@@ -240,23 +240,47 @@ pub async fn a_release_is_refused_when_no_slot_is_free(scene: Scene) {
     assert_eq!(scene.state(jobs[2]).await, JobState::Blocked);
 }
 
+/// Every limit and who made it, kinds first.
+async fn owned(scene: &Scene) -> Vec<(Limit, Source)> {
+    let limits = scene.store.limits().await.unwrap();
+    limits.into_iter().map(|view| (view.limit, view.source)).collect()
+}
+
 pub async fn a_configuration_removes_only_what_it_named(scene: Scene) {
     let rate = Rate::new(10.0, 20);
-    put(&scene, Limit::kind("by hand", rate)).await;
+    let by_hand = Limit::kind("by hand", rate);
+    put(&scene, by_hand.clone()).await;
     let (mail, slow) = (Limit::kind("mail", rate), Limit::group("slow").slots(4));
-    let synced = scene.store.sync_limits(&[mail.clone(), slow]).await.unwrap();
-    assert_eq!((synced.put, synced.removed), (2, 0));
+    assert_eq!(scene.store.sync_limits(&[mail.clone(), slow]).await.unwrap(), Synced::default());
     let synced = scene.store.sync_limits(std::slice::from_ref(&mail)).await.unwrap();
-    assert_eq!((synced.put, synced.removed), (1, 1));
-    let left: Vec<(String, Source)> = scene
-        .store
-        .limits()
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|view| (view.limit.target.name().to_owned(), view.source))
-        .collect();
-    assert_eq!(left, [("by hand".to_owned(), Source::Operator), ("mail".to_owned(), Source::Config)]);
+    assert_eq!((synced.removed, synced.foreign), (vec!["group slow".to_owned()], vec![]));
+    assert_eq!(owned(&scene).await, [(by_hand, Source::Operator), (mail, Source::Config)]);
+}
+
+pub async fn an_operators_limit_stays_whatever_a_configuration_says(scene: Scene) {
+    let (kind, group) = (Limit::kind("k", Rate::new(10.0, 20)), Limit::group("g:*").slots(4));
+    let configured = [kind.clone(), group.clone()];
+    scene.store.sync_limits(&configured).await.unwrap();
+    let by_hand = [Limit::kind("k", Rate::new(1.0, 1)), Limit::group("g:*").slots(1)];
+    for limit in &by_hand {
+        put(&scene, limit.clone()).await;
+    }
+    let theirs = by_hand.clone().map(|limit| (limit, Source::Operator));
+    let synced = scene.store.sync_limits(&configured).await.unwrap();
+    assert_eq!(synced.foreign, ["kind k", "group g:*"]);
+    assert_eq!(owned(&scene).await, theirs);
+
+    assert_eq!(scene.store.sync_limits(&[]).await.unwrap(), Synced::default());
+    for limit in &by_hand {
+        assert!(!scene.store.remove_limit(&limit.target, Source::Config).await.unwrap());
+        assert_eq!(scene.store.put_limit(limit, Source::Config).await.unwrap(), Put::Foreign);
+    }
+    assert_eq!(owned(&scene).await, theirs);
+    for limit in &by_hand {
+        assert!(scene.store.remove_limit(&limit.target, Source::Operator).await.unwrap());
+    }
+    assert_eq!(scene.store.sync_limits(&configured).await.unwrap(), Synced::default());
+    assert_eq!(owned(&scene).await, configured.map(|limit| (limit, Source::Config)));
 }
 
 pub async fn limits_that_cannot_be_are_refused(scene: Scene) {

@@ -119,6 +119,7 @@ macro_rules! conformance {
                 a_limit_of_its_own_wins_over_the_class
                 a_release_is_refused_when_no_slot_is_free
                 a_configuration_removes_only_what_it_named
+                an_operators_limit_stays_whatever_a_configuration_says
                 limits_that_cannot_be_are_refused
             }
             lost_answers {
@@ -193,6 +194,7 @@ macro_rules! conformance {
                 a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise
                 what_is_not_there_or_not_right_is_said
                 a_configuration_owns_its_schedules_and_no_others
+                an_operators_schedule_stays_whatever_a_configuration_says
                 a_worker_ticks_and_its_handler_knows_the_tick
             }
             transitions {

@@ -64,7 +64,7 @@ pub async fn a_kind_without_tokens_holds_up_nobody_else(scene: Scene) {
     }
     let limited = taken.iter().filter(|job| job.kind == KIND).count();
     assert_eq!((taken.len(), limited), (31, 1));
-    scene.store.remove_limit(&Target::Kind(KIND.into())).await.unwrap();
+    scene.store.remove_limit(&Target::Kind(KIND.into()), Source::Operator).await.unwrap();
     assert_eq!(scene.claim(500).await.len(), 499, "those held back are found at once when the limit goes");
 }
 
@@ -163,7 +163,7 @@ pub async fn workers_wake_when_tokens_come_back(scene: Scene) {
     let workers = two_workers(&scene).await;
     let jobs = enqueue(&scene, (0..5).map(|_| runtime::job()).collect()).await;
     scene.assert_all_succeed(&jobs).await;
-    scene.store.remove_limit(&Target::Kind(runtime::KIND.into())).await.unwrap();
+    scene.store.remove_limit(&Target::Kind(runtime::KIND.into()), Source::Operator).await.unwrap();
     put(&scene, Limit::group("g").slots(1).rate(Rate::new(10.0, 2))).await;
     let jobs = enqueue(&scene, (0..30).map(|_| runtime::job().group("g")).collect()).await;
     scene.assert_all_succeed(&jobs).await;

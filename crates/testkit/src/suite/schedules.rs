@@ -9,7 +9,7 @@ use milepost::{Outcome, RetryPolicy};
 use milepost_core::error::StoreError;
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::listing::{JobFilter, JobRow};
-use milepost_core::port::{Put, Store};
+use milepost_core::port::{Put, Store, Synced};
 use milepost_core::schedule::{Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -156,7 +156,7 @@ pub async fn a_tick_decided_on_an_old_version_changes_nothing(scene: Scene) {
     assert_eq!(scene.store.tick_schedule(&tick()).await.unwrap().map(|made| made.len()), Some(1));
     // Another node that looked at the same moment, and slept since.
     assert!(scene.store.tick_schedule(&tick()).await.unwrap().is_none());
-    assert!(scene.store.remove_schedule("h").await.unwrap());
+    assert!(scene.store.remove_schedule("h", Source::Operator).await.unwrap());
     assert!(scene.store.tick_schedule(&tick()).await.unwrap().is_none(), "it is gone");
     let due_again = tick_at + PERIOD;
     stand(&scene, &rare("h"), due_again).await;
@@ -170,7 +170,7 @@ pub async fn a_tick_that_has_its_job_makes_no_second_one(scene: Scene) {
     for _ in 0..2 {
         stand(&scene, &rare("h"), tick).await;
         tick_all(scene.store.as_ref()).await;
-        scene.store.remove_schedule("h").await.unwrap();
+        scene.store.remove_schedule("h", Source::Operator).await.unwrap();
     }
     assert_eq!(nominal_times(&scene).await, [tick], "its key is taken, whatever the schedule remembers");
 }
@@ -273,7 +273,7 @@ pub async fn what_is_not_there_or_not_right_is_said(scene: Scene) {
     assert!(none(scene.store.resume_schedule("nowhere").await.unwrap_err()));
     assert!(none(scene.store.run_schedule_now("nowhere").await.unwrap_err()));
     assert!(!scene.store.pause_schedule("nowhere").await.unwrap());
-    assert!(!scene.store.remove_schedule("nowhere").await.unwrap());
+    assert!(!scene.store.remove_schedule("nowhere", Source::Operator).await.unwrap());
     let mut no_kind = rare("h");
     no_kind.job.kind = String::new();
     for bad in [rare(""), rare("a\nb"), rare("h").misfire(Misfire::All { max: 0 }), no_kind] {
@@ -291,7 +291,6 @@ pub async fn a_configuration_owns_its_schedules_and_no_others(scene: Scene) {
     let synced = store.sync_schedules(&[rare("a"), rare("b"), rare("mine")]).await.unwrap();
     assert_eq!((synced.removed, synced.foreign), (vec![], vec!["mine".to_owned()]));
     assert_eq!(view(&scene, "mine").await.source, Source::Operator);
-    assert_eq!(store.put_schedule(&rare("a"), Source::Operator).await.unwrap(), Put::Foreign);
     store.pause_schedule("b").await.unwrap();
 
     let synced = store.sync_schedules(&[rare("b"), rare("c")]).await.unwrap();
@@ -300,6 +299,22 @@ pub async fn a_configuration_owns_its_schedules_and_no_others(scene: Scene) {
     let left: Vec<_> = left.iter().map(|view| (view.schedule.name.as_str(), view.source)).collect();
     assert_eq!(left, [("b", Source::Config), ("c", Source::Config), ("mine", Source::Operator)]);
     assert!(view(&scene, "b").await.paused_at.is_some(), "what was paused stays paused");
+}
+
+pub async fn an_operators_schedule_stays_whatever_a_configuration_says(scene: Scene) {
+    let store = scene.store.as_ref();
+    store.sync_schedules(&[rare("a")]).await.unwrap();
+    let mut by_hand = rare("a");
+    by_hand.job.queue = "by hand".to_owned();
+    assert_eq!(store.put_schedule(&by_hand, Source::Operator).await.unwrap(), Put::Stands);
+    assert_eq!(store.sync_schedules(&[rare("a")]).await.unwrap().foreign, ["a"]);
+    assert_eq!(store.sync_schedules(&[]).await.unwrap(), Synced::default());
+    assert!(!store.remove_schedule("a", Source::Config).await.unwrap());
+    let stands = view(&scene, "a").await;
+    assert_eq!((stands.source, stands.schedule.job.queue), (Source::Operator, by_hand.job.queue));
+    assert!(store.remove_schedule("a", Source::Operator).await.unwrap());
+    assert_eq!(store.sync_schedules(&[rare("a")]).await.unwrap(), Synced::default());
+    assert_eq!(view(&scene, "a").await.source, Source::Config);
 }
 
 pub async fn a_worker_ticks_and_its_handler_knows_the_tick(scene: Scene) {
@@ -324,7 +339,7 @@ pub async fn a_worker_ticks_and_its_handler_knows_the_tick(scene: Scene) {
     }
     ticks.sort_unstable();
     assert!(ticks.windows(2).all(|two| two[0] < two[1]), "no tick twice: {ticks:?}");
-    scene.store.remove_schedule("s").await.unwrap();
+    scene.store.remove_schedule("s", Source::Operator).await.unwrap();
     worker.shutdown().await;
 }
 

@@ -1,44 +1,6 @@
-//! Good files and bad ones.
+//! What each section holds, and what it refuses.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
-use serde_json::{Value as Json, json};
-
-use milepost_core::retention::{Keep, RetentionPolicy};
-
-use super::command::EXAMPLE;
-use super::format::Format;
 use super::*;
-
-/// The faults of a text, each as `line:column what → remedy`.
-fn faults(text: &str) -> Vec<String> {
-    let variable = |name: &str| (name == "TOKEN").then(|| "s3cret".to_owned());
-    match parse(text, Path::new("/"), variable) {
-        Ok(_) => Vec::new(),
-        Err(faults) => faults
-            .into_iter()
-            .map(|fault| format!("{}:{} {} → {}", fault.line, fault.column, fault.what, fault.remedy))
-            .collect(),
-    }
-}
-
-/// Asserts that a text has exactly these faults: each begins so, and names this in its remedy.
-#[track_caller]
-fn assert_faults(text: &str, expected: &[(&str, &str)]) {
-    let found = faults(text);
-    assert_eq!(found.len(), expected.len(), "{text}\n{found:#?}");
-    for (found, (begins, remedy)) in found.iter().zip(expected) {
-        let told = found.split(" → ").nth(1).unwrap();
-        assert!(
-            found.starts_with(begins) && told.contains(remedy),
-            "{found}\ndoes not say {begins} → {remedy}"
-        );
-        assert!(!found.contains("s3cret"), "{found}");
-    }
-}
-
-const KIND: &str = "[kinds.a]\nexec = { program = \"sh\" }\n";
 
 #[test]
 fn a_good_file_is_read_in_full() {
@@ -84,92 +46,6 @@ fn a_good_file_is_read_in_full() {
 #[test]
 fn an_empty_file_has_no_fault() {
     assert!(faults("").is_empty());
-}
-
-#[test]
-fn unknown_keys_are_named_with_the_nearest_known_one() {
-    assert_faults(
-        "[worker]\nconcurency = 4\n",
-        &[("2:1 unknown key concurency in worker", "did you mean concurrency?")],
-    );
-    assert_faults(
-        "[worker]\npoll-interval = \"1s\"\n",
-        &[("2:1 unknown key poll-interval", "did you mean poll_interval?")],
-    );
-    assert_faults("[wroker]\n", &[("1:2 unknown key wroker", "did you mean worker?")]);
-    assert_faults(
-        "[kinds.a]\nexec = { program = \"sh\", shell = true }\n",
-        &[("2:26 unknown key shell in kinds.a.exec", "program")],
-    );
-    assert_faults(
-        "colour = 1\n",
-        &[(
-            "1:1 unknown key colour",
-            "known keys are kinds, limits, redis, retention, schedules, store, worker",
-        )],
-    );
-}
-
-#[test]
-fn wrong_types_say_what_is_wanted() {
-    assert_faults(
-        "[worker]\nconcurrency = \"4\"\n",
-        &[("2:15 worker.concurrency is a text", "whole number from 1 to 10000, without quotes")],
-    );
-    assert_faults("[worker]\nlease = 30\n", &[("2:9 worker.lease is a whole number", "\"30s\"")]);
-    assert_faults("[worker]\nqueues = \"mail\"\n", &[("2:10 worker.queues is a text", "[\"a\", \"b\"]")]);
-    assert_faults(
-        "[worker]\nqueues = [\"mail\", 7]\n",
-        &[("2:19 worker.queues[1] is a whole number", "text in quotes")],
-    );
-    assert_faults(
-        "worker = 1\nstore = true\n",
-        &[("1:10 worker is", "table"), ("2:9 store is true or false", "SQLite")],
-    );
-    assert_faults(
-        &format!("{KIND}backoff = {{ jitter = \"a\" }}\n"),
-        &[("3:22 kinds.a.backoff.jitter is a text", "from 0 to 1")],
-    );
-    assert_faults("[kinds]\na = \"sh\"\n", &[("2:5 kinds.a is a text", "table")]);
-}
-
-#[test]
-fn numbers_out_of_range_are_refused() {
-    for number in ["0", "-3", "10001", "99999999999999999999"] {
-        let found = faults(&format!("[worker]\nconcurrency = {number}\n"));
-        assert!(
-            found.len() == 1 && found[0].starts_with("2:15") && found[0].contains("from 1 to 10000"),
-            "{found:?}"
-        );
-    }
-    assert_faults(
-        &format!("{KIND}backoff = {{ jitter = 1.5 }}\n"),
-        &[("3:22 kinds.a.backoff.jitter is 1.5", "from 0 to 1")],
-    );
-    assert_faults(&format!("{KIND}backoff = {{ jitter = nan }}\n"), &[("3:22", "from 0 to 1")]);
-    assert_faults("[worker]\nqueues = []\n", &[("2:10 worker.queues is empty", "list")]);
-}
-
-#[test]
-fn durations_that_do_not_parse_are_refused() {
-    for (text, wrong) in
-        [("30", "lease"), ("soon", "lease"), ("-1s", "lease"), ("", "lease"), ("0s", "poll_interval")]
-    {
-        let found = faults(&format!("[worker]\n{wrong} = \"{text}\"\n"));
-        assert!(
-            found.len() == 1 && found[0].starts_with("2:") && found[0].contains("\"30s\", \"10m\""),
-            "{text}: {found:?}"
-        );
-    }
-    assert_faults(
-        "[worker]\nlease = \"10ms\"\n",
-        &[("2:9 a lease of 10ms cannot be renewed in time", "500ms")],
-    );
-    assert_faults(&format!("{KIND}timeout = \"0s\"\n"), &[("3:11 kinds.a.timeout = \"0s\"", "\"30s\"")]);
-    assert_faults(
-        &format!("{KIND}backoff = {{ base = \"2h\" }}\n"),
-        &[("3:20 the first wait (7200s) is longer than the cap (3600s)", "shorter")],
-    );
 }
 
 #[test]
@@ -241,6 +117,10 @@ fn a_redis_is_read_and_its_password_is_not_told() {
             ("4:11 redis.timeout = \"0s\" is no duration that can be used", "30s"),
         ],
     );
+    assert_faults(
+        "[redis]\nurl = \"rediss://ada:s3cret@cache/#insecure\"\n",
+        &[("2:7 redis.url is no Redis: ", "redis://HOST")],
+    );
     assert_faults("[redis]\nprefix = \"a:\"\n", &[("1:1 redis says no url", "redis://HOST")]);
 }
 
@@ -252,41 +132,6 @@ fn a_store_must_be_an_address_or_a_path_and_its_password_is_not_told() {
         "store = \"mysql://ada:${TOKEN}@db/app\"\n",
         &[("1:9 store, filled in from the environment, is no store", "path")],
     );
-}
-
-#[test]
-fn a_secret_that_is_not_set_is_refused_with_its_name() {
-    assert_faults(
-        "store = \"postgres://app:${DB_PASSWORD}@db/app\"\n",
-        &[("1:25 the environment variable DB_PASSWORD is not set", "set DB_PASSWORD")],
-    );
-    assert_faults("[worker]\nname = \"${\"\n", &[("2:9 ${ begins a variable", "$${")]);
-    assert_faults(
-        "[worker]\nlease = \"${TOKEN}\"\n",
-        &[("2:9 worker.lease, filled in from the environment, is no duration", "30s")],
-    );
-}
-
-#[test]
-fn a_key_that_is_there_twice_says_where_the_first_is() {
-    assert_faults(
-        "[kinds.a]\nexec = { program = \"sh\" }\n\n[kinds.a]\nhttp = { url = \"http://localhost\" }\n\n[worker]\nlease = 3\n",
-        &[("4:8 a is there twice; the first is in line 1", "remove one"), ("8:9 worker.lease", "30s")],
-    );
-    assert_faults(
-        "[worker]\nname = \"a\"\ndrain = \"1s\"\nname = \"b\"\n",
-        &[("4:1 name is there twice; the first is in line 2", "remove")],
-    );
-    assert_faults(
-        "[kinds.a]\nexec = { program = \"sh\", program = \"ls\" }\n",
-        &[("2:26 program is there twice; the first is in line 2", "remove")],
-    );
-}
-
-#[test]
-fn what_is_no_toml_says_where() {
-    let found = faults("[worker]\nname = w\nlease = \"30s\"\nqueues = [\"a\"\n");
-    assert!(found.len() >= 2 && found[0].starts_with("2:8 this is no TOML"), "{found:#?}");
 }
 
 #[test]
@@ -393,86 +238,4 @@ fn limits_and_periods_that_cannot_be_are_refused() {
     }
     let twice = "[[limits]]\nkind = \"a\"\nrate = \"1/s\"\n".repeat(2);
     assert_faults(&twice, &[("4:1 kind a has another limit", "as a whole")]);
-}
-
-#[test]
-fn all_faults_are_told_at_once_in_the_order_of_the_file() {
-    let text = "store = 1\n[worker]\nlease = \"x\"\nnmae = \"w\"\n[kinds.a]\ntimeout = \"1\"\n[kinds.b]\nexec = { program = \"no-such-program\", args = 1 }\nbackoff = { base = \"2m\", cap = \"1m\" }\n";
-    let found = faults(text);
-    let places: Vec<&str> = found.iter().map(|fault| fault.split(' ').next().unwrap()).collect();
-    assert_eq!(places, ["1:9", "3:9", "4:1", "5:8", "6:11", "8:20", "8:46", "9:20"], "{found:#?}");
-}
-
-#[test]
-fn the_example_has_no_fault_and_fits_the_schema() {
-    let folder = tempfile::tempdir().unwrap();
-    parse(EXAMPLE, folder.path(), |_| None).unwrap();
-    let example: Json = toml::from_str(EXAMPLE).unwrap();
-    jsonschema::validate(&schema::of_sections(), &example).unwrap();
-}
-
-#[test]
-fn a_validator_of_all_of_json_schema_finds_the_same_faults_of_form() {
-    let schema = jsonschema::validator_for(&schema::of_sections()).unwrap();
-    let good = json!({ "kinds": { "a": { "exec": { "program": "sh" }, "backoff": { "jitter": 0.5 } } } });
-    assert!(schema.is_valid(&good));
-    for (pointer, bad) in [
-        ("/kinds/a/exec/program", json!(1)),
-        ("/kinds/a/backoff/jitter", json!(2)),
-        ("/kinds/a/exec", json!({})),
-        ("/kinds/a", json!({ "exec": { "program": "sh" }, "colour": 1 })),
-        ("/kinds", json!([])),
-    ] {
-        let mut document = good.clone();
-        *document.pointer_mut(pointer).unwrap() = bad;
-        assert!(!schema.is_valid(&document), "{document}");
-        let text = toml::to_string(&document).unwrap();
-        assert!(!faults(&text).is_empty(), "{text}");
-    }
-}
-
-/// Every word of the schema with the value it has.
-fn words<'a>(schema: &'a Json, found: &mut Vec<(&'a str, &'a Json)>) {
-    let Some(object) = schema.as_object() else { return };
-    for (word, value) in object {
-        found.push((word, value));
-        match word.as_str() {
-            "properties" => value.as_object().unwrap().values().for_each(|schema| words(schema, found)),
-            "items" | "additionalProperties" => words(value, found),
-            _ => {}
-        }
-    }
-}
-
-#[test]
-fn the_schema_says_nothing_that_the_check_does_not_understand() {
-    let schema = schema::of_sections();
-    let mut found = Vec::new();
-    words(&schema, &mut found);
-    let understood = [
-        "$schema",
-        "title",
-        "description",
-        "type",
-        "properties",
-        "additionalProperties",
-        "required",
-        "items",
-        "minItems",
-        "minimum",
-        "maximum",
-        "enum",
-        "format",
-    ];
-    let strange: BTreeSet<&str> =
-        found.iter().map(|(word, _)| *word).filter(|word| !understood.contains(word)).collect();
-    assert!(strange.is_empty(), "{strange:?}");
-    for (word, value) in found {
-        match word {
-            "type" => assert!(value.is_string(), "{value}"),
-            // Formats of numbers are of no use to anybody.
-            "format" => assert!(Format::named(value.as_str().unwrap()).is_some(), "{value}"),
-            _ => {}
-        }
-    }
 }

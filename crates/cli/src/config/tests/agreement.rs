@@ -1,0 +1,77 @@
+//! The schema against the check, and both against somebody else's validator.
+
+use super::*;
+
+#[test]
+fn the_example_has_no_fault_and_fits_the_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    parse(EXAMPLE, folder.path(), |_| None).unwrap();
+    let example: Json = toml::from_str(EXAMPLE).unwrap();
+    jsonschema::validate(&schema::of_sections(), &example).unwrap();
+}
+
+#[test]
+fn a_validator_of_all_of_json_schema_finds_the_same_faults_of_form() {
+    let schema = jsonschema::validator_for(&schema::of_sections()).unwrap();
+    let good = json!({ "kinds": { "a": { "exec": { "program": "sh" }, "backoff": { "jitter": 0.5 } } } });
+    assert!(schema.is_valid(&good));
+    for (pointer, bad) in [
+        ("/kinds/a/exec/program", json!(1)),
+        ("/kinds/a/backoff/jitter", json!(2)),
+        ("/kinds/a/exec", json!({})),
+        ("/kinds/a", json!({ "exec": { "program": "sh" }, "colour": 1 })),
+        ("/kinds", json!([])),
+    ] {
+        let mut document = good.clone();
+        *document.pointer_mut(pointer).unwrap() = bad;
+        assert!(!schema.is_valid(&document), "{document}");
+        let text = toml::to_string(&document).unwrap();
+        assert!(!faults(&text).is_empty(), "{text}");
+    }
+}
+
+/// Every word of the schema with the value it has.
+fn words<'a>(schema: &'a Json, found: &mut Vec<(&'a str, &'a Json)>) {
+    let Some(object) = schema.as_object() else { return };
+    for (word, value) in object {
+        found.push((word, value));
+        match word.as_str() {
+            "properties" => value.as_object().unwrap().values().for_each(|schema| words(schema, found)),
+            "items" | "additionalProperties" => words(value, found),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn the_schema_says_nothing_that_the_check_does_not_understand() {
+    let schema = schema::of_sections();
+    let mut found = Vec::new();
+    words(&schema, &mut found);
+    let understood = [
+        "$schema",
+        "title",
+        "description",
+        "type",
+        "properties",
+        "additionalProperties",
+        "required",
+        "items",
+        "minItems",
+        "minimum",
+        "maximum",
+        "enum",
+        "format",
+    ];
+    let strange: BTreeSet<&str> =
+        found.iter().map(|(word, _)| *word).filter(|word| !understood.contains(word)).collect();
+    assert!(strange.is_empty(), "{strange:?}");
+    for (word, value) in found {
+        match word {
+            "type" => assert!(value.is_string(), "{value}"),
+            // Formats of numbers are of no use to anybody.
+            "format" => assert!(Format::named(value.as_str().unwrap()).is_some(), "{value}"),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Faults that any section can have.
+
+use super::*;
+
+#[test]
+fn unknown_keys_are_named_with_the_nearest_known_one() {
+    assert_faults(
+        "[worker]\nconcurency = 4\n",
+        &[("2:1 unknown key concurency in worker", "did you mean concurrency?")],
+    );
+    assert_faults(
+        "[worker]\npoll-interval = \"1s\"\n",
+        &[("2:1 unknown key poll-interval", "did you mean poll_interval?")],
+    );
+    assert_faults("[wroker]\n", &[("1:2 unknown key wroker", "did you mean worker?")]);
+    assert_faults(
+        "[kinds.a]\nexec = { program = \"sh\", shell = true }\n",
+        &[("2:26 unknown key shell in kinds.a.exec", "program")],
+    );
+    assert_faults(
+        "colour = 1\n",
+        &[(
+            "1:1 unknown key colour",
+            "known keys are kinds, limits, redis, retention, schedules, store, worker",
+        )],
+    );
+}
+
+#[test]
+fn wrong_types_say_what_is_wanted() {
+    assert_faults(
+        "[worker]\nconcurrency = \"4\"\n",
+        &[("2:15 worker.concurrency is a text", "whole number from 1 to 10000, without quotes")],
+    );
+    assert_faults("[worker]\nlease = 30\n", &[("2:9 worker.lease is a whole number", "\"30s\"")]);
+    assert_faults("[worker]\nqueues = \"mail\"\n", &[("2:10 worker.queues is a text", "[\"a\", \"b\"]")]);
+    assert_faults(
+        "[worker]\nqueues = [\"mail\", 7]\n",
+        &[("2:19 worker.queues[1] is a whole number", "text in quotes")],
+    );
+    assert_faults(
+        "worker = 1\nstore = true\n",
+        &[("1:10 worker is", "table"), ("2:9 store is true or false", "SQLite")],
+    );
+    assert_faults(
+        &format!("{KIND}backoff = {{ jitter = \"a\" }}\n"),
+        &[("3:22 kinds.a.backoff.jitter is a text", "from 0 to 1")],
+    );
+    assert_faults("[kinds]\na = \"sh\"\n", &[("2:5 kinds.a is a text", "table")]);
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    for number in ["0", "-3", "10001", "99999999999999999999"] {
+        let found = faults(&format!("[worker]\nconcurrency = {number}\n"));
+        assert!(
+            found.len() == 1 && found[0].starts_with("2:15") && found[0].contains("from 1 to 10000"),
+            "{found:?}"
+        );
+    }
+    assert_faults(
+        &format!("{KIND}backoff = {{ jitter = 1.5 }}\n"),
+        &[("3:22 kinds.a.backoff.jitter is 1.5", "from 0 to 1")],
+    );
+    assert_faults(&format!("{KIND}backoff = {{ jitter = nan }}\n"), &[("3:22", "from 0 to 1")]);
+    assert_faults("[worker]\nqueues = []\n", &[("2:10 worker.queues is empty", "list")]);
+}
+
+#[test]
+fn durations_that_do_not_parse_are_refused() {
+    for (text, wrong) in
+        [("30", "lease"), ("soon", "lease"), ("-1s", "lease"), ("", "lease"), ("0s", "poll_interval")]
+    {
+        let found = faults(&format!("[worker]\n{wrong} = \"{text}\"\n"));
+        assert!(
+            found.len() == 1 && found[0].starts_with("2:") && found[0].contains("\"30s\", \"10m\""),
+            "{text}: {found:?}"
+        );
+    }
+    assert_faults(
+        "[worker]\nlease = \"10ms\"\n",
+        &[("2:9 a lease of 10ms cannot be renewed in time", "500ms")],
+    );
+    assert_faults(&format!("{KIND}timeout = \"0s\"\n"), &[("3:11 kinds.a.timeout = \"0s\"", "\"30s\"")]);
+    assert_faults(
+        &format!("{KIND}backoff = {{ base = \"2h\" }}\n"),
+        &[("3:20 the first wait (7200s) is longer than the cap (3600s)", "shorter")],
+    );
+}
+
+#[test]
+fn a_secret_that_is_not_set_is_refused_with_its_name() {
+    assert_faults(
+        "store = \"postgres://app:${DB_PASSWORD}@db/app\"\n",
+        &[("1:25 the environment variable DB_PASSWORD is not set", "set DB_PASSWORD")],
+    );
+    assert_faults("[worker]\nname = \"${\"\n", &[("2:9 ${ begins a variable", "$${")]);
+    assert_faults(
+        "[worker]\nlease = \"${TOKEN}\"\n",
+        &[("2:9 worker.lease, filled in from the environment, is no duration", "30s")],
+    );
+}
+
+#[test]
+fn a_key_that_is_there_twice_says_where_the_first_is() {
+    assert_faults(
+        "[kinds.a]\nexec = { program = \"sh\" }\n\n[kinds.a]\nhttp = { url = \"http://localhost\" }\n\n[worker]\nlease = 3\n",
+        &[("4:8 a is there twice; the first is in line 1", "remove one"), ("8:9 worker.lease", "30s")],
+    );
+    assert_faults(
+        "[worker]\nname = \"a\"\ndrain = \"1s\"\nname = \"b\"\n",
+        &[("4:1 name is there twice; the first is in line 2", "remove")],
+    );
+    assert_faults(
+        "[kinds.a]\nexec = { program = \"sh\", program = \"ls\" }\n",
+        &[("2:26 program is there twice; the first is in line 2", "remove")],
+    );
+}
+
+#[test]
+fn what_is_no_toml_says_where() {
+    let found = faults("[worker]\nname = w\nlease = \"30s\"\nqueues = [\"a\"\n");
+    assert!(found.len() >= 2 && found[0].starts_with("2:8 this is no TOML"), "{found:#?}");
+}
+
+#[test]
+fn all_faults_are_told_at_once_in_the_order_of_the_file() {
+    let text = "store = 1\n[worker]\nlease = \"x\"\nnmae = \"w\"\n[kinds.a]\ntimeout = \"1\"\n[kinds.b]\nexec = { program = \"no-such-program\", args = 1 }\nbackoff = { base = \"2m\", cap = \"1m\" }\n";
+    let found = faults(text);
+    let places: Vec<&str> = found.iter().map(|fault| fault.split(' ').next().unwrap()).collect();
+    assert_eq!(places, ["1:9", "3:9", "4:1", "5:8", "6:11", "8:20", "8:46", "9:20"], "{found:#?}");
+}

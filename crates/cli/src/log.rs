@@ -1,0 +1,43 @@
+//! How what is told on stderr is written.
+
+use std::sync::OnceLock;
+
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::Command;
+use crate::output;
+
+/// How a log is written, and all else on stderr with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+static FORMAT: OnceLock<LogFormat> = OnceLock::new();
+
+/// The format of this process: text until [`start`] has said otherwise.
+pub(crate) fn format() -> LogFormat {
+    FORMAT.get().copied().unwrap_or(LogFormat::Text)
+}
+
+/// Starts the log. A worker tells what it does; other commands speak of trouble only.
+pub(crate) fn start(command: &Command) {
+    let (default, format) = match command {
+        Command::Work(args) => ("warn,milepost=info,sqlx=error", args.log_format),
+        _ => ("warn,sqlx=error,milepost_redis=error", LogFormat::Text),
+    };
+    let format = *FORMAT.get_or_init(|| format);
+    let filter = EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.with_target(false).with_ansi(output::colours_on(&std::io::stderr())).init(),
+        LogFormat::Json => {
+            std::panic::set_hook(Box::new(|panic| output::fault(panic)));
+            log.json().flatten_event(true).init();
+        }
+    }
+}

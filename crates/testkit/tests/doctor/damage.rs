@@ -1,0 +1,256 @@
+//! Damage made by hand, of every sort that a check finds.
+
+use std::time::Duration;
+
+use milepost_core::doctor::Check;
+use milepost_core::ident::JobId;
+use milepost_core::schedule::{Schedule, Source, Spec};
+use milepost_core::state::JobState;
+use milepost_testkit::Scene;
+use milepost_testkit::home::Home;
+
+/// A store that is damaged on purpose.
+pub(crate) struct Patient<'a> {
+    pub(crate) home: &'a dyn Home,
+    pub(crate) scene: Scene,
+}
+
+/// What else is found, because it cannot be otherwise; `None` where another function does the damage.
+type Besides = Option<Vec<Check>>;
+
+const NOTHING_BESIDES: Besides = Some(Vec::new());
+
+impl Patient<'_> {
+    async fn tamper(&self, sql: &str) {
+        self.home.tamper(sql).await;
+    }
+
+    pub(crate) async fn of(&self, table: &str, change: &str, job: JobId) {
+        let key = if table == "history" { "job_id" } else { "id" };
+        self.tamper(&format!("{change} where {key} = {}", self.home.id(job))).await;
+    }
+
+    async fn job_in(&self, state: JobState) -> JobId {
+        self.scene.job_in(state).await.0
+    }
+
+    /// An hour ago, as a literal.
+    fn past(&self) -> String {
+        self.home.ago(Duration::from_secs(3600))
+    }
+
+    /// A job of a group that runs, and one that waits.
+    pub(crate) async fn grouped(&self) -> (JobId, JobId) {
+        let holder = self.scene.running(Scene::job().group("g")).await.run.job;
+        (holder, self.scene.enqueue(Scene::job().group("g")).await)
+    }
+
+    /// Damages the store so that the check finds it. Answers what else is found; `None` for checks that are not
+    /// about rows.
+    pub(crate) async fn damage(&self, check: Check) -> Besides {
+        let damaged = self.damage_places(check).await.or(self.damage_histories(check).await);
+        let damaged = damaged.or(self.damage_keys(check).await).or(self.damage_groups(check).await);
+        damaged.or(self.damage_lateness(check).await)
+    }
+
+    /// Rows of a job that are gone, doubled or say another thing than its history.
+    async fn damage_places(&self, check: Check) -> Besides {
+        let home = self.home;
+        let (past, at) = (self.past(), |column| home.time(column));
+        match check {
+            Check::LiveWithoutJob => {
+                self.of("job", "delete from milepost.job", self.job_in(JobState::Pending).await).await;
+                return Some(vec![Check::HistoryWithoutJob]);
+            }
+            Check::JobWithoutPlace => {
+                self.of("live", "delete from milepost.live", self.job_in(JobState::Running).await).await;
+                self.of("ended", "delete from milepost.ended", self.job_in(JobState::Canceled).await).await;
+                self.of("live", "delete from milepost.live", self.job_in(JobState::RetryWait).await).await;
+            }
+            Check::JobInBoth => {
+                let job = home.id(self.job_in(JobState::Succeeded).await);
+                self.tamper(&format!(
+                    "insert into milepost.live (id, kind, queue, priority, state, token, attempt, max_attempts)
+                     select id, kind, queue, priority, 'failed', 1, 1, max_attempts from milepost.job where id = {job}"
+                ))
+                .await;
+                return Some(vec![Check::StateDiffers]);
+            }
+            Check::StateDiffers => {
+                let change = format!("update milepost.live set state = 'failed', {} = null", at("ready_at"));
+                self.of("live", &change, self.job_in(JobState::Pending).await).await;
+            }
+            Check::TokenDiffers => {
+                self.of(
+                    "ended",
+                    "update milepost.ended set token = 0",
+                    self.job_in(JobState::Succeeded).await,
+                )
+                .await;
+                self.of("live", "update milepost.live set token = 0", self.job_in(JobState::RetryWait).await)
+                    .await;
+            }
+            Check::AttemptsOver => {
+                let change = "update milepost.live set attempt = max_attempts + 1";
+                self.of("live", change, self.job_in(JobState::RetryWait).await).await;
+            }
+            Check::ReadyAtWrong => {
+                let ready_at = at("ready_at");
+                self.of(
+                    "live",
+                    &format!("update milepost.live set {ready_at} = {past}"),
+                    self.job_in(JobState::Running).await,
+                )
+                .await;
+                self.of(
+                    "live",
+                    &format!("update milepost.live set {ready_at} = null"),
+                    self.job_in(JobState::Pending).await,
+                )
+                .await;
+            }
+            Check::ProgressWithoutJob => {
+                let (id, updated_at) = (home.id(JobId::new()), at("updated_at"));
+                self.tamper(&format!(
+                    "insert into milepost.progress (job_id, {updated_at}) values ({id}, {past})"
+                ))
+                .await;
+            }
+            _ => return None,
+        }
+        NOTHING_BESIDES
+    }
+
+    /// Histories that no life of a job leaves.
+    async fn damage_histories(&self, check: Check) -> Besides {
+        let home = self.home;
+        let at = |column| home.time(column);
+        match check {
+            Check::NotCreatedOnce => {
+                self.of("history", "delete from milepost.history", self.job_in(JobState::Pending).await)
+                    .await;
+            }
+            Check::HistoryGap => {
+                self.job_in(JobState::Succeeded).await;
+                self.tamper("update milepost.history set from_state = 'retry_wait' where verb = 'claim'")
+                    .await;
+            }
+            Check::HistoryOffGraph => {
+                self.job_in(JobState::Canceled).await;
+                self.tamper("update milepost.history set verb = 'mark' where verb = 'cancel'").await;
+            }
+            Check::TokenOff => {
+                let job = self.job_in(JobState::Canceled).await;
+                self.tamper("update milepost.history set token = 5 where verb = 'cancel'").await;
+                self.of("ended", "update milepost.ended set token = 5", job).await;
+            }
+            Check::TwoEnds => {
+                self.job_in(JobState::Succeeded).await;
+                let columns = format!("job_id, {}, verb, from_state, to_state, attempt, token", at("at"));
+                self.tamper(&format!(
+                    "insert into milepost.history ({columns}) select {columns} from milepost.history where verb = 'succeed'"
+                ))
+                .await;
+                return Some(vec![Check::HistoryGap]);
+            }
+            Check::HistoryWithoutJob => {
+                let job = self.job_in(JobState::Succeeded).await;
+                self.of("job", "delete from milepost.job", job).await;
+                self.of("ended", "delete from milepost.ended", job).await;
+            }
+            _ => return None,
+        }
+        NOTHING_BESIDES
+    }
+
+    /// Keys without their one job.
+    async fn damage_keys(&self, check: Check) -> Besides {
+        let Self { home, scene } = self;
+        match check {
+            Check::KeyWithoutJob => {
+                let id = home.id(JobId::new());
+                self.tamper(&format!(
+                    "insert into milepost.job_key (kind, key, job_id) values ('test', 'lost', {id})"
+                ))
+                .await;
+            }
+            Check::JobWithoutKey => {
+                scene.enqueue(Scene::job().key("k")).await;
+                self.tamper("delete from milepost.job_key").await;
+            }
+            Check::KeyShared => {
+                let other = self.job_in(JobState::Running).await;
+                scene.enqueue(Scene::job().key("k")).await;
+                self.of("job", "update milepost.job set key = 'k'", other).await;
+            }
+            _ => return None,
+        }
+        NOTHING_BESIDES
+    }
+
+    /// Slots and their holders.
+    async fn damage_groups(&self, check: Check) -> Besides {
+        let home = self.home;
+        let (past, at) = (self.past(), |column| home.time(column));
+        match check {
+            Check::SlotWithoutHolder => {
+                let (holder, _) = self.grouped().await;
+                self.of("live", "update milepost.live set group_key = null", holder).await;
+            }
+            Check::HolderWithoutSlot => {
+                self.grouped().await;
+                self.tamper("delete from milepost.group_slot").await;
+            }
+            Check::GroupOverLimit => {
+                let (_, waiting) = self.grouped().await;
+                let (ready_at, due_at) = (at("ready_at"), at("due_at"));
+                let change = format!(
+                    "update milepost.live set state = 'pending', {ready_at} = {due_at}, {due_at} = null"
+                );
+                self.of("live", &change, waiting).await;
+                return Some(vec![Check::StateDiffers, Check::HolderWithoutSlot]);
+            }
+            Check::GroupLeftWaiting => {
+                let (holder, waiting) = self.grouped().await;
+                self.of("live", "update milepost.live set group_key = null", holder).await;
+                self.of("live", &format!("update milepost.live set {} = {past}", at("due_at")), waiting)
+                    .await;
+                self.tamper("delete from milepost.group_slot").await;
+            }
+            _ => return None,
+        }
+        NOTHING_BESIDES
+    }
+
+    /// What nobody living has seen to.
+    async fn damage_lateness(&self, check: Check) -> Besides {
+        let Self { home, scene } = self;
+        let (past, at) = (self.past(), |column| home.time(column));
+        match check {
+            Check::RunningWithoutWorker => {
+                let job = scene.running(Scene::job().group("g")).await.run.job;
+                self.of("live", "update milepost.live set worker_id = 999999", job).await;
+            }
+            Check::RunningPastLease => {
+                self.job_in(JobState::Running).await;
+                self.tamper(&format!("update milepost.worker set {} = {past}", at("ended_at"))).await;
+            }
+            Check::StopOverdue => {
+                let change =
+                    format!("update milepost.live set stop_verb = 'cancel', {} = {past}", at("stop_at"));
+                self.of("live", &change, self.job_in(JobState::Running).await).await;
+            }
+            Check::WorkerUnburied => {
+                self.tamper(&format!("update milepost.worker set {} = {past}", at("lease_expires_at"))).await;
+            }
+            Check::ScheduleOverdue => {
+                let spec = Spec::cron("0 3 * * *", "UTC").unwrap();
+                let schedule = Schedule::new("nightly", spec, Scene::job());
+                scene.store.put_schedule(&schedule, Source::Operator).await.unwrap();
+                self.tamper(&format!("update milepost.schedule set {} = {past}", at("next_at"))).await;
+            }
+            _ => return None,
+        }
+        NOTHING_BESIDES
+    }
+}
