@@ -19,17 +19,22 @@ use crate::homes;
 async fn a_question_that_takes_too_long_is_given_up() {
     for home in homes().await {
         let scene = Scene::on(home.store()).await;
-        let jobs: Vec<_> = (0..4000).map(|_| Scene::job()).collect();
         for _ in 0..3 {
-            let jobs: Vec<_> = jobs.iter().map(|_| Scene::job()).collect();
+            let jobs: Vec<_> = (0..4000).map(|_| Scene::job()).collect();
             scene.store.enqueue_many(&jobs).await.unwrap();
         }
         let look = milepost_core::doctor::Look { time_limit: Duration::from_millis(1), ..look() };
-        let answer = scene.store.examine(Check::StateDiffers, &look).await;
-        assert!(
-            answer.as_ref().is_err_and(|error| !error.is_transient()),
-            "the time limit holds: {answer:?}"
-        );
+        // On a busy machine the one who watches the time may come late.
+        wait::until("a question is given up", || async {
+            match scene.store.examine(Check::StateDiffers, &look).await {
+                Err(error) => !error.is_transient(),
+                Ok(finding) => {
+                    assert_eq!(finding, None);
+                    false
+                }
+            }
+        })
+        .await;
         assert_eq!(examine(&scene.store).await, [], "and the connection is as good as before");
     }
 }
