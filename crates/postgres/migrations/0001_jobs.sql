@@ -33,7 +33,8 @@ create table milepost.job_key (
 
 -- Where it stands, while it needs attention.
 -- ready_at: when it may be claimed; null when it may not (running, blocked, failed, aborted).
--- due_at: when a blocked job wants to start at the earliest.
+-- due_at: when a blocked job wants to start at the earliest; timed: that has not come, so it does not yet wait for
+-- a slot of its group.
 -- token: the fence; every claim raises it by one, nothing lowers it.
 create table milepost.live (
     id uuid primary key,
@@ -52,14 +53,16 @@ create table milepost.live (
     priority smallint not null,
     kind text not null,
     queue text not null,
-    group_key text
+    group_key text,
+    timed boolean
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 create index live_ready on milepost.live (queue, kind, priority, ready_at, id) where ready_at is not null;
 create index live_worker on milepost.live (worker_id) where worker_id is not null;
 create index live_stop on milepost.live (stop_at) where stop_at is not null;
 create index live_waiting on milepost.live (group_key, priority, due_at, id)
-    where group_key is not null and state = 'blocked';
+    where group_key is not null and due_at is not null and timed is null;
+create index live_timed on milepost.live (due_at) where timed;
 
 -- How it ended: succeeded, canceled or skipped. The token stays, for a rerun to go on from.
 create table milepost.ended (

@@ -1,8 +1,10 @@
--- The (queue, kind) pairs that living workers serve and that are not paused, and how many workers live.
+-- The (queue, kind) pairs that living workers serve and that are not paused, how many workers live, and whether
+-- groups have to be paced.
 with living as materialized (
     select queues, kinds from milepost.worker where ended_at is null and lease_expires_at > now()
 )
-select distinct q.queue, k.kind, (select count(*) from living) as workers
+select distinct q.queue, k.kind, (select count(*) from living) as workers,
+       exists (select from milepost.group_limit where per_second is not null) as paced
 from living w
 cross join lateral unnest(w.queues) q(queue)
 cross join lateral unnest(w.kinds) k(kind)

@@ -11,6 +11,6 @@ select 'group', g.name, g.slots, g.per_second, g.burst, g.source,
                      from milepost.group_bucket b where b.group_key = g.name), g.burst) end,
        (select count(*) from milepost.group_slot s cross join lateral milepost.limit_of(s.group_key) l where l.name = g.name),
        (select count(*) from milepost.live w cross join lateral milepost.limit_of(w.group_key) l
-        where w.state = 'blocked' and w.group_key is not null and l.name = g.name)
+        where w.group_key is not null and w.due_at is not null and w.timed is null and l.name = g.name)
 from milepost.group_limit g
 order by 1 desc, 2

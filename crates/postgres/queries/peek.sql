@@ -1,13 +1,13 @@
 -- When each lane has something ready, how soon in ms (0 or less: now; null: it has nothing), and how soon that can
--- be claimed, which differs for a kind whose rate is used up; lanes as in claim, $1..$4. Each row says whether
--- there are groups to be paced, the time, and how many us it took so far.
+-- be claimed, which differs for a kind whose rate is used up; lanes as in claim, $1..$4. Each row says how soon a
+-- job that waits in its group for its time is due, the time, and how many us it took so far.
 select lane.ord, l.ready_at, (extract(epoch from l.ready_at - now()) * 1000)::bigint as due_in_ms,
        case when l.ready_at is not null then greatest(
            (extract(epoch from l.ready_at - now()) * 1000)::bigint,
            ceil(extract(epoch from milepost.opens_at(k.full_at, k.per_second, k.burst, k.portion) - now()) * 1000)::bigint
        ) end as open_in_ms,
-       exists (select from milepost.group_note)
-           or exists (select from milepost.group_bucket where look_at is not null) as paced,
+       (select ceil(extract(epoch from w.due_at - now()) * 1000)::bigint from milepost.live w
+        where w.timed order by w.due_at limit 1) as timed_in_ms,
        now() as at,
        (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint as took_us
 from unnest($1::text[], $2::text[], $3::smallint[], $4::timestamptz[]) with ordinality

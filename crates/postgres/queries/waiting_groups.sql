@@ -1,10 +1,11 @@
--- Groups in which somebody is due and waits although a slot is free: a few index probes for each group that waits. Those that
+-- Groups in which somebody waits although a slot is free: one index probe for each group that waits. Those that
 -- the pacer is going to look at are left to it.
 with recursive waiting as (
-    (select group_key from milepost.live where group_key is not null and state = 'blocked' order by group_key limit 1)
+    (select group_key from milepost.live
+     where group_key is not null and due_at is not null and timed is null order by group_key limit 1)
     union all
     select (select l.group_key from milepost.live l
-            where l.group_key > w.group_key and l.group_key is not null and l.state = 'blocked'
+            where l.group_key > w.group_key and l.group_key is not null and l.due_at is not null and l.timed is null
             order by l.group_key limit 1)
     from waiting w where w.group_key is not null
 )
@@ -15,5 +16,4 @@ where w.group_key is not null
       else (select count(*) from milepost.group_slot s where s.group_key = w.group_key) < coalesce(l.slots, 1) end
   and (l.per_second is null
        or not exists (select from milepost.group_bucket b where b.group_key = w.group_key and b.look_at is not null))
-  and milepost.next_due(w.group_key, '-infinity') <= now()
 limit 1000

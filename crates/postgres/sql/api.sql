@@ -166,11 +166,11 @@ begin
         select id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, now(), nominal_at from input
     ),
     live_made as (
-        insert into milepost.live (id, kind, queue, priority, group_key, max_attempts, state, ready_at, due_at)
+        insert into milepost.live (id, kind, queue, priority, group_key, max_attempts, state, ready_at, due_at, timed)
         select id, kind, queue, priority, grp, attempts,
                case when grp is null then 'pending' else 'blocked' end::milepost.job_state,
                case when grp is null then start_at end,
-               case when grp is not null then start_at end
+               case when grp is not null then start_at end, case when grp is not null and start_at > now() then true end
         from input
     )
     insert into milepost.history (job_id, token, attempt, verb, to_state, ready_at)
@@ -178,11 +178,12 @@ begin
            case when start_at > now() then start_at end
     from input;
 
+    -- Those whose time has not come do not wait for a slot yet.
     if exists (select from unnest(groups) g where g is not null) then
-        perform milepost.hand_over(groups, true);
-        insert into milepost.group_note (group_key, starts)
-        select distinct i.grp, 0 from unnest(groups, run_ats, delays_ms) i(grp, run_at, delay_ms)
-        where i.grp is not null and (i.run_at > now() or i.delay_ms > 0);
+        perform milepost.hand_over(array(
+            select i.grp from unnest(groups, run_ats, delays_ms) i(grp, run_at, delay_ms)
+            where i.grp is not null
+              and case when i.run_at is not null then i.run_at <= now() else coalesce(i.delay_ms, 0) = 0 end), true);
     end if;
     perform milepost.wake();
 
@@ -295,6 +296,7 @@ begin
     set state = next_state,
         ready_at = case when next_state in ('pending', 'retry_wait') then ready end,
         due_at = case when next_state = 'blocked' then ready end,
+        timed = case when next_state = 'blocked' and delay > 0 then true end,
         worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null, failed_at = null
     where id = job;
 
@@ -305,9 +307,7 @@ begin
     if l.group_key is not null then
         if next_state not in ('pending', 'running', 'retry_wait', 'blocked') then
             perform milepost.free_groups(array[job]);
-        elsif next_state = 'blocked' and delay > 0 then
-            insert into milepost.group_note (group_key, starts) values (l.group_key, 0);
-        elsif next_state = 'blocked' then
+        elsif next_state = 'blocked' and delay = 0 then
             perform milepost.hand_over(array[l.group_key], true);
             select state into next_state from milepost.live where id = job;
         end if;

@@ -29,21 +29,8 @@ create or replace function milepost.try_slot(group_name text, slot bigint) retur
     select pg_try_advisory_xact_lock(19793, hashtext(group_name || '/' || slot) & 4095)
 $$;
 
--- When the first job that waits in a group and is due after a time is due: one probe a priority.
-create or replace function milepost.next_due(group_name text, since timestamptz) returns timestamptz
-language sql stable as $$
-    select min(l.due_at)
-    from generate_series(1, 4) p(priority)
-    cross join lateral (
-        select w.due_at from milepost.live w
-        where w.group_key = group_name and w.state = 'blocked' and w.priority = p.priority and w.due_at > since
-        order by w.due_at
-        limit 1
-    ) l
-$$;
-
--- Gives free slots of groups to the jobs that wait for them and are due, by priority, then due time; starts,
--- aligned with groups: at most so many. A hurried caller, which may hold its transaction open, never waits for another one
+-- Gives free slots of groups to the jobs that wait for them, by priority, then due time; starts, aligned with
+-- groups: at most so many. A hurried caller, which may hold its transaction open, never waits for another one
 -- that is at the same group; upkeep finds what it missed. Answers how many found one.
 create or replace function milepost.fill_slots(groups text[], starts int[], hurried boolean)
 returns table (filled text, released int) language plpgsql
@@ -53,8 +40,6 @@ declare
         select distinct milepost.class_of(g.name) from unnest(groups) g(name)
         where exists (select from milepost.limit_of(g.name) l where l.slots is distinct from 1)
         order by 1);
-    -- Not the time when this transaction began: what was enqueued meanwhile is due, too.
-    until timestamptz := clock_timestamp();
 begin
     if hurried then
         classes := array(select c from unnest(classes) c where pg_try_advisory_xact_lock_shared(19794, hashtext(c)));
@@ -81,16 +66,11 @@ begin
         from room r
         cross join lateral (
             select array(
-                select l.id
-                from generate_series(1, 4) p(priority)
-                cross join lateral (
-                    select w.id from milepost.live w
-                    where w.group_key = r.name and w.state = 'blocked' and w.priority = p.priority and w.due_at <= until
-                    order by w.due_at, w.id
-                    limit coalesce(r.free, 0)
-                    for update skip locked
-                ) l
+                select l.id from milepost.live l
+                where l.group_key = r.name and l.due_at is not null and l.timed is null
+                order by l.priority, l.due_at, l.id
                 limit coalesce(r.free, 0)
+                for update skip locked
             ) as ids offset 0
         ) waiting
         cross join lateral (
@@ -133,8 +113,8 @@ begin
 end
 $$;
 
--- Gives free slots of groups to jobs that wait for them; groups that have a rate are noted for the pacer, which
--- looks at every group in which somebody waits for his time, too. See fill_slots.
+-- Gives free slots of groups to jobs that wait for them; groups that have a rate are noted for the pacer. See
+-- fill_slots.
 create or replace function milepost.hand_over(groups text[], hurried boolean) returns bigint language plpgsql as $$
 declare
     rated text[] := array(
@@ -194,8 +174,9 @@ begin
 end
 $$;
 
--- Releases what the times of jobs and the rates of groups allow now: looks at groups that were noted, and at those
--- in which a job becomes due or whose tokens have come back, each by an index probe. Only one does so at a time; it waits for nobody. Answers in how many ms to
+-- Releases what the times of jobs and the rates of groups allow now: lets jobs whose time has come wait for a slot
+-- as if they were enqueued at this moment, and looks at groups that were noted and at those whose tokens have come
+-- back, each by an index probe. Only one does so at a time; it waits for nobody. Answers in how many ms to
 -- look again; null: when something is noted.
 create or replace function milepost.pace() returns bigint language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -204,9 +185,20 @@ declare
     names text[];
     allowed int[];
     handed int[];
+    begun text[];
 begin
     if not pg_try_advisory_xact_lock(19795, 0) then
-        return null;
+        return 50;
+    end if;
+    with due as materialized (
+        select id from milepost.live where timed and due_at <= now() order by due_at limit 1000 for update skip locked
+    ),
+    waiting as (
+        update milepost.live l set timed = null from due where l.id = due.id returning l.group_key
+    )
+    select array_agg(group_key) into begun from waiting;
+    if begun is not null then
+        perform milepost.hand_over(begun, true);
     end if;
     with noted as (
         delete from milepost.group_note
@@ -215,16 +207,16 @@ begin
     ),
     kept as (
         insert into milepost.group_bucket as b (group_key, full_at, look_at)
-        select s.group_key, now() + coalesce(milepost.cost(s.starts, l.per_second), interval '0'), now()
-        from (select n.group_key, sum(n.starts)::bigint as starts from noted n group by n.group_key) s
-        left join lateral milepost.limit_of(s.group_key) l on true
+        select s.group_key, now() + milepost.cost(s.starts, l.per_second), now()
+        from (select n.group_key, sum(n.starts) as starts from noted n group by n.group_key) s
+        cross join lateral milepost.limit_of(s.group_key) l
+        where l.per_second is not null
         on conflict (group_key) do update
         set full_at = greatest(b.full_at, now()) + (excluded.full_at - now()), look_at = now()
     )
     select count(*) into notes from noted;
 
-    select array_agg(b.group_key),
-           array_agg(case when b.portion is null then 2147483647 when b.tokens >= b.portion then b.tokens::int else 0 end)
+    select array_agg(b.group_key), array_agg(case when b.tokens >= b.portion then b.tokens::int else 0 end)
     into names, allowed
     from (
         select d.group_key, l.portion, floor(milepost.tokens(d.full_at, l.per_second, l.burst)) as tokens
@@ -242,10 +234,16 @@ begin
             perform milepost.wake();
         end if;
     end if;
+    if notes = 10000 or cardinality(begun) = 1000 then
+        return 0;
+    end if;
     return (
-        select case when notes = 10000 then 0
-               else greatest(0, ceil(extract(epoch from b.look_at - clock_timestamp()) * 1000)) end::bigint
-        from milepost.group_bucket b where b.look_at is not null order by b.look_at limit 1
+        select greatest(0, ceil(extract(epoch from min(n.at) - clock_timestamp()) * 1000))::bigint
+        from (
+            (select b.look_at as at from milepost.group_bucket b where b.look_at is not null order by b.look_at limit 1)
+            union all
+            (select l.due_at from milepost.live l where l.timed order by l.due_at limit 1)
+        ) n
     );
 end
 $$;
@@ -254,8 +252,6 @@ $$;
 -- each again.
 create or replace function milepost.settle(names text[], allowed int[], handed int[]) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare
-    until timestamptz := clock_timestamp();
 begin
     update milepost.group_bucket b
     set full_at = greatest(b.full_at, now()) + milepost.cost(d.handed, l.per_second)
@@ -263,31 +259,25 @@ begin
     cross join lateral milepost.limit_of(d.name) l
     where b.group_key = d.name and d.handed > 0 and l.per_second is not null;
 
+    -- Full with nobody waiting, or without a rate by now: nothing to remember.
+    delete from milepost.group_bucket b
+    where b.group_key = any (names)
+      and (not exists (select from milepost.limit_of(b.group_key) l where l.per_second is not null)
+           or b.full_at <= now()
+              and not exists (select from milepost.live w where w.group_key = b.group_key and w.due_at is not null and w.timed is null));
+
     update milepost.group_bucket b
     set look_at = case
-        when l.per_second is null then d.later
-        when d.first is null then b.full_at
-        when d.first > until then d.first
+        when not exists (select from milepost.live w where w.group_key = b.group_key and w.due_at is not null and w.timed is null) then b.full_at
         when d.handed >= d.allowed then
             greatest(milepost.opens_at(b.full_at, l.per_second, l.burst, l.portion), now() + interval '1 millisecond')
         -- The end of a holder is noted.
         when (select count(*) from milepost.group_slot h where h.group_key = b.group_key) >= l.slots then null
         else now() + interval '50 milliseconds'
         end
-    from (
-        select n.name, n.allowed, n.handed, milepost.next_due(n.name, '-infinity') as first,
-               milepost.next_due(n.name, until) as later
-        from unnest(names, allowed, handed) n(name, allowed, handed)
-    ) d
-    left join lateral milepost.limit_of(d.name) l on true
+    from unnest(names, allowed, handed) d(name, allowed, handed)
+    cross join lateral milepost.limit_of(d.name) l
     where b.group_key = d.name;
-
-    -- Nothing to remember: nobody waits for his time, and the bucket is full or there is none.
-    delete from milepost.group_bucket b
-    where b.group_key = any (names)
-      and case when exists (select from milepost.limit_of(b.group_key) l where l.per_second is not null)
-               then b.full_at <= now() and milepost.next_due(b.group_key, '-infinity') is null
-               else b.look_at is null end;
 end
 $$;
 

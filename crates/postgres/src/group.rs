@@ -1,6 +1,6 @@
 //! Upkeep of groups: slots that are free while somebody waits, and tokens that have come back.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use milepost_core::port::StoreResult;
 
@@ -9,19 +9,30 @@ use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 
+/// How long one call releases what is due.
+const AT_A_STRETCH: Duration = Duration::from_millis(500);
+
 impl PostgresStore {
     pub(crate) async fn fill_free_groups(&self) -> StoreResult<u64> {
         let fail = |e| self.fail("fill_groups", e);
-        let released = self.inner.hot.run(hand_over).await.map_err(fail)?;
+        // First: the walk over all groups that wait may take long.
         self.pace().await.map_err(fail)?;
+        let released = self.inner.hot.run(hand_over).await.map_err(fail)?;
         Ok(i64::unsigned_abs(released))
     }
 
-    /// Releases what the rates of groups allow. Answers how soon to look again, unless something is noted first.
+    /// Releases what the times of jobs and the rates of groups allow. Answers how soon to look again, unless
+    /// something is noted first.
     pub(crate) async fn pace(&self) -> Decoded<Option<Duration>> {
-        let again_ms = self.inner.hot.row(sqlx::query(statement::PACE)).await;
-        let again_ms: Option<i64> = again_ms.and_then(row::value)?;
-        Ok(again_ms.map(|ms| Duration::from_millis(ms.unsigned_abs())))
+        let began = Instant::now();
+        loop {
+            let again_ms = self.inner.hot.row(sqlx::query(statement::PACE)).await;
+            let again_ms: Option<i64> = again_ms.and_then(row::value)?;
+            // Much may be due at one moment.
+            if again_ms != Some(0) || began.elapsed() >= AT_A_STRETCH {
+                return Ok(again_ms.map(|ms| Duration::from_millis(ms.unsigned_abs())));
+            }
+        }
     }
 }
 

@@ -124,8 +124,8 @@ struct Listener<'a> {
     lanes: Lanes,
     /// Whether the last look was at all there is, not only above the floors.
     looked_at_all: bool,
-    /// Whether the last look saw groups in which jobs wait for their time or for a token.
-    paced: bool,
+    /// How long it took.
+    look_took: Duration,
 }
 
 /// Which (queue, kind) pairs living workers serve.
@@ -133,6 +133,8 @@ struct Listener<'a> {
 struct Lanes {
     pairs: Vec<(String, String)>,
     workers: i64,
+    /// Whether groups have rates.
+    paced: bool,
     asked_at: Option<Instant>,
 }
 
@@ -150,8 +152,14 @@ impl<'a> Listener<'a> {
         let mut session = PgListener::connect_with(&pool).await?;
         session.eager_reconnect(false);
         session.listen(CHANNEL).await?;
-        let mut listener =
-            Self { store, hints, session, lanes: Lanes::default(), looked_at_all: false, paced: false };
+        let mut listener = Self {
+            store,
+            hints,
+            session,
+            lanes: Lanes::default(),
+            looked_at_all: false,
+            look_took: Duration::ZERO,
+        };
         hint(hints, Wake::Ready);
         loop {
             if listener.ask(statement::ELECT_WAKER).await? {
@@ -194,7 +202,6 @@ impl<'a> Listener<'a> {
     async fn lead(&mut self) -> Result<(), sqlx::Error> {
         let mut passed_on = Instant::now() - PASS_ON_EVERY;
         loop {
-            let began = Instant::now();
             let due_in = self.due_in().await?;
             if due_in == Some(Duration::ZERO) {
                 hint(self.hints, Wake::Ready);
@@ -202,7 +209,7 @@ impl<'a> Listener<'a> {
                     self.session.execute(statement::PASS_ON).await?;
                     passed_on = Instant::now();
                 }
-                self.doze((began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
+                self.doze((self.look_took * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
             } else if due_in.is_none_or(|due_in| due_in >= DOZE_BELOW) && self.ask(statement::SLEEP).await? {
                 let notified = self.sleep().await?;
                 self.session.execute(statement::RISE).await?;
@@ -212,7 +219,7 @@ impl<'a> Listener<'a> {
                 }
             } else {
                 // It is not worth it, or an enqueuer has its transaction open: it will not notify.
-                self.doze((began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
+                self.doze((self.look_took * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
             }
         }
     }
@@ -253,13 +260,25 @@ impl<'a> Listener<'a> {
         if self.lanes.asked_at.is_none_or(|at| at.elapsed() >= LANES_EVERY) {
             self.refresh_lanes().await?;
         }
-        let pairs: Vec<(&str, &str)> =
-            self.lanes.pairs.iter().map(|(q, k)| (q.as_str(), k.as_str())).collect();
-        if pairs.is_empty() {
+        if self.lanes.pairs.is_empty() {
             return Ok(None);
         }
         // First, so that what it releases is seen.
-        let paced = if self.paced { self.store.pace().await? } else { None };
+        let paced = if self.lanes.paced { self.store.pace().await? } else { None };
+        let (peeked, timed) = self.peek().await?;
+        if timed == Some(Duration::ZERO) {
+            self.store.pace().await?;
+            return Ok(timed);
+        }
+        Ok([peeked, timed, paced].into_iter().flatten().min())
+    }
+
+    /// How soon something can be claimed in one of these lanes, and how soon a job that waits in its group for its
+    /// time is due.
+    async fn peek(&mut self) -> Result<(Option<Duration>, Option<Duration>), sqlx::Error> {
+        let began = Instant::now();
+        let pairs: Vec<(&str, &str)> =
+            self.lanes.pairs.iter().map(|(q, k)| (q.as_str(), k.as_str())).collect();
         let floors = &self.store.inner.floors;
         let probe = floors.probe(&pairs, 0);
         let query = sqlx::query(statement::PEEK)
@@ -269,7 +288,7 @@ impl<'a> Listener<'a> {
             .bind(&probe.floors);
         let rows = self.store.inner.hot.rows(query).await?;
         self.looked_at_all = probe.from_bottom;
-        let mut soonest: Option<i64> = None;
+        let (mut soonest, mut timed): (Option<i64>, Option<i64>) = (None, None);
         for row in &rows {
             let lane = usize::try_from(row.try_get::<i64, _>("ord")? - 1).unwrap_or(0);
             let due_in_ms: Option<i64> = row.try_get("due_in_ms")?;
@@ -278,12 +297,13 @@ impl<'a> Listener<'a> {
             floors.learn(&probe, lane, row.try_get::<jiff_sqlx::Timestamp, _>(empty_until)?.to_jiff());
         }
         if let Some(last) = rows.last() {
-            self.paced = last.try_get("paced")?;
+            timed = last.try_get("timed_in_ms")?;
             let took_us: i64 = last.try_get("took_us")?;
             floors.spent(&probe, Duration::from_micros(took_us.unsigned_abs()), 0);
         }
-        let soonest = soonest.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
-        Ok(soonest.into_iter().chain(paced).min())
+        self.look_took = began.elapsed();
+        let within = |ms: Option<i64>| ms.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
+        Ok((within(soonest), within(timed)))
     }
 
     async fn refresh_lanes(&mut self) -> Result<(), sqlx::Error> {
@@ -293,6 +313,7 @@ impl<'a> Listener<'a> {
             .map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?)))
             .collect::<Result<_, sqlx::Error>>()?;
         self.lanes.workers = rows.first().map_or(Ok(0), |row| row.try_get("workers"))?;
+        self.lanes.paced = rows.first().map_or(Ok(false), |row| row.try_get("paced"))?;
         self.lanes.asked_at = Some(Instant::now());
         Ok(())
     }

@@ -32,8 +32,10 @@ CREATE TABLE milepost_live (
     state         TEXT    NOT NULL,
     -- When it may be claimed; NULL while it may not.
     ready_at_ms   INTEGER,
-    -- Its own time, kept while it is blocked.
+    -- Its own time, kept while it is blocked; timed: that has not come, so it does not yet wait for a slot of its
+    -- group.
     due_at_ms     INTEGER,
+    timed         INTEGER,
     attempt       INTEGER NOT NULL,
     max_attempts  INTEGER NOT NULL,
     token         INTEGER NOT NULL,
@@ -50,7 +52,8 @@ CREATE TABLE milepost_live (
 CREATE INDEX milepost_live_claim ON milepost_live (queue, kind, priority, ready_at_ms, id) WHERE ready_at_ms IS NOT NULL;
 CREATE INDEX milepost_live_worker ON milepost_live (worker_id) WHERE worker_id IS NOT NULL;
 CREATE INDEX milepost_live_waiting ON milepost_live (group_key, priority, due_at_ms, id)
-    WHERE state = 'blocked' AND group_key IS NOT NULL;
+    WHERE group_key IS NOT NULL AND due_at_ms IS NOT NULL AND timed IS NULL;
+CREATE INDEX milepost_live_timed ON milepost_live (due_at_ms) WHERE timed = 1;
 CREATE INDEX milepost_live_stop ON milepost_live (stop_at_ms, worker_id) WHERE stop_at_ms IS NOT NULL;
 
 -- How a job ended that needs no attention any more. A rerun takes it back to live.

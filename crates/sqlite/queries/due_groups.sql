@@ -1,2 +1,2 @@
--- Groups that are to be looked at: a job of theirs is due, or their tokens have come back. ?1 now in microseconds
+-- Groups that are to be looked at: their tokens have come back. ?1 now in microseconds
 SELECT group_key FROM milepost_group_bucket INDEXED BY milepost_group_bucket_look WHERE look_at_us <= ?1 ORDER BY look_at_us LIMIT 500

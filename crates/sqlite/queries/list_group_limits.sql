@@ -7,7 +7,7 @@ SELECT name, slots, per_second, burst, source,
            OR substr(held.group_key, 1, instr(held.group_key, ':')) || '*' = name
               AND NOT EXISTS (SELECT 1 FROM milepost_group_limit AS own WHERE own.name = held.group_key)),
        (SELECT count(*) FROM milepost_live INDEXED BY milepost_live_waiting
-        WHERE state = 'blocked' AND group_key IS NOT NULL
+        WHERE group_key IS NOT NULL AND due_at_ms IS NOT NULL AND timed IS NULL
           AND (group_key = name
             OR substr(group_key, 1, instr(group_key, ':')) || '*' = name
                AND NOT EXISTS (SELECT 1 FROM milepost_group_limit AS own WHERE own.name = milepost_live.group_key)))

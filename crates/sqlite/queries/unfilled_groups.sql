@@ -1,11 +1,12 @@
--- Groups that somebody is due and waits for, and that have a slot free: a few probes a waiting group. Those whose
--- tokens are waited for are left out. ?1 now, ?2 the same in microseconds
+-- Groups that somebody waits for and that have a slot free: one probe a waiting group. Those whose tokens are
+-- waited for are left out.
 WITH RECURSIVE waiting (group_key) AS (
-    SELECT min(group_key) FROM milepost_live INDEXED BY milepost_live_waiting WHERE state = 'blocked' AND group_key IS NOT NULL
+    SELECT min(group_key) FROM milepost_live INDEXED BY milepost_live_waiting
+    WHERE group_key IS NOT NULL AND due_at_ms IS NOT NULL AND timed IS NULL
     UNION ALL
     SELECT (
         SELECT min(milepost_live.group_key) FROM milepost_live INDEXED BY milepost_live_waiting
-        WHERE milepost_live.state = 'blocked' AND milepost_live.group_key > waiting.group_key
+        WHERE due_at_ms IS NOT NULL AND timed IS NULL AND milepost_live.group_key > waiting.group_key
     )
     FROM waiting
     WHERE waiting.group_key IS NOT NULL
@@ -19,12 +20,5 @@ WHERE group_key IS NOT NULL
        AND name = substr(waiting.group_key, 1, instr(waiting.group_key, ':')) || '*'),
     1)
   AND NOT EXISTS (
-    SELECT 1 FROM milepost_group_bucket
-    WHERE milepost_group_bucket.group_key = waiting.group_key AND look_at_us IS NOT NULL AND full_at_us > ?2
-)
-  AND EXISTS (
-    SELECT 1 FROM (VALUES (1), (2), (3), (4)) AS priorities
-    JOIN milepost_live INDEXED BY milepost_live_waiting
-      ON milepost_live.group_key = waiting.group_key AND milepost_live.state = 'blocked'
-         AND milepost_live.priority = priorities.column1 AND milepost_live.due_at_ms <= ?1
+    SELECT 1 FROM milepost_group_bucket WHERE milepost_group_bucket.group_key = waiting.group_key AND look_at_us IS NOT NULL
 )

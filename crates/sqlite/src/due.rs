@@ -1,5 +1,5 @@
-//! When there is something to do for the workers of this process without anybody's doing: a job becomes due, or a
-//! token of a rate comes back.
+//! When there is something to do for the workers of this process without anybody's doing: a job becomes due, also one
+//! that waits in its group for its time, or a token of a rate comes back.
 
 use std::time::Duration;
 
@@ -109,7 +109,9 @@ impl SqliteStore {
             return Ok(None);
         }
         self.read("next_due", move |conn| {
-            Ok(next_job(conn, &lanes, after_ms)?.into_iter().chain(next_token(conn, after_ms)?).min())
+            let next =
+                [next_job(conn, &lanes, after_ms)?, next_timed(conn, after_ms)?, next_token(conn, after_ms)?];
+            Ok(next.into_iter().flatten().min())
         })
         .await
     }
@@ -126,6 +128,10 @@ fn next_job(conn: &Connection, lanes: &[Lane], after_ms: i64) -> Result<Option<i
         }
     }
     Ok(next)
+}
+
+fn next_timed(conn: &Connection, after_ms: i64) -> Result<Option<i64>, Failure> {
+    Ok(conn.prepare_cached(query::NEXT_TIMED)?.query_row([after_ms], |row| row.get(0))?)
 }
 
 fn next_token(conn: &Connection, after_ms: i64) -> Result<Option<i64>, Failure> {

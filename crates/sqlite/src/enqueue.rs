@@ -146,6 +146,7 @@ impl<'conn> Intake<'conn> {
             (!free).then_some(start_ms),
             job.max_attempts,
             &job.group,
+            self.now_ms,
         ))?;
         self.recorder.record(&Change {
             job: &job.id,

@@ -1,7 +1,6 @@
 //! Groups: a job that has one runs only while it owns a slot of it.
 
 use milepost_core::ident::{JobId, RunToken};
-use milepost_core::job::Priority;
 use milepost_core::limit::{Rate, SLOTS_DEFAULT, class_of};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -56,14 +55,13 @@ pub(crate) fn admit(
     now_ms: i64,
 ) -> rusqlite::Result<bool> {
     if due_at_ms > now_ms {
-        look_at(conn, group, due_at_ms)?;
         return Ok(false);
     }
     let limit = limit_of(conn, group)?;
     let Some(rate) = limit.rate else {
         return take_slot(conn, group, job, limit.slots);
     };
-    if next_waiting(conn, group, now_ms)?.is_some() {
+    if conn.prepare_cached(query::NEXT_WAITING)?.exists([group])? {
         return Ok(false);
     }
     let now_us = micros(now_ms);
@@ -79,12 +77,6 @@ pub(crate) fn admit(
         keep_bucket(conn, group, full_at_us, Some(full_at_us))?;
     }
     Ok(taken)
-}
-
-/// Has the group looked at when a job that waits in it becomes due.
-fn look_at(conn: &Connection, group: &str, due_at_ms: i64) -> rusqlite::Result<()> {
-    conn.prepare_cached(query::LOOK_AT_GROUP)?.execute((group, micros(due_at_ms)))?;
-    Ok(())
 }
 
 /// Gives a slot to a job that an operator releases, if one is free; of a rate it is counted, not refused.
@@ -143,10 +135,10 @@ pub(crate) fn fill_all(conn: &Connection, groups: &[String], now_ms: i64) -> Res
     Ok(filled)
 }
 
-/// Groups that somebody is due and waits for and that have a slot free, and those that are to be looked at now.
+/// Groups that somebody waits for and that have a slot free, and those whose tokens have come back.
 pub(crate) fn unfilled(conn: &Connection, now_ms: i64) -> Result<Vec<String>, Failure> {
     let mut statement = conn.prepare_cached(query::UNFILLED_GROUPS)?;
-    let groups = statement.query_map((now_ms, micros(now_ms)), |row| row.get(0))?;
+    let groups = statement.query_map((), |row| row.get(0))?;
     let mut groups = groups.collect::<rusqlite::Result<Vec<String>>>()?;
     groups.extend(due(conn, now_ms)?);
     Ok(groups)
@@ -156,9 +148,17 @@ fn due(conn: &Connection, now_ms: i64) -> rusqlite::Result<Vec<String>> {
     conn.prepare_cached(query::DUE_GROUPS)?.query_map([micros(now_ms)], |row| row.get(0))?.collect()
 }
 
-/// Releases what the times of jobs and the rates of groups allow by now.
+/// Releases what the times of jobs and the rates of groups allow: jobs whose time has come wait for a slot as if
+/// they were enqueued now, and groups whose tokens have come back are looked at.
 pub(crate) fn pace(conn: &Connection, now_ms: i64) -> Result<(), Failure> {
-    fill_all(conn, &due(conn, now_ms)?, now_ms).map(drop)
+    let mut groups: Vec<String> = conn
+        .prepare_cached(query::BEGIN_TO_WAIT)?
+        .query_map([now_ms], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    groups.sort_unstable();
+    groups.dedup();
+    groups.extend(due(conn, now_ms)?);
+    fill_all(conn, &groups, now_ms).map(drop)
 }
 
 struct Waiter {
@@ -188,24 +188,22 @@ fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<u32, Failure> {
         released += 1;
         waiter = next_waiting(conn, group, now_ms)?;
     }
-    let later_us = next_due(conn, group, now_ms)?.map(micros);
-    let (full_at_us, look_at_us) = match (limit.rate, waiter) {
-        (None, _) => (0, later_us),
-        (Some(rate), waiter) => {
+    match limit.rate {
+        Some(rate) => {
             let full_at_us = if released > 0 { rate.debit(full_at_us, now_us, released) } else { full_at_us };
             let look_at_us = match waiter {
                 // The end of a holder is seen.
                 Some(_) if full => None,
                 Some(_) => Some(look_again_us(rate, full_at_us, now_us)),
-                None => later_us.or((full_at_us > now_us).then_some(full_at_us)),
+                None => Some(full_at_us),
             };
-            (full_at_us, look_at_us)
+            if waiter.is_none() && full_at_us <= now_us {
+                forget_bucket(conn, group)?;
+            } else {
+                keep_bucket(conn, group, full_at_us, look_at_us)?;
+            }
         }
-    };
-    if look_at_us.is_none() && full_at_us <= now_us {
-        forget_bucket(conn, group)?;
-    } else {
-        keep_bucket(conn, group, full_at_us, look_at_us)?;
+        None => forget_bucket(conn, group)?,
     }
     Ok(released)
 }
@@ -215,34 +213,17 @@ fn forget_bucket(conn: &Connection, group: &str) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Who is next: by priority, then due time.
 fn next_waiting(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<Option<Waiter>> {
-    let mut statement = conn.prepare_cached(query::NEXT_WAITING)?;
-    for priority in Priority::ALL {
-        let found = statement.query_row((group, priority.get(), now_ms), |row| {
+    conn.prepare_cached(query::NEXT_WAITING)?
+        .query_row([group], |row| {
             Ok(Waiter {
                 job: row::job_id(row, 0)?,
-                due_at_ms: row.get(1)?,
+                due_at_ms: row.get::<_, Option<i64>>(1)?.unwrap_or(now_ms),
                 attempt: row.get(2)?,
                 token: row::token(row, 3)?,
             })
-        });
-        if let Some(waiter) = found.optional()? {
-            return Ok(Some(waiter));
-        }
-    }
-    Ok(None)
-}
-
-/// When the next one that waits is due.
-fn next_due(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<Option<i64>> {
-    let mut statement = conn.prepare_cached(query::NEXT_DUE_OF_GROUP)?;
-    let mut next: Option<i64> = None;
-    for priority in Priority::ALL {
-        let due: Option<i64> = statement.query_row((group, priority.get(), now_ms), |row| row.get(0))?;
-        next = next.into_iter().chain(due).min();
-    }
-    Ok(next)
+        })
+        .optional()
 }
 
 /// Lets a job wait for a worker that has got a slot.
@@ -255,6 +236,7 @@ fn release(conn: &Connection, waiter: &Waiter, now_ms: i64) -> rusqlite::Result<
         None::<i64>,
         waiter.attempt,
         None::<u32>,
+        now_ms,
     ))?;
     Recorder::new(conn)?.record(&Change {
         job: &waiter.job,

@@ -179,6 +179,7 @@ fn rerun(
         step.ready_at_ms.filter(|_| !blocked),
         step.ready_at_ms.filter(|_| blocked),
         step.max_attempts,
+        mover.now_ms(),
     ))?;
     conn.prepare_cached(query::LEAVE_ENDED)?.execute([Id(&standing.job)])?;
     conn.prepare_cached(query::FORGET_PROGRESS)?.execute([Id(&standing.job)])?;
@@ -192,7 +193,7 @@ fn snooze(
     standing: &Standing,
     step: &Step<'_>,
 ) -> Result<JobState, Failure> {
-    conn.prepare_cached(query::SNOOZE)?.execute((Id(&standing.job), step.ready_at_ms))?;
+    conn.prepare_cached(query::SNOOZE)?.execute((Id(&standing.job), step.ready_at_ms, mover.now_ms()))?;
     mover.record(standing, step)?;
     match &standing.group {
         Some(group) if step.to == JobState::Blocked => {

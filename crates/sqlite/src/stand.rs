@@ -102,6 +102,7 @@ impl<'conn> Mover<'conn> {
             step.ready_at_ms.filter(|_| blocked),
             from.attempt.saturating_sub(spared),
             step.max_attempts,
+            self.now_ms,
         ))?;
         Ok(())
     }

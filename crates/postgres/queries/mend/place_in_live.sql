@@ -11,10 +11,11 @@ with lost as (
       ) c where c.from_state is distinct from c.before or (c.before is null) <> (c.verb = 'create')
             or c.token <> c.token_before + case when c.verb = 'claim' then 1 else 0 end)
 )
-insert into milepost.live (id, kind, queue, priority, group_key, state, ready_at, due_at, started_at, token, attempt, max_attempts, worker_id)
+insert into milepost.live (id, kind, queue, priority, group_key, state, ready_at, due_at, timed, started_at, token, attempt, max_attempts, worker_id)
 select j.id, j.kind, j.queue, j.priority, j.group_key, h.to_state,
        case when h.to_state in ('pending', 'retry_wait') then coalesce(h.ready_at, now()) end,
        case when h.to_state = 'blocked' then coalesce(h.ready_at, now()) end,
+       case when h.to_state = 'blocked' and h.ready_at > now() then true end,
        case when h.to_state = 'running' then h.at end,
        h.token, h.attempt - case when h.verb = 'yield' then 1 else 0 end,
            greatest(j.max_attempts, h.attempt, coalesce((

@@ -11,10 +11,11 @@ WITH lost AS (
       ) c WHERE c.from_state IS DISTINCT FROM c.before OR (c.before IS NULL) <> (c.verb = 'create')
             OR c.token <> c.token_before + CASE WHEN c.verb = 'claim' THEN 1 ELSE 0 END)
 )
-INSERT INTO milepost_live (id, kind, queue, priority, group_key, state, ready_at_ms, due_at_ms, started_at_ms, token, attempt, max_attempts, worker_id)
+INSERT INTO milepost_live (id, kind, queue, priority, group_key, state, ready_at_ms, due_at_ms, timed, started_at_ms, token, attempt, max_attempts, worker_id)
 SELECT j.id, j.kind, j.queue, j.priority, j.group_key, h.to_state,
        CASE WHEN h.to_state IN ('pending', 'retry_wait') THEN coalesce(h.ready_at_ms, ?2) END,
        CASE WHEN h.to_state = 'blocked' THEN coalesce(h.ready_at_ms, ?2) END,
+       CASE WHEN h.to_state = 'blocked' AND h.ready_at_ms > ?2 THEN 1 END,
        CASE WHEN h.to_state = 'running' THEN h.at_ms END,
        h.token, h.attempt - CASE WHEN h.verb = 'yield' THEN 1 ELSE 0 END,
            max(j.max_attempts, h.attempt, coalesce((

@@ -9,6 +9,7 @@ use milepost::{Outcome, RetryPolicy};
 use milepost_core::finish::{End, Finished};
 use milepost_core::ident::JobId;
 use milepost_core::job::{NewJob, Priority, StartAt};
+use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::listing::Waiting;
 use milepost_core::port::{Operated, Operation};
 use milepost_core::state::JobState;
@@ -100,6 +101,8 @@ pub async fn a_snooze_moves_the_time_at_which_a_job_takes_its_slot(scene: Scene)
 
 pub async fn jobs_of_groups_start_when_their_time_comes(scene: Scene) {
     const JOBS: u64 = 12;
+    let limit = Limit::group("even").slots(5).rate(Rate::new(100.0, 10));
+    scene.store.put_limit(&limit, Source::Operator).await.unwrap();
     let worker = runtime::builder(scene.store.clone())
         .options(|options| options.poll_interval = LONG)
         .handle_kind(runtime::KIND, RetryPolicy::default(), |_| async { Ok(Outcome::Done) })
