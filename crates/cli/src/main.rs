@@ -9,6 +9,7 @@ mod enqueue;
 mod jobs;
 mod limits;
 mod migrate;
+mod moving;
 mod output;
 mod prune;
 mod queues;
@@ -71,6 +72,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::DemoWorker(args) => demo::work(args, address).await,
         Command::Doctor(args) => doctor::run(*args, address).await,
         Command::Migrate => migrate::run(address).await,
+        Command::Move(args) => moving::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, address).await,
         Command::Jobs(command) => jobs::run(command, address).await,
         Command::Queues(command) => queues::run(command, address).await,
