@@ -65,7 +65,9 @@ impl Move {
 
     /// Lets the leases of all workers of the old store have run out.
     pub(crate) fn expire_leases(&self) {
-        self.old.tamper("UPDATE milepost.worker SET lease_expires_at_ms = 1 WHERE ended_at_ms IS NULL RETURNING name");
+        self.old.tamper(
+            "UPDATE milepost.worker SET lease_expires_at_ms = 1 WHERE ended_at_ms IS NULL RETURNING name",
+        );
     }
 
     /// Starts a move and kills it once so many rows have arrived.
