@@ -16,6 +16,7 @@ use crate::doctor::DoctorArgs;
 use crate::enqueue::EnqueueArgs;
 use crate::jobs::JobsCommand;
 use crate::limits::LimitsCommand;
+use crate::moving::MoveArgs;
 use crate::prune::PruneArgs;
 use crate::queues::QueuesCommand;
 use crate::schedules::SchedulesCommand;
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     /// Make the store's tables, or bring them to this binary's version
     #[command(after_help = crate::migrate::EXAMPLES)]
     Migrate,
+    /// Take a SQLite store to PostgreSQL whole, and go on there
+    Move(Box<MoveArgs>),
     /// Enqueue one job, or every line of a file
     Enqueue(Box<EnqueueArgs>),
     /// Run jobs by a configuration file: as HTTP calls and as programs

@@ -10,6 +10,7 @@ mod jobs;
 mod limits;
 mod log;
 mod migrate;
+mod moving;
 mod output;
 mod prune;
 mod queues;
@@ -80,6 +81,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::DemoWorker(args) => demo::work(args, address).await,
         Command::Doctor(args) => doctor::run(*args, address).await,
         Command::Migrate => migrate::run(address).await,
+        Command::Move(args) => moving::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, address).await,
         Command::Jobs(command) => jobs::run(command, address).await,
         Command::Queues(command) => queues::run(command, address).await,

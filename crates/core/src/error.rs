@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::ident::{JobId, Run, WorkerId};
 use crate::limit::InvalidLimit;
+use crate::relocation::MoveError;
 use crate::retention::InvalidRetention;
 use crate::schedule::InvalidSchedule;
 use crate::transition::IllegalTransition;
@@ -169,6 +170,9 @@ pub enum StoreError {
     /// The retention policy cannot be kept.
     #[error("{0}")]
     Retention(#[from] InvalidRetention),
+    /// The store is being moved, or was, or the move cannot be made.
+    #[error("{0}")]
+    Move(#[from] MoveError),
     /// The database answered with an error that means a defect, a damaged store or one that cannot be written
     /// now.
     #[error("the database failed at {verb}")]

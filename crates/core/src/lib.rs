@@ -18,6 +18,7 @@ pub mod job;
 pub mod limit;
 pub mod listing;
 pub mod port;
+pub mod relocation;
 pub mod retention;
 pub mod retry;
 pub mod schedule;

@@ -2,6 +2,7 @@
 
 use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::ident::JobId;
+use milepost_core::relocation::MoveError;
 use milepost_core::state::JobState;
 use milepost_core::transition::{IllegalTransition, Verb};
 use sqlx::postgres::PgDatabaseError;
@@ -13,6 +14,13 @@ const NO_SUCH_JOB: &str = "MP002";
 /// SQLSTATE of a verb that the job's state does not allow.
 const ILLEGAL: &str = "MP003";
 
+/// SQLSTATE of a change that a store refuses while a move fills it.
+const CLOSED: &str = "MP004";
+/// SQLSTATE of a move into a store that holds something.
+const NOT_EMPTY: &str = "MP005";
+/// SQLSTATE of the end of a move that is not under way.
+const NOT_UNDER_WAY: &str = "MP006";
+
 /// Classes and codes that a retry a little later may cure: connection trouble, a server that starts, stops,
 /// is a standby for now, or lacks room; time-outs, serialization failures and deadlocks.
 const TRANSIENT: &[&str] = &["08", "25006", "40001", "40P01", "53", "55P03", "57", "58"];
@@ -21,6 +29,9 @@ const REFUSED: &[&str] = &["22", "23", "54"];
 
 /// An error of `verb` against the database at `place`.
 pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -> StoreError {
+    if let Some(refused) = move_error(&error) {
+        return StoreError::Move(refused);
+    }
     if is_transient(&error) {
         return StoreError::Unavailable { place: place.to_owned(), cause: error.into() };
     }
@@ -28,6 +39,17 @@ pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -
         return StoreError::Refused { verb, cause: error.into() };
     }
     StoreError::Database { verb, cause: error.into() }
+}
+
+/// What a store says about a move.
+fn move_error(error: &sqlx::Error) -> Option<MoveError> {
+    let database = database_error(error)?;
+    let words = || database.message().to_owned();
+    match database.code() {
+        CLOSED | NOT_UNDER_WAY => Some(MoveError::Closed { words: words() }),
+        NOT_EMPTY => Some(MoveError::NotEmpty { why: words() }),
+        _ => None,
+    }
 }
 
 /// An error of a verb that takes jobs: what is wrong with them comes out typed.

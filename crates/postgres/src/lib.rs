@@ -6,6 +6,8 @@
 //! the SQL functions of schema `milepost` (`sql/api.sql`), which are the ones used here too.
 
 mod admin;
+mod arrival;
+mod bring;
 mod claim;
 mod complete;
 mod connect;

@@ -16,13 +16,15 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("limits", include_str!("../migrations/0003_limits.sql")),
     ("retention", include_str!("../migrations/0004_retention.sql")),
     ("audit", include_str!("../migrations/0005_audit.sql")),
+    ("move", include_str!("../migrations/0006_move.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
 const API: &str = concat!(
     include_str!("../sql/rates.sql"),
     include_str!("../sql/groups.sql"),
-    include_str!("../sql/api.sql")
+    include_str!("../sql/api.sql"),
+    include_str!("../sql/move.sql")
 );
 
 const CREATE_TABLE: &str = "

@@ -107,6 +107,32 @@ statements! {
     SET_READY = "mend/set_ready";
     RETAKE_KEY = "mend/retake_key";
     RETAKE_SLOT = "mend/retake_slot";
+    ANALYZE = "move/analyze";
+    ARRIVAL = "move/arrival";
+    ARRIVAL_PARTS = "move/arrival_parts";
+    BEGIN_MOVE = "move/begin_move";
+    BRING_AUDIT = "move/audit";
+    BRING_ENDED = "move/ended";
+    BRING_GROUP_BUCKETS = "move/group_bucket";
+    BRING_GROUP_LIMITS = "move/group_limit";
+    BRING_HISTORY = "move/history";
+    BRING_JOBS = "move/job";
+    BRING_KEYS = "move/job_key";
+    BRING_KIND_LIMITS = "move/kind_limit";
+    BRING_LIVE = "move/live";
+    BRING_PROGRESS = "move/progress";
+    BRING_QUEUES = "move/queue";
+    BRING_SCHEDULES = "move/schedule";
+    BRING_SLOTS = "move/group_slot";
+    BRING_WORKERS = "move/worker";
+    COMPLETE_MOVE = "move/complete_move";
+    COUNTS = "move/counts";
+    ENTER = "move/enter";
+    GIVE_UP_MOVE = "move/give_up_move";
+    LOCK_PART = "move/lock_part";
+    REACH = "move/reach";
+    STANDINGS_ENDED = "move/standings_ended";
+    STANDINGS_LIVE = "move/standings_live";
 }
 
 questions! {

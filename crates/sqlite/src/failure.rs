@@ -7,6 +7,8 @@ use std::time::Duration;
 use milepost_core::error::{Cause, StoreError};
 use rusqlite::ErrorCode;
 
+use crate::departure;
+
 /// An error of a verb before it is known which verb of which file it was.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -33,6 +35,7 @@ impl Failure {
     pub(crate) fn at(self, verb: &'static str, place: &str) -> StoreError {
         match self {
             Self::Told(error) => error,
+            Self::Sql(error) if departure::is_closed(&error) => departure::refusal(&error),
             Self::Sql(error) if is_unavailable(&error) => {
                 StoreError::Unavailable { place: place.to_owned(), cause: Box::new(error) }
             }

@@ -104,7 +104,7 @@ pub(crate) fn history(conn: &Connection, job: JobId) -> Result<Vec<HistoryEntry>
     Ok(entries.collect::<rusqlite::Result<_>>()?)
 }
 
-fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
+pub(crate) fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
     Ok(HistoryEntry {
         pos: row.get(0)?,
         job: row::job_id(row, 1)?,

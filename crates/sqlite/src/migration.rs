@@ -20,6 +20,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "limits", sql: include_str!("../migrations/0003_limits.sql") },
     Migration { version: 4, name: "retention", sql: include_str!("../migrations/0004_retention.sql") },
     Migration { version: 5, name: "audit", sql: include_str!("../migrations/0005_audit.sql") },
+    Migration { version: 6, name: "move", sql: include_str!("../migrations/0006_move.sql") },
 ];
 
 /// The version that this binary needs.

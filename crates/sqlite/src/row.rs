@@ -69,6 +69,19 @@ pub(crate) fn time_opt(row: &Row<'_>, column: usize) -> Sql<Option<Timestamp>> {
     }
 }
 
+/// A time that is kept in microseconds.
+pub(crate) fn time_us(row: &Row<'_>, column: usize) -> Sql<Timestamp> {
+    let us = row.get(column)?;
+    Timestamp::from_microsecond(us).map_err(|e| odd(column, Type::Integer, e))
+}
+
+pub(crate) fn time_us_opt(row: &Row<'_>, column: usize) -> Sql<Option<Timestamp>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => time_us(row, column).map(Some),
+    }
+}
+
 pub(crate) fn token(row: &Row<'_>, column: usize) -> Sql<RunToken> {
     row.get(column).map(RunToken)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use jiff::Timestamp;
 use milepost_core::doctor::{Check, Cost, Finding, Look};
+use milepost_core::duration::WAIT_MAX;
 use milepost_core::port::{Store, StoreResult};
 
 use super::{DoctorArgs, who};
@@ -60,6 +61,12 @@ impl Plan {
             repair: args.repair,
             dry_run: args.dry_run,
         })
+    }
+
+    /// These questions, of a store that nobody looks after for now.
+    pub(super) const fn at_rest(checks: Vec<Check>) -> Self {
+        let (patience, time_limit) = (WAIT_MAX, Duration::ZERO);
+        Self { checks, left_out: 0, patience, time_limit, repair: false, dry_run: false }
     }
 
     pub(super) const fn repairs(&self) -> bool {

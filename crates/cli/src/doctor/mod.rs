@@ -2,14 +2,15 @@
 
 mod examination;
 mod report;
-mod who;
+pub(crate) mod who;
 
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use milepost_core::doctor::{Check, Severity};
+use milepost_core::doctor::{Check, Cost, Severity};
+use milepost_core::port::Store;
 
 use self::examination::{Examination, Plan};
 use crate::args::{duration, positive_duration};
@@ -105,6 +106,19 @@ pub(crate) async fn run(args: DoctorArgs, address: &StoreAddress) -> Result<Outc
         report::print(&examination)?;
     }
     Ok(verdict(&examination))
+}
+
+/// The errors of a store whose upkeep nobody does for now, so that being late is none; and questions without answer.
+pub(crate) async fn errors_at_rest(store: &dyn Store, costs: &[Cost]) -> Vec<String> {
+    let checks = store.checks().into_iter();
+    let checks = checks.filter(|check| check.severity() == Severity::Error && costs.contains(&check.cost()));
+    let examination = Plan::at_rest(checks.collect()).examine(store).await;
+    let found = examination.findings.iter().map(|finding| {
+        let examples: Vec<&str> = finding.examples.iter().map(|example| example.what.as_str()).collect();
+        format!("{}: {} ({})", finding.check, finding.count, examples.join(", "))
+    });
+    let open = examination.unanswered.iter().map(|(check, error)| format!("{check} has no answer: {error}"));
+    found.chain(open).collect()
 }
 
 fn verdict(examination: &Examination) -> Outcome {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod calls;
+mod departure;
 mod files;
 mod fixture;
 mod keys;

@@ -17,9 +17,9 @@ fn files_in(folder: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What an examination asks and what a repair does, which may read all there is.
+/// What an examination asks, what a repair does and what a move carries, which may read all there is.
 fn rare_files() -> Vec<(String, String)> {
-    [files_in("doctor"), files_in("mend")].concat()
+    [files_in("doctor"), files_in("mend"), files_in("move")].concat()
 }
 
 fn files() -> Vec<(String, String)> {

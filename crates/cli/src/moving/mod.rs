@@ -1,0 +1,174 @@
+//! `milepost move`: takes a store from SQLite to PostgreSQL whole, and goes on after a fall.
+
+mod carry;
+mod ends;
+mod report;
+mod route;
+mod verify;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use milepost_core::doctor::Cost;
+use milepost_core::error::StoreError;
+use milepost_core::relocation::{MoveError, MoveId, PAGE_ROWS_MAX};
+
+use self::ends::Ends;
+use self::report::Report;
+use self::route::Route;
+use crate::doctor;
+use crate::output::{self, Outcome};
+use crate::store::StoreAddress;
+
+const EXAMPLES: &str = "\
+Stop all workers first; enqueuers get an error from the moment the move begins. The database
+must be empty; its tables are made. Ids, keys, tokens, attempts, times and history stay what
+they are. When it was interrupted, the same command goes on from where it was.
+
+At the end both stores are compared and the new one is examined; only then may it be used.
+The old store stays to be read and takes nothing any more.
+
+Exit status: 0 moved, 1 a check did not pass or it failed, 2 wrong usage.
+
+Examples:
+  milepost move --from sqlite:milepost.db --to postgres://app@db.internal/app
+  milepost move --from sqlite:milepost.db --to postgres://app@db.internal/app --give-up";
+
+/// What to move.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct MoveArgs {
+    /// The store to leave: sqlite:PATH
+    #[arg(long, value_name = "ADDRESS")]
+    from: String,
+    /// The empty database to go to: postgres://USER:PASSWORD@HOST/DATABASE
+    // Not shown with its value: it may hold a password.
+    #[arg(long, value_name = "ADDRESS")]
+    to: String,
+    /// Give up a move that is not complete: empty the database again, and let the old store be used
+    #[arg(long)]
+    give_up: bool,
+    /// How many rows a transaction brings at most
+    #[arg(long, value_name = "COUNT", default_value_t = PAGE_ROWS_MAX,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
+    page_rows: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: MoveArgs) -> Result<Outcome> {
+    let (from, to) = match addresses(&args) {
+        Ok(addresses) => addresses,
+        Err(error) => {
+            output::error(&error);
+            return Ok(Outcome::WrongUsage);
+        }
+    };
+    let ends = Ends::open(from, to).await?;
+    if args.give_up { give_up(&ends, args.json).await } else { relocate(&ends, &args).await }
+}
+
+/// Where from and where to, which are of different sorts.
+fn addresses(args: &MoveArgs) -> Result<(StoreAddress, StoreAddress)> {
+    let parse = |text: &str| text.parse::<StoreAddress>().map_err(anyhow::Error::msg);
+    let (from, to) = (parse(&args.from)?, parse(&args.to)?);
+    if from == to {
+        bail!("--from and --to are the same store, {from}");
+    }
+    match (&from, &to) {
+        (StoreAddress::Sqlite(_), StoreAddress::Postgres(_)) => Ok((from, to)),
+        (StoreAddress::Sqlite(_), _) => bail!("--to {to} is not PostgreSQL; give postgres://…"),
+        _ => bail!("--from {from} is not a SQLite store; give sqlite:PATH"),
+    }
+}
+
+async fn relocate(ends: &Ends, args: &MoveArgs) -> Result<Outcome> {
+    let (departure, arrival) = ends.marks().await?;
+    let route = route::of(departure.as_ref(), arrival.as_ref(), &ends.to.to_string())?;
+    let (id, resumed) = match route {
+        Route::Begin => (begin(ends).await?, false),
+        Route::BeginToFill(id) => {
+            ends.begin_to_fill(id).await?;
+            (id, true)
+        }
+        Route::GoOn(id) => (id, true),
+        Route::Close(id) => {
+            ends.source.depart_for_good(id).await.with_context(|| ends.of_source())?;
+            return report::moved_already(ends, id, args.json);
+        }
+    };
+    let moved = finish(ends, id, resumed, args).await.with_context(|| stopped(id))?;
+    report::print(&moved, args.json)?;
+    Ok(if moved.complete { Outcome::Done } else { Outcome::SomeFailed })
+}
+
+fn stopped(id: MoveId) -> String {
+    format!("move {id} stopped; the same command goes on with it, and --give-up takes it back")
+}
+
+/// Marks both stores, unless something speaks against the move.
+async fn begin(ends: &Ends) -> Result<MoveId> {
+    let workers = ends.source.living_workers().await.with_context(|| ends.of_source())?;
+    if !workers.is_empty() {
+        return Err(MoveError::WorkersLive { workers }).with_context(|| ends.of_source());
+    }
+    let errors = doctor::errors_at_rest(&ends.source, &[Cost::Quick, Cost::Full]).await;
+    refuse_errors(&ends.from, &errors)?;
+    refuse_errors(&ends.to, &doctor::errors_at_rest(&ends.target, &[Cost::Quick]).await)?;
+    let id = MoveId::new();
+    ends.source.depart(id, &ends.to.to_string()).await.with_context(|| ends.of_source())?;
+    if let Err(error) = ends.begin_to_fill(id).await {
+        // Any other error leaves it open whether the target is marked; the same command goes on then.
+        if let Some(StoreError::Move(_)) = error.downcast_ref() {
+            ends.source.stay(id).await.with_context(|| ends.of_source())?;
+            return Err(error);
+        }
+        return Err(error).with_context(|| stopped(id));
+    }
+    Ok(id)
+}
+
+fn refuse_errors(address: &StoreAddress, errors: &[String]) -> Result<()> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "the store {address} is not sound, and damage is not carried on; nothing was changed\n  {}\n  see `milepost --store {address} doctor`, mend it with --repair, then move",
+        errors.join("\n  ")
+    )
+}
+
+/// Carries what is not there yet, compares, and declares the move complete if all is well.
+async fn finish(ends: &Ends, id: MoveId, resumed: bool, args: &MoveArgs) -> Result<Report> {
+    output::note(format_args!(
+        "{} {} to {} (move {id})",
+        if resumed { "going on with moving" } else { "moving" },
+        ends.from,
+        ends.to
+    ));
+    let began = Instant::now();
+    let carried = carry::carry(ends, id, args.page_rows).await?;
+    let seconds = began.elapsed().as_secs_f64();
+    output::note("comparing both stores");
+    ends.target.analyze().await.with_context(|| ends.of_target())?;
+    let checks = verify::verify(ends).await?;
+    let complete = checks.iter().all(|check| check.passed);
+    if complete {
+        let marks = ends.source.marks().await.with_context(|| ends.of_source())?;
+        let who = doctor::who::operator()?;
+        ends.target.complete_move(id, &marks, &who).await.with_context(|| ends.of_target())?;
+        ends.source.depart_for_good(id).await.with_context(|| ends.of_source())?;
+    }
+    Ok(Report::of(ends, id, resumed, carried, seconds, checks, complete))
+}
+
+async fn give_up(ends: &Ends, json: bool) -> Result<Outcome> {
+    let (departure, arrival) = ends.marks().await?;
+    let id = route::to_give_up(departure.as_ref(), arrival.as_ref(), &ends.to.to_string())?;
+    ends.target.give_up_move(id).await.with_context(|| ends.of_target())?;
+    ends.source.stay(id).await.with_context(|| ends.of_source())?;
+    report::given_up(ends, id, json)?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,138 @@
+//! What a move did, for people and as JSON.
+
+use anyhow::Result;
+use indicatif::HumanCount;
+use milepost_core::relocation::{MoveId, Part};
+use serde::Serialize;
+use serde_json::json;
+
+use super::carry::{Carried, per_s};
+use super::ends::Ends;
+use super::verify::Check;
+use crate::output::{self, Outcome};
+use crate::table::{Column, Field, Listing};
+
+/// What was carried, and whether it is all as it should be.
+#[derive(Serialize)]
+pub(super) struct Report {
+    #[serde(rename = "move")]
+    id: MoveId,
+    from: String,
+    to: String,
+    resumed: bool,
+    jobs: u64,
+    /// Carried by this run.
+    rows: u64,
+    seconds: f64,
+    rows_per_s: u64,
+    parts: Vec<PartReport>,
+    checks: Vec<Check>,
+    pub(super) complete: bool,
+}
+
+#[derive(Serialize)]
+struct PartReport {
+    table: &'static str,
+    rows: u64,
+    carried: u64,
+    rows_per_s: u64,
+}
+
+impl Report {
+    pub(super) fn of(
+        ends: &Ends,
+        id: MoveId,
+        resumed: bool,
+        carried: Vec<Carried>,
+        seconds: f64,
+        checks: Vec<Check>,
+        complete: bool,
+    ) -> Self {
+        let rows = carried.iter().map(|part| part.rows).sum();
+        let jobs = carried.iter().find(|part| part.part == Part::Jobs).map_or(0, |part| part.all);
+        let parts = carried.iter().map(PartReport::of).collect();
+        Self {
+            id,
+            from: ends.from.to_string(),
+            to: ends.to.to_string(),
+            resumed,
+            jobs,
+            rows,
+            seconds: (seconds * 1000.0).round() / 1000.0,
+            rows_per_s: per_s(rows, seconds),
+            parts,
+            checks,
+            complete,
+        }
+    }
+}
+
+impl PartReport {
+    fn of(carried: &Carried) -> Self {
+        let Carried { part, rows, all, seconds } = *carried;
+        Self { table: part.as_str(), rows: all, carried: rows, rows_per_s: per_s(rows, seconds) }
+    }
+}
+
+/// Prints the checks and how fast it went.
+pub(super) fn print(report: &Report, json: bool) -> Result<()> {
+    if json {
+        return output::heard_or_not(output::json(report));
+    }
+    output::heard_or_not(table(report))
+}
+
+fn table(report: &Report) -> Result<()> {
+    let mut listing = Listing::new([
+        Column::unbroken(""),
+        Column::unbroken("COMPARED"),
+        Column::new("OLD STORE"),
+        Column::new("NEW STORE"),
+    ]);
+    for check in &report.checks {
+        listing.row([
+            Field::mark(check.passed),
+            Field::text(&check.what),
+            Field::text(&check.source),
+            Field::text(&check.target),
+        ]);
+    }
+    listing.print()?;
+    let Report { from, to, seconds, .. } = report;
+    let [jobs, rows, rate] = [report.jobs, report.rows, report.rows_per_s].map(HumanCount);
+    output::line(format_args!("\n{rows} rows of {jobs} jobs in {seconds:.1} s: {rate} rows a second."))?;
+    match report.checks.iter().filter(|check| !check.passed).count() {
+        0 => output::line(format_args!(
+            "Every check passed. The jobs go on at {to}; {from} stays to be read."
+        ))?,
+        failed => output::line(format_args!(
+            "Checks FAILED: {failed}. The move is not complete and neither store can be used; --give-up takes it back."
+        ))?,
+    }
+    Ok(())
+}
+
+/// Says that there was nothing left to do.
+pub(super) fn moved_already(ends: &Ends, id: MoveId, json: bool) -> Result<Outcome> {
+    let told = if json {
+        output::json(&json!({ "move": id, "from": ends.from.to_string(), "to": ends.to.to_string(),
+                              "resumed": true, "rows": 0, "complete": true }))
+    } else {
+        output::deed(format_args!("{} was moved to {} already (move {id})", ends.from, ends.to))
+    };
+    output::heard_or_not(told)?;
+    Ok(Outcome::Done)
+}
+
+/// Says that a move was given up.
+pub(super) fn given_up(ends: &Ends, id: MoveId, json: bool) -> Result<()> {
+    output::heard_or_not(if json {
+        output::json(&json!({ "move": id, "from": ends.from.to_string(), "to": ends.to.to_string(),
+                              "given_up": true }))
+    } else {
+        output::deed(format_args!(
+            "gave move {id} up: {} can be used as before, {} is empty again",
+            ends.from, ends.to
+        ))
+    })
+}

@@ -1,0 +1,146 @@
+//! What is to be done, by the marks that both stores bear. Pure.
+
+use anyhow::{Result, bail};
+use milepost_core::relocation::{Arrival, Departure, MoveId};
+
+/// The next step.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    /// Neither store bears a mark.
+    Begin,
+    /// The old store is marked, the new one not yet.
+    BeginToFill(MoveId),
+    /// Both are.
+    GoOn(MoveId),
+    /// All has arrived; perhaps the old store has still to be told.
+    Close(MoveId),
+}
+
+/// What to do for a move to the store shown as `to`.
+pub(super) fn of(departure: Option<&Departure>, arrival: Option<&Arrival>, to: &str) -> Result<Route> {
+    match (departure, arrival) {
+        (None, None) => Ok(Route::Begin),
+        (Some(left), Some(filled)) if left.id == filled.id => Ok(match filled.completed_at {
+            Some(_) => Route::Close(left.id),
+            None => Route::GoOn(left.id),
+        }),
+        (Some(Departure { completed_at: Some(at), to, id, .. }), _) => {
+            bail!("the jobs of this store were moved to {to} at {at} (move {id}); use that store")
+        }
+        (_, Some(Arrival { completed_at: Some(at), from, id, .. })) => {
+            bail!(
+                "{to} was filled from {from} at {at} (move {id}); nothing is merged: name an empty database"
+            )
+        }
+        (_, Some(Arrival { began_at, from, id, .. })) => bail!(
+            "{to} is being filled by another move, from {from} since {began_at} (move {id}); name an empty database"
+        ),
+        (Some(left), None) if left.to == to => Ok(Route::BeginToFill(left.id)),
+        (Some(left), None) => bail!(elsewhere(left)),
+    }
+}
+
+/// Which move to give up.
+pub(super) fn to_give_up(
+    departure: Option<&Departure>,
+    arrival: Option<&Arrival>,
+    to: &str,
+) -> Result<MoveId> {
+    let Some(left) = departure else {
+        match arrival {
+            Some(Arrival { from, id, completed_at: None, .. }) => bail!(
+                "the store of --from is not being moved, but {from} is moved to {to} (move {id}); give that one as --from"
+            ),
+            _ => bail!("there is no move to give up: the store of --from is not being moved"),
+        }
+    };
+    let here = arrival.filter(|filled| filled.id == left.id);
+    if left.completed_at.is_some() {
+        bail!("move {} to {} is complete and cannot be given up", left.id, left.to);
+    }
+    match here {
+        Some(Arrival { completed_at: Some(_), .. }) => bail!(
+            "all of move {} has arrived, so that it cannot be given up; run the move again to close the old store",
+            left.id
+        ),
+        Some(_) => Ok(left.id),
+        None if left.to == to => Ok(left.id),
+        None => bail!(elsewhere(left)),
+    }
+}
+
+fn elsewhere(left: &Departure) -> String {
+    let Departure { id, to, began_at, .. } = left;
+    format!(
+        "the store is being moved to {to} since {began_at} (move {id}); go on with --to {to}, or give that move up with --give-up"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    const TO: &str = "postgres://db/app";
+
+    fn departure(id: MoveId, to: &str, complete: bool) -> Departure {
+        let at = Timestamp::UNIX_EPOCH;
+        Departure { id, to: to.to_owned(), began_at: at, completed_at: complete.then_some(at) }
+    }
+
+    fn arrival(id: MoveId, complete: bool) -> Arrival {
+        let at = Timestamp::UNIX_EPOCH;
+        let from = "sqlite:jobs.db".to_owned();
+        Arrival { id, from, began_at: at, completed_at: complete.then_some(at) }
+    }
+
+    #[test]
+    fn a_move_goes_on_from_wherever_it_fell() {
+        let id = MoveId::new();
+        let left = departure(id, TO, false);
+        assert_eq!(of(None, None, TO).unwrap(), Route::Begin);
+        assert_eq!(of(Some(&left), None, TO).unwrap(), Route::BeginToFill(id));
+        assert_eq!(of(Some(&left), Some(&arrival(id, false)), TO).unwrap(), Route::GoOn(id));
+        assert_eq!(of(Some(&left), Some(&arrival(id, true)), TO).unwrap(), Route::Close(id));
+        let gone = departure(id, TO, true);
+        assert_eq!(of(Some(&gone), Some(&arrival(id, true)), TO).unwrap(), Route::Close(id));
+        let other_name = of(Some(&left), Some(&arrival(id, false)), "postgres://db.internal/app");
+        assert_eq!(other_name.unwrap(), Route::GoOn(id), "the mark names the store, not its address");
+    }
+
+    #[test]
+    fn whatever_another_move_has_to_do_with_is_left_alone() {
+        let (id, other) = (MoveId::new(), MoveId::new());
+        let left = departure(id, TO, false);
+        for (departure, arrival, words) in [
+            (None, Some(arrival(other, false)), "another move"),
+            (None, Some(arrival(other, true)), "nothing is merged"),
+            (Some(left.clone()), Some(arrival(other, false)), "another move"),
+            (Some(departure(id, TO, true)), None, "use that store"),
+            (Some(departure(id, "postgres://other/db", false)), None, "postgres://other/db"),
+        ] {
+            let refused = of(departure.as_ref(), arrival.as_ref(), TO).unwrap_err().to_string();
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+
+    #[test]
+    fn only_the_move_of_both_stores_is_given_up_and_no_complete_one() {
+        let (id, other) = (MoveId::new(), MoveId::new());
+        let left = departure(id, TO, false);
+        assert_eq!(to_give_up(Some(&left), Some(&arrival(id, false)), TO).unwrap(), id);
+        assert_eq!(to_give_up(Some(&left), None, TO).unwrap(), id);
+        assert_eq!(to_give_up(Some(&left), Some(&arrival(other, false)), TO).unwrap(), id, "only the mark");
+        for (departure, arrival, words) in [
+            (None, None, "no move to give up"),
+            (None, Some(arrival(other, false)), "give that one as --from"),
+            (Some(left.clone()), Some(arrival(id, true)), "all of move"),
+            (Some(departure(id, TO, true)), Some(arrival(id, true)), "is complete"),
+            (Some(departure(id, "postgres://other/db", false)), None, "postgres://other/db"),
+        ] {
+            let refused = to_give_up(departure.as_ref(), arrival.as_ref(), TO).unwrap_err().to_string();
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is in a store that moves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::finish::{End, Finished};
+use milepost_core::job::{NewJob, Priority};
+use milepost_core::limit::{Limit, Rate, Source};
+use milepost_core::port::{Operation, Store};
+use milepost_core::retention::{Keep, Pace, RetentionPolicy};
+use milepost_core::schedule::{Schedule, Spec};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_core::worker::{Progress, Report};
+use milepost_testkit::scene::{LONG, failure, register, retry};
+use milepost_testkit::{Scene, wait};
+use serde_json::json;
+
+/// Fills a store with all there can be, and leaves a job in the hands of a worker that is dead.
+pub(crate) async fn fill(store: &Arc<dyn Store>) {
+    let scene = Scene::on(Arc::clone(store)).await;
+    for &state in JobState::ALL {
+        scene.job_left_in(state).await;
+    }
+    every_end(&scene).await;
+    stopped_and_handed_on(&scene).await;
+    limited(&scene).await;
+    outlived(&scene).await;
+    unusual(&scene).await;
+    scheduled(&scene).await;
+    store.audit("ada@host", "test", &json!({ "note": UNICODE })).await.unwrap();
+    let left = register(store, LONG).await;
+    store.retire_worker(left).await.unwrap();
+}
+
+/// A key that outlives its job.
+async fn outlived(scene: &Scene) {
+    let old = scene.enqueue(Scene::job().key("outlives its job").priority(Priority::ALL[0])).await;
+    let run = scene.claim(1).await.remove(0);
+    assert_eq!(run.run.job, old);
+    scene.finish(&run, End::Succeed { result: Some("{\"sent\": true}".to_owned()) }).await;
+    // On SQLite the newest entry of all history stays.
+    scene.enqueue(NewJob::new("other", &()).unwrap()).await;
+    let policy = RetentionPolicy {
+        succeeded: Keep::For(Duration::ZERO),
+        keys: Keep::Forever,
+        ..RetentionPolicy::FOREVER
+    };
+    wait::until("the job is forgotten", || async {
+        scene.store.prune(&policy, Pace { limit: 100, rest: 0 }).await.unwrap();
+        scene.store.job(old).await.unwrap().is_none()
+    })
+    .await;
+}
+
+const UNICODE: &str = "Zoë 🦀 \u{202e}שלום\u{0301} \\u0000 \"quoted\"";
+
+/// Texts of all sorts, a large payload, and queues that were paused.
+async fn unusual(scene: &Scene) {
+    scene.enqueue(NewJob::new("other", &json!({ UNICODE: [UNICODE, 1.5, -7, null] })).unwrap()).await;
+    scene.enqueue(NewJob::new("größe", &"x".repeat(1024 * 1024 - 2)).unwrap().key(UNICODE)).await;
+    let succeeded = scene.enqueue(Scene::job().key("k").priority(Priority::ALL[0])).await;
+    let run = scene.claim(1).await.remove(0);
+    assert_eq!(run.run.job, succeeded);
+    scene.finish(&run, End::Succeed { result: Some(json!({ "told": UNICODE }).to_string()) }).await;
+    for (queue, paused) in [("night", true), ("day", true), ("day", false)] {
+        scene.store.pause_queue(queue, paused).await.unwrap();
+    }
+    scene.enqueue(Scene::job().queue("night")).await;
+}
+
+/// Schedules of both sources, one of them paused.
+async fn scheduled(scene: &Scene) {
+    let store = &scene.store;
+    let spec = Spec::cron("0 3 * * *", "Europe/Berlin").unwrap();
+    let nightly = Schedule::new("nightly", spec, Scene::job());
+    store.put_schedule(&nightly, Source::Operator).await.unwrap();
+    let spec = Spec::parse("@every 90s", "UTC").unwrap();
+    store
+        .put_schedule(&Schedule::new("paused", spec, Scene::job().group("g")), Source::Config)
+        .await
+        .unwrap();
+    store.pause_schedule("paused").await.unwrap();
+    store.run_schedule_now("nightly").await.unwrap();
+}
+
+/// Ends runs in every way, with checkpoints and messages, and lets operators bring the jobs back.
+async fn every_end(scene: &Scene) {
+    let operate = async |job, verb| scene.operate(job, Operation::new(verb).note("by hand")).await.unwrap();
+    let first = || Scene::job().priority(Priority::ALL[0]);
+    let reporting = scene.running(first()).await;
+    let report = Report {
+        run: reporting.run,
+        progress: Some(Progress { done: 3, total: Some(10), message: Some("three of ten".to_owned()) }),
+        checkpoint: Some("{\"at\": 3}".to_owned()),
+    };
+    assert_eq!(scene.store.report_many(&[report]).await.unwrap(), [true]);
+    scene.finish(&reporting, retry(LONG)).await;
+    let job = scene.running(first()).await;
+    scene.finish(&job, retry(LONG)).await;
+    operate(job.run.job, Verb::RetryNow).await;
+    let job = scene.claim(1).await.remove(0);
+    scene.finish(&job, End::Yield { delay: Duration::ZERO, note: "later".to_owned() }).await;
+    let job = scene.claim(1).await.remove(0);
+    scene.finish(&job, End::Abort).await;
+    operate(job.run.job, Verb::Resume).await;
+    let job = scene.claim(1).await.remove(0);
+    assert_eq!(scene.finish(&job, End::Fail { failure: failure() }).await, Finished::Accepted);
+    operate(job.run.job, Verb::Mark).await;
+    operate(job.run.job, Verb::Rerun).await;
+    operate(job.run.job, Verb::Cancel).await;
+    let failed = scene.running(first()).await;
+    scene.finish(&failed, End::Fail { failure: failure() }).await;
+}
+
+/// A slot that was handed on, with a job that still waits for it; and a run that was asked to stop.
+async fn stopped_and_handed_on(scene: &Scene) {
+    let first = || Scene::job().priority(Priority::ALL[0]);
+    let holder = scene.running(first().group("handed on")).await;
+    let next = scene.enqueue(Scene::job().group("handed on")).await;
+    scene.finish(&holder, End::Succeed { result: None }).await;
+    assert_eq!(scene.state(next).await, JobState::Pending);
+    scene.operate(next, Operation::new(Verb::Snooze).delay(LONG)).await.unwrap();
+    let waiting = scene.enqueue(Scene::job().group("handed on")).await;
+    assert_eq!(scene.state(waiting).await, JobState::Blocked);
+    let stopping = scene.running(first()).await;
+    scene.operate(stopping.run.job, Operation::new(Verb::Cancel).grace(LONG).note("asked")).await.unwrap();
+}
+
+/// Limits of all sorts, with buckets that are in use and jobs that wait for them.
+async fn limited(scene: &Scene) {
+    let put = async |limit: Limit| scene.store.put_limit(&limit, Source::Operator).await.unwrap();
+    put(Limit::kind("other", Rate::new(1.0 / 3.0, 7))).await;
+    put(Limit::group("tenant:*").slots(3).rate(Rate::new(100.0 / 60.0, 2))).await;
+    put(Limit::group("wide").slots(2)).await;
+    put(Limit::group("open").rate(Rate::new(5000.0, 1000))).await;
+    for group in ["tenant:a", "wide", "open"] {
+        for _ in 0..4 {
+            scene.enqueue(NewJob::new("grouped", &group).unwrap().group(group)).await;
+        }
+    }
+}
+
+/// Stocks a store with so many jobs, of which a third have ended.
+pub(crate) async fn stock(store: &Arc<dyn Store>, jobs: usize) {
+    let scene = Scene::on(Arc::clone(store)).await;
+    scene.enqueue_many(jobs, "test", json!({ "to": "ada" })).await;
+    for job in scene.claim(u32::try_from(jobs / 3).unwrap()).await {
+        scene.finish(&job, End::Succeed { result: None }).await;
+    }
+}

@@ -1,0 +1,62 @@
+//! What a store consists of, and places in it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ident::JobId;
+use crate::state::named_enum;
+
+named_enum! {
+    /// One sort of rows, named after its table. They are carried in the order of declaration: where jobs stand comes
+    /// last.
+    Part {
+        /// Process incarnations.
+        Workers = "worker",
+        /// Queues that somebody has paused at some time.
+        Queues = "queue",
+        /// Rates of kinds.
+        KindLimits = "kind_limit",
+        /// Slots and rates of groups.
+        GroupLimits = "group_limit",
+        /// Buckets of groups.
+        GroupBuckets = "group_bucket",
+        /// Work that comes back.
+        Schedules = "schedule",
+        /// What people did to the store.
+        Audit = "audit",
+        /// What was asked.
+        Jobs = "job",
+        /// Keys and who has them.
+        Keys = "job_key",
+        /// How far jobs said they were, and checkpoints.
+        Progress = "progress",
+        /// What happened.
+        History = "history",
+        /// Who holds groups.
+        Slots = "group_slot",
+        /// How jobs ended.
+        Ended = "ended",
+        /// Where jobs stand.
+        Live = "live",
+    }
+}
+
+/// A row's place in its part: its key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Position {
+    /// Before the first row.
+    Start,
+    /// A job.
+    Job(JobId),
+    /// A number that rises.
+    Number(i64),
+    /// A name.
+    Name(String),
+    /// A job's key and kind.
+    Key(String, String),
+    /// A group and a slot of it.
+    Slot(String, i64),
+}

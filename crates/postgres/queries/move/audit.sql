@@ -1,0 +1,5 @@
+-- Brings notes of what people did. $5 details, as JSON text.
+insert into milepost.audit (pos, at, who, what, detail)
+overriding system value
+select pos, at, who, what, detail::jsonb
+from unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::text[], $5::text[]) as r(pos, at, who, what, detail)

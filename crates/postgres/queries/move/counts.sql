@@ -1,0 +1,15 @@
+-- How many rows each part has.
+select 'worker' as part, (select count(*) from milepost.worker) as rows
+union all select 'queue', (select count(*) from milepost.queue)
+union all select 'kind_limit', (select count(*) from milepost.kind_limit)
+union all select 'group_limit', (select count(*) from milepost.group_limit)
+union all select 'group_bucket', (select count(*) from milepost.group_bucket)
+union all select 'schedule', (select count(*) from milepost.schedule)
+union all select 'audit', (select count(*) from milepost.audit)
+union all select 'job', (select count(*) from milepost.job)
+union all select 'job_key', (select count(*) from milepost.job_key)
+union all select 'progress', (select count(*) from milepost.progress)
+union all select 'history', (select count(*) from milepost.history)
+union all select 'group_slot', (select count(*) from milepost.group_slot)
+union all select 'ended', (select count(*) from milepost.ended)
+union all select 'live', (select count(*) from milepost.live)

@@ -1,0 +1,2 @@
+-- Gives move $1 up.
+select milepost.give_up_move($1)

@@ -1,0 +1,120 @@
+-- Moves. Not public. SQLSTATEs: MP004 the store is being filled; MP005 it holds something already; MP006 the move is
+-- not under way.
+
+-- Keeps everybody but the move of the first argument from a table; the second one says where it comes from.
+create or replace function milepost.refuse_while_moving() returns trigger language plpgsql as $$
+begin
+    if current_setting('milepost.move', true) is distinct from tg_argv[0] then
+        raise exception using errcode = 'MP004', message = format(
+            'this store is being filled from %s (move %s); use it when `milepost move` has finished', tg_argv[1], tg_argv[0]);
+    end if;
+    return null;
+end
+$$;
+
+-- The tables that a move fills, and those that go with them.
+create or replace function milepost.moved_tables() returns setof text language sql stable as $$
+    select c.relname::text from pg_catalog.pg_class c
+    where c.relnamespace = 'milepost'::regnamespace and c.relkind = 'r'
+      and c.relname not in ('schema_migration', 'transition', 'arrival', 'arrival_part')
+    order by c.relname
+$$;
+
+-- Begins a move of these parts into a store that holds nothing. The triggers come first: making them waits for those
+-- who write.
+create or replace function milepost.begin_move(move uuid, source text, parts text[]) returns void language plpgsql
+set lock_timeout = '10s' as $$
+declare
+    moved text;
+    holds boolean;
+begin
+    for moved in select milepost.moved_tables() loop
+        if exists (select from milepost.arrival) then
+            raise exception using errcode = 'MP005', message = 'a move fills or has filled it';
+        end if;
+        execute format('create trigger moving before insert or update or delete or truncate on milepost.%I
+                        for each statement execute function milepost.refuse_while_moving(%L, %L)', moved, move, source);
+        if moved not in ('shortened', 'turn') then
+            execute format('select exists (select from milepost.%I)', moved) into holds;
+            if holds then
+                raise exception using errcode = 'MP005', message = format('it has rows of table %s', moved);
+            end if;
+        end if;
+    end loop;
+    insert into milepost.arrival (move_id, source) values (move, source);
+    insert into milepost.arrival_part (move_id, part, position, rows, done)
+    select move, p, '"start"', 0, false from unnest(parts) p;
+end
+$$;
+
+-- Opens the tables to everybody again.
+create or replace function milepost.open_after_move() returns void language plpgsql set lock_timeout = '10s' as $$
+declare
+    moved text;
+begin
+    for moved in select milepost.moved_tables() loop
+        execute format('drop trigger if exists moving on milepost.%I', moved);
+    end loop;
+end
+$$;
+
+-- Completes a move: what is numbered here goes on above what was brought, retention where it was, and groups are
+-- looked at. worker_last: the highest id that a worker had; states, ends, jobs: the first job of each ended state
+-- whose history retention has not shortened.
+create or replace function milepost.complete_move(
+    move uuid, worker_last int, states text[], ends timestamptz[], jobs uuid[], made_by text
+) returns void language plpgsql as $$
+declare
+    from_store text;
+begin
+    update milepost.arrival set completed_at = now() where move_id = move and completed_at is null
+    returning source into from_store;
+    if not found or exists (select from milepost.arrival_part p where p.move_id = move and not p.done) then
+        raise exception using errcode = 'MP006', message = format('move %s is not under way', move);
+    end if;
+    perform milepost.open_after_move();
+    perform setval(pg_get_serial_sequence('milepost.history', 'pos'), last)
+    from (select max(pos) as last from milepost.history) h where last > 0;
+    perform setval(pg_get_serial_sequence('milepost.audit', 'pos'), last)
+    from (select max(pos) as last from milepost.audit) a where last > 0;
+    perform setval(pg_get_serial_sequence('milepost.worker', 'id'), last)
+    from (select greatest(max(id), worker_last) as last from milepost.worker) w where last > 0;
+    perform setval('milepost.group_slot_beyond', last)
+    from (select max(slot) as last from milepost.group_slot) s where last >= 100000;
+    update milepost.shortened s
+    set ended_at = before.ended_at, job_id = before.id
+    from unnest(states, ends, jobs) first(state, ended_at, id)
+    cross join lateral (
+        select e.ended_at, e.id from milepost.ended e
+        where e.state = first.state::milepost.job_state and (e.ended_at, e.id) < (first.ended_at, first.id)
+        order by e.ended_at desc, e.id desc
+        limit 1
+    ) before
+    where s.state = first.state::milepost.job_state;
+    insert into milepost.group_note (group_key, starts)
+    select distinct group_key, 0 from milepost.live where state = 'blocked' and group_key is not null;
+    insert into milepost.audit (who, what, detail)
+    values (made_by, 'move', jsonb_build_object('move', move, 'from', from_store));
+end
+$$;
+
+-- Gives a move up that is under way: takes away what it brought. Answers false when there is none.
+create or replace function milepost.give_up_move(move uuid) returns boolean language plpgsql
+set lock_timeout = '10s' as $$
+declare
+    moved text;
+begin
+    delete from milepost.arrival where move_id = move and completed_at is null;
+    if not found then
+        return false;
+    end if;
+    delete from milepost.arrival_part where move_id = move;
+    perform milepost.open_after_move();
+    for moved in select milepost.moved_tables() loop
+        if moved not in ('shortened', 'turn') then
+            execute format('truncate milepost.%I', moved);
+        end if;
+    end loop;
+    return true;
+end
+$$;

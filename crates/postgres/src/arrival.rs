@@ -1,0 +1,173 @@
+//! Filling a store with what another one held.
+
+use jiff_sqlx::Timestamp;
+use milepost_core::error::StoreError;
+use milepost_core::ident::{JobId, RunToken};
+use milepost_core::port::StoreResult;
+use milepost_core::relocation::{
+    Arrival, Marks, MoveError, MoveId, Page, Part, Position, Progress, Standing,
+};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::bring::bring;
+use crate::row::{self, Decoded, named};
+use crate::session::Session;
+use crate::statement;
+use crate::store::PostgresStore;
+
+impl PostgresStore {
+    /// The move that fills this store, or has filled it.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn arrival(&self) -> StoreResult<Option<Arrival>> {
+        let found = self.inner.calm.row(sqlx::query(statement::ARRIVAL)).await;
+        found.and_then(|row| row.as_ref().map(arrival).transpose()).map_err(|e| self.fail("arrival", e))
+    }
+
+    /// How far each part of a move is.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn arrived(&self, id: MoveId) -> StoreResult<Vec<Progress>> {
+        let rows = self.inner.calm.rows(sqlx::query(statement::ARRIVAL_PARTS).bind(id.0)).await;
+        rows.and_then(|rows| rows.iter().map(progress).collect()).map_err(|e| self.fail("arrived", e))
+    }
+
+    /// Begins to fill this store with what the one at `from` holds. From the commit on nobody else can change
+    /// anything in it.
+    ///
+    /// # Errors
+    /// [`NotEmpty`](MoveError::NotEmpty) says what it holds; nothing was changed then.
+    pub async fn begin_move(&self, id: MoveId, from: &str) -> StoreResult<()> {
+        let parts: Vec<&str> = Part::ALL.iter().map(|part| part.as_str()).collect();
+        let query = sqlx::query(statement::BEGIN_MOVE).bind(id.0).bind(from).bind(parts);
+        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("begin_move", e))
+    }
+
+    /// Brings a page, in one transaction with the position that it reaches.
+    ///
+    /// # Errors
+    /// [`NotUnderWay`](MoveError::NotUnderWay) when the move was given up or completed,
+    /// [`Raced`](MoveError::Raced) when the part is not where the page begins. Nothing was changed then.
+    pub async fn bring(&self, id: MoveId, page: &Page) -> StoreResult<()> {
+        let (part, rows) = (page.rows.part(), page.rows.len() as i64);
+        let brought = self.inner.calm.atomically(async |session| {
+            if let Err(refused) = enter(session, id, part, &page.after).await? {
+                return Ok(Err(refused));
+            }
+            if rows > 0 {
+                session.execute(bring(&page.rows)).await?;
+            }
+            let reached = written(&page.reached)?;
+            let reach = sqlx::query(statement::REACH).bind(id.0).bind(part.as_str());
+            session.execute(reach.bind(reached).bind(rows).bind(page.is_last)).await?;
+            Ok(Ok(()))
+        });
+        brought.await.map_err(|e| self.fail("bring", e))?.map_err(StoreError::Move)
+    }
+
+    /// Completes a move of which all parts are there: from the commit on the store is everybody's. `who` is noted in
+    /// `audit`.
+    ///
+    /// # Errors
+    /// When the move is not under way or not all there.
+    pub async fn complete_move(&self, id: MoveId, marks: &Marks, who: &str) -> StoreResult<()> {
+        let unshortened = &marks.unshortened;
+        let query = sqlx::query(statement::COMPLETE_MOVE)
+            .bind(id.0)
+            .bind(marks.worker_last)
+            .bind(unshortened.iter().map(|(state, ..)| state.as_str()).collect::<Vec<_>>())
+            .bind(unshortened.iter().map(|(_, at, _)| Timestamp::from(*at)).collect::<Vec<_>>())
+            .bind(unshortened.iter().map(|(.., job)| job.0).collect::<Vec<_>>())
+            .bind(who);
+        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("complete_move", e))
+    }
+
+    /// Takes away what a move that is under way has brought. Answers whether there was one.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn give_up_move(&self, id: MoveId) -> StoreResult<bool> {
+        let given_up = self.inner.calm.row(sqlx::query(statement::GIVE_UP_MOVE).bind(id.0)).await;
+        given_up.and_then(row::value).map_err(|e| self.fail("give_up_move", e))
+    }
+
+    /// Lets the planner know what was brought, so that questions about it are answered quickly.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn analyze(&self) -> StoreResult<()> {
+        let analyzed = self.inner.calm.run(async |session| session.script(statement::ANALYZE).await);
+        analyzed.await.map_err(|e| self.fail("analyze", e))
+    }
+
+    /// How many rows each part has.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn count_parts(&self) -> StoreResult<Vec<(Part, u64)>> {
+        let count = |row: &PgRow| Ok((named(row, "part")?, row.try_get::<i64, _>("rows")?.unsigned_abs()));
+        let rows = self.inner.calm.rows(sqlx::query(statement::COUNTS)).await;
+        rows.and_then(|rows| rows.iter().map(count).collect()).map_err(|e| self.fail("count_parts", e))
+    }
+
+    /// Where up to `limit` jobs stand that come after one: those of [`Part::Live`], or how those of [`Part::Ended`]
+    /// ended.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn standings(&self, part: Part, after: JobId, limit: u32) -> StoreResult<Vec<Standing>> {
+        let sql = if part == Part::Ended { statement::STANDINGS_ENDED } else { statement::STANDINGS_LIVE };
+        let rows = self.inner.calm.rows(sqlx::query(sql).bind(after.0).bind(i64::from(limit))).await;
+        rows.and_then(|rows| rows.iter().map(standing).collect()).map_err(|e| self.fail("standings", e))
+    }
+}
+
+/// Lets the transaction bring rows of a part, if that is where the page begins.
+async fn enter(
+    session: &mut Session<'_>,
+    id: MoveId,
+    part: Part,
+    after: &Position,
+) -> Decoded<Result<(), MoveError>> {
+    let lock = sqlx::query(statement::LOCK_PART).bind(id.0).bind(part.as_str());
+    let Some(found) = session.row(lock).await? else { return Ok(Err(MoveError::NotUnderWay(id))) };
+    if position(&found)? != *after {
+        return Ok(Err(MoveError::Raced { id, part }));
+    }
+    session.execute(sqlx::query(statement::ENTER).bind(id.0)).await?;
+    Ok(Ok(()))
+}
+
+fn arrival(row: &PgRow) -> Decoded<Arrival> {
+    Ok(Arrival {
+        id: MoveId(row.try_get("move_id")?),
+        from: row.try_get("source")?,
+        began_at: row.try_get::<Timestamp, _>("began_at")?.to_jiff(),
+        completed_at: row::time(row, "completed_at")?,
+    })
+}
+
+fn progress(row: &PgRow) -> Decoded<Progress> {
+    Ok(Progress {
+        part: named(row, "part")?,
+        position: position(row)?,
+        rows: row.try_get::<i64, _>("rows")?.unsigned_abs(),
+        done: row.try_get("done")?,
+    })
+}
+
+fn standing(row: &PgRow) -> Decoded<Standing> {
+    Ok((JobId(row.try_get("id")?), named(row, "state")?, RunToken(row.try_get("token")?)))
+}
+
+fn position(row: &PgRow) -> Decoded<Position> {
+    serde_json::from_str(row.try_get("position")?)
+        .map_err(|e| sqlx::Error::ColumnDecode { index: "position".to_owned(), source: Box::new(e) })
+}
+
+fn written(position: &Position) -> Decoded<String> {
+    serde_json::to_string(position).map_err(|e| sqlx::Error::Encode(Box::new(e)))
+}

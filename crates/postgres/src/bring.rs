@@ -1,0 +1,226 @@
+//! Rows of another store, each column as an array.
+
+use jiff::Timestamp as Time;
+use jiff_sqlx::Timestamp;
+use milepost_core::history::HistoryEntry;
+use milepost_core::relocation::Rows;
+use milepost_core::relocation::rows::{
+    Ended, GroupBucket, GroupLimit, Job, Key, KindLimit, Live, Note, Progress, Queue, Schedule, Slot, Worker,
+};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+
+use crate::finish::storable;
+use crate::session::Query;
+use crate::statement;
+
+/// The statement that inserts the rows.
+pub(crate) fn bring(rows: &Rows) -> Query {
+    match rows {
+        Rows::Workers(rows) => workers(rows),
+        Rows::Queues(rows) => queues(rows),
+        Rows::KindLimits(rows) => kind_limits(rows),
+        Rows::GroupLimits(rows) => group_limits(rows),
+        Rows::GroupBuckets(rows) => group_buckets(rows),
+        Rows::Schedules(rows) => schedules(rows),
+        Rows::Audit(rows) => audit(rows),
+        Rows::Jobs(rows) => jobs(rows),
+        Rows::Keys(rows) => keys(rows),
+        Rows::Progress(rows) => progress(rows),
+        Rows::History(rows) => history(rows),
+        Rows::Slots(rows) => slots(rows),
+        Rows::Ended(rows) => ended(rows),
+        Rows::Live(rows) => live(rows),
+    }
+}
+
+/// A column of the rows.
+fn each<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
+    rows.iter().map(value).collect()
+}
+
+fn time(at: Time) -> Timestamp {
+    Timestamp::from(at)
+}
+
+/// A list of names as JSON.
+fn names(names: &[String]) -> String {
+    serde_json::Value::from(names).to_string()
+}
+
+/// PostgreSQL's text has no NUL.
+fn text(text: &Option<String>) -> Option<String> {
+    text.as_deref().map(storable)
+}
+
+fn workers(rows: &[Worker]) -> Query {
+    sqlx::query(statement::BRING_WORKERS)
+        .bind(each(rows, |r| r.id.0))
+        .bind(each(rows, |r| storable(&r.name)))
+        .bind(each(rows, |r| names(&r.queues)))
+        .bind(each(rows, |r| names(&r.kinds)))
+        .bind(each(rows, |r| r.lease_ms))
+        .bind(each(rows, |r| time(r.started_at)))
+        .bind(each(rows, |r| time(r.heartbeat_at)))
+        .bind(each(rows, |r| time(r.lease_expires_at)))
+        .bind(each(rows, |r| r.ended_at.map(time)))
+        .bind(each(rows, |r| r.died))
+        .bind(each(rows, |r| r.holds))
+}
+
+fn queues(rows: &[Queue]) -> Query {
+    sqlx::query(statement::BRING_QUEUES)
+        .bind(each(rows, |r| r.name.as_str()))
+        .bind(each(rows, |r| r.paused_at.map(time)))
+}
+
+fn kind_limits(rows: &[KindLimit]) -> Query {
+    sqlx::query(statement::BRING_KIND_LIMITS)
+        .bind(each(rows, |r| r.kind.as_str()))
+        .bind(each(rows, |r| r.rate.per_second))
+        .bind(each(rows, |r| r.rate.burst.cast_signed()))
+        .bind(each(rows, |r| r.rate.portion().cast_signed()))
+        .bind(each(rows, |r| time(r.full_at)))
+        .bind(each(rows, |r| r.source.as_str()))
+}
+
+fn group_limits(rows: &[GroupLimit]) -> Query {
+    sqlx::query(statement::BRING_GROUP_LIMITS)
+        .bind(each(rows, |r| r.name.as_str()))
+        .bind(each(rows, |r| r.slots.map(u32::cast_signed)))
+        .bind(each(rows, |r| r.rate.map(|rate| rate.per_second)))
+        .bind(each(rows, |r| r.rate.map(|rate| rate.burst.cast_signed())))
+        .bind(each(rows, |r| r.rate.map(|rate| rate.portion().cast_signed())))
+        .bind(each(rows, |r| r.source.as_str()))
+}
+
+fn group_buckets(rows: &[GroupBucket]) -> Query {
+    sqlx::query(statement::BRING_GROUP_BUCKETS)
+        .bind(each(rows, |r| r.group.as_str()))
+        .bind(each(rows, |r| time(r.full_at)))
+        .bind(each(rows, |r| r.look_at.map(time)))
+}
+
+fn schedules(rows: &[Schedule]) -> Query {
+    sqlx::query(statement::BRING_SCHEDULES)
+        .bind(each(rows, |r| r.name.as_str()))
+        .bind(each(rows, |r| r.spec.as_str()))
+        .bind(each(rows, |r| r.time_zone.as_str()))
+        .bind(each(rows, |r| r.kind.as_str()))
+        .bind(each(rows, |r| r.queue.as_str()))
+        .bind(each(rows, |r| r.payload.as_str()))
+        .bind(each(rows, |r| i16::from(r.priority)))
+        .bind(each(rows, |r| r.max_attempts.cast_signed()))
+        .bind(each(rows, |r| r.group.as_deref()))
+        .bind(each(rows, |r| r.timeout_ms))
+        .bind(each(rows, |r| r.misfire.as_str()))
+        .bind(each(rows, |r| r.misfire_max.map(u32::cast_signed)))
+        .bind(each(rows, |r| r.misfire_grace_ms))
+        .bind(each(rows, |r| r.source.as_str()))
+        .bind(each(rows, |r| r.version))
+        .bind(each(rows, |r| r.paused_at.map(time)))
+        .bind(each(rows, |r| r.next_at.map(time)))
+        .bind(each(rows, |r| r.last_at.map(time)))
+        .bind(each(rows, |r| r.fired))
+        .bind(each(rows, |r| r.dropped))
+}
+
+fn audit(rows: &[Note]) -> Query {
+    sqlx::query(statement::BRING_AUDIT)
+        .bind(each(rows, |r| r.pos))
+        .bind(each(rows, |r| time(r.at)))
+        .bind(each(rows, |r| storable(&r.who)))
+        .bind(each(rows, |r| storable(&r.what)))
+        .bind(each(rows, |r| r.detail.as_str()))
+}
+
+fn jobs(rows: &[Job]) -> Query {
+    sqlx::query(statement::BRING_JOBS)
+        .bind(each(rows, |r| r.id.0))
+        .bind(each(rows, |r| r.kind.as_str()))
+        .bind(each(rows, |r| r.queue.as_str()))
+        .bind(each(rows, |r| r.payload.as_str()))
+        .bind(each(rows, |r| r.key.as_deref()))
+        .bind(each(rows, |r| r.group.as_deref()))
+        .bind(each(rows, |r| i16::from(r.priority)))
+        .bind(each(rows, |r| r.max_attempts.cast_signed()))
+        .bind(each(rows, |r| r.timeout_ms))
+        .bind(each(rows, |r| time(r.created_at)))
+        .bind(each(rows, |r| r.nominal_at.map(time)))
+}
+
+fn keys(rows: &[Key]) -> Query {
+    sqlx::query(statement::BRING_KEYS)
+        .bind(each(rows, |r| r.key.as_str()))
+        .bind(each(rows, |r| r.kind.as_str()))
+        .bind(each(rows, |r| r.job.0))
+        .bind(each(rows, |r| r.job_ended_at.map(time)))
+}
+
+fn progress(rows: &[Progress]) -> Query {
+    sqlx::query(statement::BRING_PROGRESS)
+        .bind(each(rows, |r| r.job.0))
+        .bind(each(rows, |r| r.done))
+        .bind(each(rows, |r| r.total))
+        .bind(each(rows, |r| text(&r.message)))
+        .bind(each(rows, |r| r.checkpoint.as_deref()))
+        .bind(each(rows, |r| time(r.updated_at)))
+}
+
+fn history(rows: &[HistoryEntry]) -> Query {
+    sqlx::query(statement::BRING_HISTORY)
+        .bind(each(rows, |r| r.pos))
+        .bind(each(rows, |r| r.job.0))
+        .bind(each(rows, |r| time(r.at)))
+        .bind(each(rows, |r| r.verb.as_str()))
+        .bind(each(rows, |r| r.from.map(JobState::as_str)))
+        .bind(each(rows, |r| r.to.as_str()))
+        .bind(each(rows, |r| r.attempt.cast_signed()))
+        .bind(each(rows, |r| r.token.0))
+        .bind(each(rows, |r| r.worker.map(|worker| worker.0)))
+        .bind(each(rows, |r| r.ready_at.map(time)))
+        .bind(each(rows, |r| text(&r.error_code)))
+        .bind(each(rows, |r| text(&r.error_message)))
+        .bind(each(rows, |r| text(&r.note)))
+}
+
+fn slots(rows: &[Slot]) -> Query {
+    sqlx::query(statement::BRING_SLOTS)
+        .bind(each(rows, |r| r.group.as_str()))
+        .bind(each(rows, |r| r.slot))
+        .bind(each(rows, |r| r.job.0))
+}
+
+fn ended(rows: &[Ended]) -> Query {
+    sqlx::query(statement::BRING_ENDED)
+        .bind(each(rows, |r| r.id.0))
+        .bind(each(rows, |r| r.state.as_str()))
+        .bind(each(rows, |r| time(r.ended_at)))
+        .bind(each(rows, |r| r.started_at.map(time)))
+        .bind(each(rows, |r| r.token.0))
+        .bind(each(rows, |r| r.attempt.cast_signed()))
+        .bind(each(rows, |r| r.max_attempts.cast_signed()))
+        .bind(each(rows, |r| r.result.as_deref()))
+}
+
+fn live(rows: &[Live]) -> Query {
+    sqlx::query(statement::BRING_LIVE)
+        .bind(each(rows, |r| r.id.0))
+        .bind(each(rows, |r| r.kind.as_str()))
+        .bind(each(rows, |r| r.queue.as_str()))
+        .bind(each(rows, |r| i16::from(r.priority)))
+        .bind(each(rows, |r| r.state.as_str()))
+        .bind(each(rows, |r| r.ready_at.map(time)))
+        .bind(each(rows, |r| r.due_at.map(time)))
+        .bind(each(rows, |r| r.started_at.map(time)))
+        .bind(each(rows, |r| r.failed_at.map(time)))
+        .bind(each(rows, |r| r.attempt.cast_signed()))
+        .bind(each(rows, |r| r.max_attempts.cast_signed()))
+        .bind(each(rows, |r| r.token.0))
+        .bind(each(rows, |r| r.worker.map(|worker| worker.0)))
+        .bind(each(rows, |r| r.claim_id))
+        .bind(each(rows, |r| r.group.as_deref()))
+        .bind(each(rows, |r| r.stop_verb.map(Verb::as_str)))
+        .bind(each(rows, |r| r.stop_at.map(time)))
+        .bind(each(rows, |r| text(&r.stop_note)))
+}

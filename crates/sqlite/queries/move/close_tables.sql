@@ -1,0 +1,12 @@
+-- The statements that close Milepost's tables to every change, also of callers' own connections.
+-- ?1 what they are told
+WITH own (name) AS (VALUES
+    ('milepost_job'), ('milepost_job_key'), ('milepost_live'), ('milepost_ended'),
+    ('milepost_history'), ('milepost_progress'), ('milepost_worker'), ('milepost_queue'),
+    ('milepost_group_slot'), ('milepost_schedule'), ('milepost_kind_limit'), ('milepost_group_limit'),
+    ('milepost_group_bucket'), ('milepost_retention'), ('milepost_turn'), ('milepost_audit')
+),
+change (verb) AS (VALUES ('INSERT'), ('UPDATE'), ('DELETE'))
+SELECT printf('CREATE TRIGGER %s_departed_%s BEFORE %s ON %s BEGIN SELECT RAISE(ABORT, %Q); END',
+              name, lower(verb), verb, name, ?1)
+FROM own CROSS JOIN change

@@ -1,0 +1,308 @@
+//! A store that is left, read page by page in the order of keys.
+
+use milepost_core::ident::{JobId, WorkerId};
+use milepost_core::limit::Rate;
+use milepost_core::port::StoreResult;
+use milepost_core::relocation::rows::{
+    Ended, GroupBucket, GroupLimit, Job, Key, KindLimit, Live, Note, Progress, Queue, Row as Carried,
+    Schedule, Slot, Worker,
+};
+use milepost_core::relocation::{Marks, MoveId, PAGE_BYTES_MAX, Page, Part, Position, Rows, Standing};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+
+use crate::failure::Failure;
+use crate::store::SqliteStore;
+use crate::{departure, listing, query, row};
+
+type Sql<T> = rusqlite::Result<T>;
+
+impl SqliteStore {
+    /// Up to `rows_max` rows of a part that come after a position, fewer when they are large.
+    ///
+    /// # Errors
+    /// [`NotUnderWay`](milepost_core::relocation::MoveError::NotUnderWay) when the store does not bear the mark of
+    /// this move: it may change.
+    pub async fn page(&self, id: MoveId, part: Part, after: &Position, rows_max: u32) -> StoreResult<Page> {
+        let after = after.clone();
+        self.read("page", move |conn| {
+            departure::check(conn, id)?;
+            page(conn, part, after, rows_max)
+        })
+        .await
+    }
+
+    /// How many rows each part has.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub async fn count_parts(&self) -> StoreResult<Vec<(Part, u64)>> {
+        self.read("count_parts", count_parts).await
+    }
+
+    /// Where up to `limit` jobs stand that come after one: those of [`Part::Live`], or how those of [`Part::Ended`]
+    /// ended.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub async fn standings(&self, part: Part, after: JobId, limit: u32) -> StoreResult<Vec<Standing>> {
+        self.read("standings", move |conn| standings(conn, part, after, limit)).await
+    }
+
+    /// The numbers that must not be given out again.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub async fn marks(&self) -> StoreResult<Marks> {
+        self.read("marks", marks).await
+    }
+}
+
+fn count_parts(conn: &Connection) -> Result<Vec<(Part, u64)>, Failure> {
+    let mut statement = conn.prepare(query::COUNTS)?;
+    let counts =
+        statement.query_map((), |row| Ok((row::word(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;
+    Ok(counts.collect::<Sql<_>>()?)
+}
+
+fn standings(conn: &Connection, part: Part, after: JobId, limit: u32) -> Result<Vec<Standing>, Failure> {
+    let sql = if part == Part::Ended { query::STANDINGS_ENDED } else { query::STANDINGS_LIVE };
+    let mut statement = conn.prepare_cached(sql)?;
+    let standings = statement.query_map((limit, row::Id(&after)), |row| {
+        Ok((row::job_id(row, 0)?, row::word(row, 1)?, row::token(row, 2)?))
+    })?;
+    Ok(standings.collect::<Sql<_>>()?)
+}
+
+fn marks(conn: &Connection) -> Result<Marks, Failure> {
+    let mut unshortened = conn.prepare(query::UNSHORTENED)?;
+    let unshortened = unshortened
+        .query_map((), |row| Ok((row::word(row, 0)?, row::time(row, 1)?, row::job_id(row, 2)?)))?
+        .collect::<Sql<_>>()?;
+    let worker_last = conn.query_row(query::WORKER_LAST, (), |row| row.get(0))?;
+    Ok(Marks { worker_last, unshortened })
+}
+
+fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result<Page, Failure> {
+    let look = Look { conn, part, after, rows_max };
+    Ok(match part {
+        Part::Workers => look.page(query::PAGE_OF_WORKERS, worker, Rows::Workers),
+        Part::Queues => look.page(query::PAGE_OF_QUEUES, queue, Rows::Queues),
+        Part::KindLimits => look.page(query::PAGE_OF_KIND_LIMITS, kind_limit, Rows::KindLimits),
+        Part::GroupLimits => look.page(query::PAGE_OF_GROUP_LIMITS, group_limit, Rows::GroupLimits),
+        Part::GroupBuckets => look.page(query::PAGE_OF_GROUP_BUCKETS, group_bucket, Rows::GroupBuckets),
+        Part::Schedules => look.page(query::PAGE_OF_SCHEDULES, schedule, Rows::Schedules),
+        Part::Audit => look.page(query::PAGE_OF_AUDIT, note, Rows::Audit),
+        Part::Jobs => look.page(query::PAGE_OF_JOBS, job, Rows::Jobs),
+        Part::Keys => look.page(query::PAGE_OF_KEYS, key, Rows::Keys),
+        Part::Progress => look.page(query::PAGE_OF_PROGRESS, progress, Rows::Progress),
+        Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
+        Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
+        Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
+        Part::Live => look.page(query::PAGE_OF_LIVE, live, Rows::Live),
+    }?)
+}
+
+/// Which rows are wanted.
+struct Look<'a> {
+    conn: &'a Connection,
+    part: Part,
+    after: Position,
+    rows_max: u32,
+}
+
+impl Look<'_> {
+    fn page<R: Carried>(
+        self,
+        sql: &str,
+        read: fn(&Row<'_>) -> Sql<R>,
+        gather: fn(Vec<R>) -> Rows,
+    ) -> Sql<Page> {
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let limit = std::iter::once(Value::from(self.rows_max));
+        let mut found = statement.query(params_from_iter(limit.chain(self.key())))?;
+        let (mut rows, mut bytes, mut is_last) = (Vec::new(), 0, true);
+        while let Some(row) = found.next()? {
+            let row = read(row)?;
+            bytes += row.bytes();
+            rows.push(row);
+            if bytes >= PAGE_BYTES_MAX || rows.len() >= self.rows_max as usize {
+                is_last = false;
+                break;
+            }
+        }
+        let reached = rows.last().map_or_else(|| self.after.clone(), Carried::position);
+        Ok(Page { after: self.after, reached, rows: gather(rows), is_last })
+    }
+
+    /// The position as the statements compare with it; the start as what comes before every key of the part.
+    fn key(&self) -> Vec<Value> {
+        match (&self.after, self.part) {
+            (Position::Job(id), _) => vec![id.0.as_bytes().to_vec().into()],
+            (Position::Number(number), _) => vec![(*number).into()],
+            (Position::Name(name), _) => vec![name.clone().into()],
+            (Position::Key(key, kind), _) => vec![key.clone().into(), kind.clone().into()],
+            (Position::Slot(group, slot), _) => vec![group.clone().into(), (*slot).into()],
+            (Position::Start, Part::Workers | Part::Audit | Part::History) => vec![i64::MIN.into()],
+            (Position::Start, Part::Keys) => vec![String::new().into(), String::new().into()],
+            (Position::Start, Part::Slots) => vec![String::new().into(), i64::MIN.into()],
+            (Position::Start, Part::Jobs | Part::Progress | Part::Ended | Part::Live) => {
+                vec![Vec::new().into()]
+            }
+            (Position::Start, _) => vec![String::new().into()],
+        }
+    }
+}
+
+fn worker(row: &Row<'_>) -> Sql<Worker> {
+    Ok(Worker {
+        id: WorkerId(row.get(0)?),
+        name: row.get(1)?,
+        queues: row::names(row, 2)?,
+        kinds: row::names(row, 3)?,
+        lease_ms: row.get(4)?,
+        started_at: row::time(row, 5)?,
+        heartbeat_at: row::time(row, 6)?,
+        lease_expires_at: row::time(row, 7)?,
+        ended_at: row::time_opt(row, 8)?,
+        died: row.get(9)?,
+        holds: row.get(10)?,
+    })
+}
+
+fn queue(row: &Row<'_>) -> Sql<Queue> {
+    Ok(Queue { name: row.get(0)?, paused_at: row::time_opt(row, 1)? })
+}
+
+fn kind_limit(row: &Row<'_>) -> Sql<KindLimit> {
+    Ok(KindLimit {
+        kind: row.get(0)?,
+        rate: Rate::new(row.get(1)?, row.get(2)?),
+        full_at: row::time_us(row, 3)?,
+        source: row::word(row, 4)?,
+    })
+}
+
+fn group_limit(row: &Row<'_>) -> Sql<GroupLimit> {
+    Ok(GroupLimit {
+        name: row.get(0)?,
+        slots: row.get(1)?,
+        rate: row::rate_opt(row, 2)?,
+        source: row::word(row, 4)?,
+    })
+}
+
+fn group_bucket(row: &Row<'_>) -> Sql<GroupBucket> {
+    Ok(GroupBucket { group: row.get(0)?, full_at: row::time_us(row, 1)?, look_at: row::time_us_opt(row, 2)? })
+}
+
+fn schedule(row: &Row<'_>) -> Sql<Schedule> {
+    Ok(Schedule {
+        name: row.get(0)?,
+        spec: row.get(1)?,
+        time_zone: row.get(2)?,
+        kind: row.get(3)?,
+        queue: row.get(4)?,
+        payload: row.get(5)?,
+        priority: row.get(6)?,
+        max_attempts: row.get(7)?,
+        group: row.get(8)?,
+        timeout_ms: row.get(9)?,
+        misfire: row.get(10)?,
+        misfire_max: row.get(11)?,
+        misfire_grace_ms: row.get(12)?,
+        source: row::word(row, 13)?,
+        version: row.get(14)?,
+        paused_at: row::time_opt(row, 15)?,
+        next_at: row::time_opt(row, 16)?,
+        last_at: row::time_opt(row, 17)?,
+        fired: row.get(18)?,
+        dropped: row.get(19)?,
+    })
+}
+
+fn note(row: &Row<'_>) -> Sql<Note> {
+    Ok(Note {
+        pos: row.get(0)?,
+        at: row::time(row, 1)?,
+        who: row.get(2)?,
+        what: row.get(3)?,
+        detail: row.get(4)?,
+    })
+}
+
+fn job(row: &Row<'_>) -> Sql<Job> {
+    Ok(Job {
+        id: row::job_id(row, 0)?,
+        kind: row.get(1)?,
+        queue: row.get(2)?,
+        payload: row.get(3)?,
+        key: row.get(4)?,
+        group: row.get(5)?,
+        priority: row.get(6)?,
+        max_attempts: row.get(7)?,
+        timeout_ms: row.get(8)?,
+        created_at: row::time(row, 9)?,
+        nominal_at: row::time_opt(row, 10)?,
+    })
+}
+
+fn key(row: &Row<'_>) -> Sql<Key> {
+    Ok(Key {
+        key: row.get(0)?,
+        kind: row.get(1)?,
+        job: row::job_id(row, 2)?,
+        job_ended_at: row::time_opt(row, 3)?,
+    })
+}
+
+fn progress(row: &Row<'_>) -> Sql<Progress> {
+    Ok(Progress {
+        job: row::job_id(row, 0)?,
+        done: row.get(1)?,
+        total: row.get(2)?,
+        message: row.get(3)?,
+        checkpoint: row.get(4)?,
+        updated_at: row::time(row, 5)?,
+    })
+}
+
+fn slot(row: &Row<'_>) -> Sql<Slot> {
+    Ok(Slot { group: row.get(0)?, slot: row.get(1)?, job: row::job_id(row, 2)? })
+}
+
+fn ended(row: &Row<'_>) -> Sql<Ended> {
+    Ok(Ended {
+        id: row::job_id(row, 0)?,
+        state: row::word(row, 1)?,
+        ended_at: row::time(row, 2)?,
+        started_at: row::time_opt(row, 3)?,
+        token: row::token(row, 4)?,
+        attempt: row.get(5)?,
+        max_attempts: row.get(6)?,
+        result: row.get(7)?,
+    })
+}
+
+fn live(row: &Row<'_>) -> Sql<Live> {
+    Ok(Live {
+        id: row::job_id(row, 0)?,
+        kind: row.get(1)?,
+        queue: row.get(2)?,
+        priority: row.get(3)?,
+        state: row::word(row, 4)?,
+        ready_at: row::time_opt(row, 5)?,
+        due_at: row::time_opt(row, 6)?,
+        started_at: row::time_opt(row, 7)?,
+        failed_at: row::time_opt(row, 8)?,
+        attempt: row.get(9)?,
+        max_attempts: row.get(10)?,
+        token: row::token(row, 11)?,
+        worker: row::worker_opt(row, 12)?,
+        claim_id: row.get(13)?,
+        group: row.get(14)?,
+        stop_verb: row::word_opt(row, 15)?,
+        stop_at: row::time_opt(row, 16)?,
+        stop_note: row.get(17)?,
+    })
+}
