@@ -33,6 +33,7 @@
 //!
 //! What is promised, and what each setting gives up, stands in `docs/GUARANTEES.md`.
 
+mod attempt;
 mod claimer;
 mod completer;
 mod context;
@@ -42,10 +43,12 @@ mod flight;
 mod handler;
 mod heartbeat;
 mod incarnation;
+mod journal;
 mod maintenance;
 mod reporter;
 mod retention;
 mod stats;
+pub mod testing;
 mod ticker;
 mod worker;
 

@@ -261,7 +261,7 @@ impl<'a> Listener<'a> {
         // First, so that what it releases is seen.
         let paced = if self.paced { self.store.pace().await? } else { None };
         let floors = &self.store.inner.floors;
-        let probe = floors.probe(&pairs, 0);
+        let probe = floors.probe(&pairs, 0, false);
         let query = sqlx::query(statement::PEEK)
             .bind(&probe.queues)
             .bind(&probe.kinds)

@@ -106,11 +106,9 @@ pub trait ScheduleStore: IntakeStore {
 
     /// Enqueues a job of a schedule at once, whatever its ticks and even while it is paused.
     async fn run_schedule_now(&self, name: &str) -> StoreResult<Enqueued> {
-        let none = || StoreError::NoSuchSchedule(name.to_owned());
-        let view = self.schedule(name).await?.ok_or_else(none)?;
+        let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
         let job = view.schedule.run_now(self.clock().await?.now);
-        let made = self.enqueue_many(&[job]).await?;
-        made.first().copied().ok_or_else(none)
+        self.enqueue(&job).await
     }
 
     /// Makes the schedules of a configuration stand as it says and removes those that it no longer names.
