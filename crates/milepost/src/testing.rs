@@ -6,9 +6,9 @@
 //! | that something was enqueued | [`waiting`]: the jobs of a kind that wait in a store, with their payloads |
 //! | enqueue → effect | [`WorkerBuilder::drain`](crate::WorkerBuilder::drain) on a store for tests |
 //!
-//! `SqliteStore::temporary` makes a store for a test; one in a database of the test's own does as well.
-//! A job that waits for its time is moved to now by
-//! [`Operation::new(Verb::RetryNow)`](crate::Operation).
+//! `SqliteStore::temporary` of `milepost-sqlite` makes a store for a test; any other in a database of the test's own
+//! does as well. A retry that waits is due at once after an [`Operation`](crate::Operation) with
+//! [`Verb::RetryNow`], any other job with a start in the future after one with [`Verb::Snooze`].
 //!
 //! ```
 //! use milepost::testing::{Attempt, End};

@@ -6,8 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
-use milepost_core::port::Put;
-use milepost_core::schedule::{Misfire, Schedule, Source, Spec};
+use milepost_core::schedule::{Misfire, Put, Schedule, Source, Spec};
 
 use crate::args;
 use crate::output::{self, Outcome};

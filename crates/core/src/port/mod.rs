@@ -19,7 +19,7 @@ pub use doctor::{AbandonedRun, DoctorStore};
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
-pub use schedule::{Clock, Put, ScheduleStore, Synced};
+pub use schedule::ScheduleStore;
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;
 

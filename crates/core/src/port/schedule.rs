@@ -6,34 +6,7 @@ use jiff::Timestamp;
 use super::{IntakeStore, StoreResult};
 use crate::error::StoreError;
 use crate::job::Enqueued;
-use crate::schedule::{Schedule, ScheduleView, Source, Tick};
-
-/// The store's time, and the tick to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
-    /// Now.
-    pub now: Timestamp,
-    /// The earliest tick of all schedules that are not paused.
-    pub next_at: Option<Timestamp>,
-}
-
-/// What became of a [`put_schedule`](ScheduleStore::put_schedule).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Put {
-    /// The schedule stands as it was given.
-    Stands,
-    /// Nothing was changed: a schedule of this name belongs to the other source.
-    Foreign,
-}
-
-/// What [`sync_schedules`](ScheduleStore::sync_schedules) did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Synced {
-    /// Schedules of the configuration that it no longer names; they are gone.
-    pub removed: Vec<String>,
-    /// Names in the configuration that stand for an operator's schedule, which was left as it is.
-    pub foreign: Vec<String>,
-}
+use crate::schedule::{Clock, Put, Schedule, ScheduleView, Source, Synced, Tick};
 
 /// Keeps schedules and lets them tick. Any number of processes may do so at once: a tick is one atomic step that
 /// happens only while the schedule has the version it was decided on.

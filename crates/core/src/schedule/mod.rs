@@ -251,6 +251,33 @@ pub struct Tick {
     pub next_at: Option<Timestamp>,
 }
 
+/// The store's time, and the tick to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Now.
+    pub now: Timestamp,
+    /// The earliest tick of all schedules that are not paused.
+    pub next_at: Option<Timestamp>,
+}
+
+/// What became of a [`put_schedule`](crate::port::ScheduleStore::put_schedule).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// The schedule stands as it was given.
+    Stands,
+    /// Nothing was changed: a schedule of this name belongs to the other source.
+    Foreign,
+}
+
+/// What [`sync_schedules`](crate::port::ScheduleStore::sync_schedules) did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// Schedules of the configuration that it no longer names; they are gone.
+    pub removed: Vec<String>,
+    /// Names in the configuration that stand for an operator's schedule, which was left as it is.
+    pub foreign: Vec<String>,
+}
+
 impl From<InvalidJob> for InvalidSchedule {
     fn from(invalid: InvalidJob) -> Self {
         Self::Job(invalid)

@@ -178,6 +178,7 @@ macro_rules! conformance {
                 a_snoozed_job_comes_back_with_its_attempt
                 progress_and_checkpoint_are_seen_while_the_job_runs
                 a_handler_that_ignores_a_cancel_is_fenced_off_after_its_grace
+                a_checkpoint_of_a_fenced_run_says_so
                 a_completion_that_was_not_committed_is_tried_again
                 a_worker_that_leaves_hands_long_jobs_back
             }

@@ -9,8 +9,8 @@ use milepost::{Outcome, RetryPolicy};
 use milepost_core::error::StoreError;
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::listing::{JobFilter, JobRow};
-use milepost_core::port::{Put, Store};
-use milepost_core::schedule::{Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key};
+use milepost_core::port::Store;
+use milepost_core::schedule::{Misfire, Put, Schedule, ScheduleView, Source, Spec, schedule_of_key};
 use serde_json::json;
 use tokio::sync::mpsc;
 
