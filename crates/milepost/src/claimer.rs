@@ -76,8 +76,8 @@ impl Claimer {
         }
     }
 
-    /// Runs until the worker stops claiming, loses its lease, or has nothing more to do. A claim that is under way is waited for, so
-    /// that what it brings is not left lying.
+    /// Runs until the worker stops claiming, loses its lease, or has nothing more to do. A claim that is under way is
+    /// waited for, so that what it brings is not left lying.
     pub(crate) async fn run(mut self) {
         let shared = self.shared.clone();
         let mut under_way = FuturesUnordered::new();

@@ -1,5 +1,6 @@
 //! What a handler knows of its run, and what it can do to it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,5 +116,17 @@ impl Context {
         }
         self.stop.cancel();
         Err(StoreError::Fenced(self.run()))
+    }
+}
+
+impl fmt::Debug for Context {
+    /// Without the payload, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, run, attempt) = (&self.job.kind, self.run(), self.attempt());
+        f.debug_struct("Context")
+            .field("kind", kind)
+            .field("run", &run)
+            .field("attempt", &attempt)
+            .finish_non_exhaustive()
     }
 }

@@ -157,7 +157,8 @@ impl Incarnation {
         Ended::Left
     }
 
-    /// Waits until the store has acknowledged every end, then retires. A store that stays away does not hold the process for ever.
+    /// Waits until the store has acknowledged every end, then retires. A store that stays away does not hold the
+    /// process for ever.
     async fn settle(self) {
         let Self { shared, completer, helpers, mirror } = self;
         if tokio::time::timeout(shared.options.lease, shared.flight.emptied()).await.is_err() {

@@ -1,5 +1,6 @@
 //! A worker: handlers, settings, and its life over incarnations.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -158,6 +159,16 @@ impl WorkerBuilder {
     }
 }
 
+impl fmt::Debug for WorkerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = self.kinds.names();
+        f.debug_struct("WorkerBuilder")
+            .field("kinds", &kinds)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A running worker. Dropping it leaves it running; [`shutdown`](Self::shutdown) ends it well.
 pub struct Worker {
     stats: Arc<Stats>,
@@ -199,6 +210,12 @@ impl Worker {
         if let Err(error) = (&mut self.task).await {
             tracing::error!(%error, "the worker's task ended badly");
         }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
 
