@@ -20,6 +20,9 @@ pub struct Claim {
     pub kinds: Vec<String>,
     /// At most this many jobs.
     pub limit: u32,
+    /// Whether nothing that is ready may be overlooked, however dear that is: a store may else begin where it found
+    /// nothing before, and see a job that was committed late a little later.
+    pub thorough: bool,
 }
 
 /// A job that a worker now holds under its lease.

@@ -31,6 +31,10 @@ pub struct Priority(u8);
 impl Priority {
     /// Every priority, first to last.
     pub const ALL: [Self; 4] = [Self(1), Self(2), Self(3), Self(4)];
+    /// Before all others.
+    pub const FIRST: Self = Self(1);
+    /// After all others.
+    pub const LAST: Self = Self(4);
 
     /// The priority as a number.
     #[must_use]

@@ -17,6 +17,7 @@ pub mod ident;
 pub mod job;
 pub mod limit;
 pub mod listing;
+pub mod ownership;
 pub mod port;
 pub mod relocation;
 pub mod retention;

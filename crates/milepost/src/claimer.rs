@@ -34,8 +34,14 @@ const CLAIMS_MAX: usize = 3;
 /// One claim under way, with the places kept for what it brings.
 type UnderWay = BoxFuture<'static, Answered>;
 
-/// A claim's places and what it brought.
-type Answered = (OwnedSemaphorePermit, StoreResult<Vec<ClaimedJob>>);
+/// What became of a claim.
+struct Answered {
+    /// The places kept for what it brought.
+    places: OwnedSemaphorePermit,
+    answer: StoreResult<Vec<ClaimedJob>>,
+    /// Whether nothing was in hand when it was made, so that nobody here could make anything ready any more.
+    alone: bool,
+}
 
 pub(crate) struct Claimer {
     shared: Arc<Shared>,
@@ -46,6 +52,8 @@ pub(crate) struct Claimer {
     failures: u32,
     /// Whether a claim failed, so that the store may hold jobs for us that we do not know of.
     in_doubt: bool,
+    /// Whether nothing is left of what it was to do.
+    done: bool,
     looked_at: Instant,
     /// Runs in hand that the store did not know at the last look. When it does not know them at the next either,
     /// their handlers are asked to stop, and at the one after that they are dropped.
@@ -62,13 +70,14 @@ impl Claimer {
             behind: false,
             failures: 0,
             in_doubt: false,
+            done: false,
             looked_at: Instant::now(),
             unknown: HashSet::new(),
         }
     }
 
-    /// Runs until the worker stops claiming or loses its lease. A claim that is under way is waited for, so
-    /// that what it brings is not left lying.
+    /// Runs until the worker stops claiming, loses its lease, or has nothing more to do. A claim that is under way is
+    /// waited for, so that what it brings is not left lying.
     pub(crate) async fn run(mut self) {
         let shared = self.shared.clone();
         let mut under_way = FuturesUnordered::new();
@@ -80,8 +89,8 @@ impl Claimer {
         loop {
             tokio::select! {
                 answered = under_way.next() => match answered {
-                    Some((places, Ok(jobs))) => self.start(jobs, places),
-                    Some((_, Err(_))) => {}
+                    Some(Answered { places, answer: Ok(jobs), .. }) => self.start(jobs, places),
+                    Some(_) => {}
                     None => return,
                 },
                 () = shared.lost.cancelled() => return,
@@ -96,7 +105,7 @@ impl Claimer {
                 self.settle(under_way).await;
                 self.reconcile().await;
             }
-            let claims_max = if self.behind { CLAIMS_MAX } else { 1 };
+            let claims_max = if self.behind && !self.shared.until_idle { CLAIMS_MAX } else { 1 };
             if under_way.len() < claims_max {
                 let answered = tokio::select! {
                     biased;
@@ -112,7 +121,7 @@ impl Claimer {
             } else if let Some(answered) = under_way.next().await {
                 self.take(answered, under_way.is_empty()).await;
             }
-            if self.shared.lost.is_cancelled() {
+            if self.shared.lost.is_cancelled() || self.done {
                 return;
             }
         }
@@ -126,7 +135,7 @@ impl Claimer {
     }
 
     /// Takes what a claim brought. `last`: no other claim is under way.
-    async fn take(&mut self, (places, answer): Answered, last: bool) {
+    async fn take(&mut self, Answered { places, answer, alone }: Answered, last: bool) {
         match answer {
             Ok(jobs) => {
                 self.failures = 0;
@@ -135,7 +144,10 @@ impl Claimer {
                     self.start(jobs, places);
                 } else if last {
                     drop(places);
-                    self.idle().await;
+                    self.done = self.shared.until_idle && alone;
+                    if !self.done {
+                        self.idle().await;
+                    }
                 }
             }
             Err(StoreError::WorkerLost(_)) => self.shared.lost.cancel(),
@@ -176,10 +188,12 @@ impl Claimer {
             queues: shared.options.queues.clone(),
             kinds: shared.kinds.names(),
             limit: u32::try_from(places.num_permits()).unwrap_or(u32::MAX),
+            thorough: shared.until_idle,
         };
         async move {
+            let alone = shared.flight.len() == 0;
             let answer = shared.store.claim(&claim).await;
-            (places, answer)
+            Answered { places, answer, alone }
         }
         .boxed()
     }
@@ -204,10 +218,16 @@ impl Claimer {
         every.saturating_sub(self.looked_at.elapsed())
     }
 
-    /// Waits for a hint, or for the poll interval.
+    /// Waits for a hint, or for the poll interval; one that is to leave when nothing is left, also until nothing is
+    /// in hand.
     async fn idle(&self) {
-        let interval = self.shared.options.poll_interval.mul_f64(0.9 + 0.2 * fastrand::f64());
-        let _ = tokio::time::timeout(interval, self.shared.ready.notified()).await;
+        let shared = &self.shared;
+        let interval = shared.options.poll_interval.mul_f64(0.9 + 0.2 * fastrand::f64());
+        tokio::select! {
+            () = shared.ready.notified() => {}
+            () = shared.flight.emptied(), if shared.until_idle => {}
+            () = tokio::time::sleep(interval) => {}
+        }
     }
 
     /// After an error nobody knows whether the claim was made: the store has to be asked what we hold.

@@ -9,6 +9,7 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Failure, Finish, Finished};
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::handler::NOT_COMMITTED;
 use crate::incarnation::Shared;
 
 /// The most ends told at once.
@@ -148,7 +149,7 @@ fn makes_ready(finish: &Finish) -> bool {
 }
 
 fn is_check(end: &End) -> bool {
-    matches!(end, End::Retry { failure, .. } | End::Fail { failure } if failure.code == "not_committed")
+    matches!(end, End::Retry { failure, .. } | End::Fail { failure } if failure.code == NOT_COMMITTED)
 }
 
 fn count(shared: &Shared, end: &End) {

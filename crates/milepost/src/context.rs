@@ -1,5 +1,6 @@
 //! What a handler knows of its run, and what it can do to it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,32 +8,26 @@ use jiff::Timestamp;
 use milepost_core::claim::ClaimedJob;
 use milepost_core::error::StoreError;
 use milepost_core::ident::Run;
-use milepost_core::port::{Store, StoreResult};
-use milepost_core::worker::{Progress, Report};
+use milepost_core::port::StoreResult;
+use milepost_core::worker::Progress;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::{JobError, Outcome};
-use crate::reporter::Reporter;
+use crate::journal::Journal;
 
 /// One run of one job, for its handler. Cheap to clone.
 #[derive(Clone)]
 pub struct Context {
     job: Arc<ClaimedJob>,
     stop: CancellationToken,
-    reporter: Reporter,
-    store: Arc<dyn Store>,
+    journal: Journal,
 }
 
 impl Context {
-    pub(crate) fn new(
-        job: Arc<ClaimedJob>,
-        stop: CancellationToken,
-        reporter: Reporter,
-        store: Arc<dyn Store>,
-    ) -> Self {
-        Self { job, stop, reporter, store }
+    pub(crate) const fn new(job: Arc<ClaimedJob>, stop: CancellationToken, journal: Journal) -> Self {
+        Self { job, stop, journal }
     }
 
     /// The job as it was claimed.
@@ -70,26 +65,32 @@ impl Context {
     /// Tells people how far the job is. Never waits: the latest word is stored within half a second.
     pub fn progress(&self, done: i64, total: impl Into<Option<i64>>, message: impl Into<Option<String>>) {
         let progress = Progress { done, total: total.into(), message: message.into() };
-        self.reporter.progress(self.run(), progress, &self.stop);
+        self.journal.progress(self.run(), progress, &self.stop);
     }
 
     /// Stores where the next attempt can go on from; durable when this returns.
     ///
     /// # Errors
-    /// [`Fenced`](StoreError::Fenced) when the job has moved on: the handler must stop without further effects.
+    /// Code `fenced` when the job has moved on: the handler must stop without further effects, which it does when it
+    /// passes the error on. Code `checkpoint`, final, when the value cannot be written as JSON.
     pub async fn checkpoint(&self, value: &impl Serialize) -> Result<(), JobError> {
         let checkpoint =
             serde_json::to_string(value).map_err(|e| JobError::fatal("checkpoint", e.to_string()))?;
-        Ok(self.report(Some(checkpoint)).await?)
+        self.report(Some(checkpoint)).await.map_err(|error| match error {
+            StoreError::Fenced(_) => JobError::retryable("fenced", error.to_string()),
+            error => error.into(),
+        })
     }
 
-    /// Where an earlier attempt left off, if one said so.
+    /// Where an earlier attempt left off, or this one was last, if either said so.
     ///
     /// # Errors
-    /// When the store does not answer, or the checkpoint does not fit the type.
+    /// When the store does not answer, or, with code `checkpoint`, when the checkpoint does not fit the type.
     pub async fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, JobError> {
-        match self.store.checkpoint(self.run().job).await? {
-            Some(text) => Ok(Some(serde_json::from_str(&text)?)),
+        match self.journal.last_checkpoint(self.run()).await? {
+            Some(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
+                JobError::retryable("checkpoint", format!("the checkpoint does not fit: {error}"))
+            }),
             None => Ok(None),
         }
     }
@@ -110,13 +111,22 @@ impl Context {
     }
 
     async fn report(&self, checkpoint: Option<String>) -> StoreResult<()> {
-        let report = Report { run: self.run(), progress: None, checkpoint };
-        match self.store.report_many(std::slice::from_ref(&report)).await?.first() {
-            Some(true) => Ok(()),
-            _ => {
-                self.stop.cancel();
-                Err(StoreError::Fenced(self.run()))
-            }
+        if self.journal.report(self.run(), checkpoint).await? {
+            return Ok(());
         }
+        self.stop.cancel();
+        Err(StoreError::Fenced(self.run()))
+    }
+}
+
+impl fmt::Debug for Context {
+    /// Without the payload, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, run, attempt) = (&self.job.kind, self.run(), self.attempt());
+        f.debug_struct("Context")
+            .field("kind", kind)
+            .field("run", &run)
+            .field("attempt", &attempt)
+            .finish_non_exhaustive()
     }
 }

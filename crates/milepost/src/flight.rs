@@ -1,10 +1,12 @@
 //! The runs that this worker has in hand: from their claim until the store has acknowledged their end.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use milepost_core::ident::{JobId, Run, RunToken};
 use milepost_core::transition::Verb;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// By what a running handler is held.
@@ -30,6 +32,8 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     runs: Mutex<HashMap<JobId, Entry>>,
+    /// There are none any more.
+    emptied: Notify,
 }
 
 impl Flight {
@@ -93,6 +97,23 @@ impl Flight {
             if all.get(&run.job).is_some_and(|entry| entry.token == run.token) {
                 all.remove(&run.job);
             }
+        }
+        if all.is_empty() {
+            self.emptied.notify_waiters();
+        }
+    }
+
+    /// Waits until there are none.
+    pub(crate) async fn emptied(&self) {
+        let mut emptied = pin!(self.emptied.notified());
+        loop {
+            // Listening before looking, so that nothing is missed in between.
+            emptied.as_mut().enable();
+            if self.len() == 0 {
+                return;
+            }
+            emptied.as_mut().await;
+            emptied.set(self.emptied.notified());
         }
     }
 

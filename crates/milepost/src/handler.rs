@@ -26,6 +26,9 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     const MAX_ATTEMPTS: u32 = MAX_ATTEMPTS_DEFAULT;
     /// How long one attempt may take; a job may bring its own limit.
     const TIMEOUT: Option<Duration> = None;
+    /// How long a handler whose time is over gets to stop by itself, asked through [`Context::cancellation`], before
+    /// it is dropped.
+    const STOP_GRACE: Duration = Duration::ZERO;
 
     /// Which jobs of the queue go first.
     #[must_use]
@@ -100,9 +103,17 @@ impl IntoOutcome for serde_json::Value {
     }
 }
 
+/// The code of a completion that did not happen.
+pub(crate) const NOT_COMMITTED: &str = "not_committed";
+
 /// Why an attempt failed, and whether trying again makes sense.
 ///
-/// Any error becomes one with `?`: retryable, with code `error`.
+/// Any error becomes one with `?`: retryable, with code `error` and all its causes in the message. One that is not
+/// itself an [`Error`](std::error::Error), such as `anyhow`'s, does so by [`caused_by`](Self::caused_by).
+///
+/// Codes are the application's, but for those that Milepost gives: `panic`, `timeout`, `payload` (it does not fit the
+/// kind's type; final), `result` (it is not JSON; final), `checkpoint`, `fenced`, `no_handler`, `not_committed` (the
+/// handler said that it had completed its job, and did not) and `unstorable` (the store refused the result; final).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobError {
     /// A stable name of the kind of failure, for lists and alerts.
@@ -128,6 +139,19 @@ impl JobError {
         Self { code: code.into(), message: message.into(), retryable: false, retry_after: None }
     }
 
+    /// The retryable failure that this error means, with all its causes in the message and code `error`.
+    #[must_use]
+    pub fn caused_by(error: &dyn std::error::Error) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            message.push_str(": ");
+            message.push_str(&error.to_string());
+            cause = error.source();
+        }
+        Self::retryable("error", message)
+    }
+
     /// This failure, not to be retried before `wait` has passed.
     #[must_use]
     pub const fn after(mut self, wait: Duration) -> Self {
@@ -145,14 +169,7 @@ impl fmt::Display for JobError {
 // JobError is not itself an `Error`, so that every error type converts into it.
 impl<E: std::error::Error> From<E> for JobError {
     fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
-        }
-        Self::retryable("error", message)
+        Self::caused_by(&error)
     }
 }
 
@@ -217,11 +234,20 @@ impl Kinds {
                 }
             }
         };
-        let options = KindOptions { backoff: J::backoff(), timeout: J::TIMEOUT, stop_grace: Duration::ZERO };
+        let options = KindOptions { backoff: J::backoff(), timeout: J::TIMEOUT, stop_grace: J::STOP_GRACE };
         self.insert(J::KIND, KindEntry { perform: Arc::new(perform), options });
     }
 
-    pub(crate) fn insert(&mut self, kind: &str, entry: KindEntry) {
+    pub(crate) fn add_kind<F, Fut>(&mut self, kind: &str, options: impl Into<KindOptions>, handler: F)
+    where
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
+    {
+        let perform = move |context| -> BoxFuture<'static, _> { handler(context).boxed() };
+        self.insert(kind, KindEntry { perform: Arc::new(perform), options: options.into() });
+    }
+
+    fn insert(&mut self, kind: &str, entry: KindEntry) {
         self.0.insert(kind.to_owned(), entry);
     }
 

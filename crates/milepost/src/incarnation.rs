@@ -35,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) ends: Ends,
     pub(crate) reporter: Reporter,
     pub(crate) coordinator: Coordinator,
+    pub(crate) until_idle: bool,
     pub(crate) tasks: TaskTracker,
     /// Something may have become ready.
     pub(crate) ready: Notify,
@@ -67,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) stats: Arc<Stats>,
     pub(crate) coordination: Option<Arc<dyn Coordination>>,
     pub(crate) stop_claiming: CancellationToken,
+    /// Whether it leaves by itself when nothing is ready and nothing runs.
+    pub(crate) until_idle: bool,
 }
 
 /// A registered worker, ready to run.
@@ -99,6 +102,7 @@ impl Incarnation {
             ends,
             reporter: Reporter::default(),
             coordinator: Coordinator::new(settings.coordination.clone()),
+            until_idle: settings.until_idle,
             tasks: TaskTracker::new(),
             ready: Notify::new(),
             beat_now: Notify::new(),
@@ -123,7 +127,7 @@ impl Incarnation {
         Ok(Self { shared, completer, helpers, mirror })
     }
 
-    /// Claims and runs jobs until the worker leaves or loses its lease.
+    /// Claims and runs jobs until the worker leaves, or has nothing left to do, or loses its lease.
     pub(crate) async fn run(self) -> Ended {
         Claimer::new(self.shared.clone()).run().await;
         if self.shared.lost.is_cancelled() { self.lose().await } else { self.leave().await }
@@ -153,10 +157,11 @@ impl Incarnation {
         Ended::Left
     }
 
-    /// Waits until every end was told, then retires. A store that stays away does not hold the process for ever.
+    /// Waits until the store has acknowledged every end, then retires. A store that stays away does not hold the
+    /// process for ever.
     async fn settle(self) {
         let Self { shared, completer, helpers, mirror } = self;
-        if tokio::time::timeout(shared.options.lease, shared.all_told()).await.is_err() {
+        if tokio::time::timeout(shared.options.lease, shared.flight.emptied()).await.is_err() {
             tracing::error!(
                 jobs = shared.flight.len(),
                 "the store did not take the ends of some runs; they will be rescued"
@@ -181,7 +186,7 @@ impl Incarnation {
         // Ends from before are still told: they count where nobody has taken the job meanwhile.
         tokio::spawn(async move {
             let _ = mirror.await;
-            shared.all_told().await;
+            shared.flight.emptied().await;
             drop(completer);
         });
         Ended::LeaseLost
@@ -196,13 +201,6 @@ impl Shared {
                 handlers = self.tasks.len(),
                 "handlers that block their thread could not be stopped; they go on behind the worker's back"
             );
-        }
-    }
-
-    /// Waits until the store has acknowledged every end.
-    async fn all_told(&self) {
-        while self.flight.len() > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 

@@ -1,38 +1,6 @@
-//! Milepost runs work that must not be lost on the database you already have.
-//!
-//! Describe a job by the type of its payload, enqueue it in your own transaction, and run it in a
-//! [`Worker`]:
-//!
-//! ```no_run
-//! use std::sync::Arc;
-//!
-//! use milepost::{Context, Job, JobError, Worker};
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Serialize, Deserialize)]
-//! struct Greet {
-//!     name: String,
-//! }
-//!
-//! impl Job for Greet {
-//!     const KIND: &'static str = "greet";
-//! }
-//!
-//! async fn greet(job: Greet, _context: Context) -> Result<(), JobError> {
-//!     println!("Hello {}", job.name);
-//!     Ok(())
-//! }
-//!
-//! # async fn run(store: Arc<dyn milepost::Store>) -> Result<(), Box<dyn std::error::Error>> {
-//! let worker = Worker::builder(store.clone()).handle(greet).start().await?;
-//! store.enqueue_many(&[Greet { name: "Ada".into() }.to_job()?]).await?;
-//! worker.shutdown().await;
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! What is promised, and what each setting gives up, stands in `docs/GUARANTEES.md`.
+#![doc = include_str!("guide.md")]
 
+mod attempt;
 mod claimer;
 mod completer;
 mod context;
@@ -42,24 +10,52 @@ mod flight;
 mod handler;
 mod heartbeat;
 mod incarnation;
+mod journal;
 mod maintenance;
 mod reporter;
 mod retention;
 mod stats;
+pub mod testing;
 mod ticker;
 mod worker;
 
 pub use context::Context;
 pub use handler::{Handler, IntoOutcome, Job, JobError, KindOptions, Outcome};
+pub use jiff::Timestamp;
+#[doc(inline)]
 pub use milepost_core::claim::ClaimedJob;
-pub use milepost_core::error::{InvalidJob, StoreError};
+#[doc(inline)]
+pub use milepost_core::error::{InvalidJob, SchemaError, StoreError, UnknownName};
+#[doc(inline)]
+pub use milepost_core::history::HistoryEntry;
+#[doc(inline)]
 pub use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+#[doc(inline)]
 pub use milepost_core::job::{Enqueued, NewJob, Priority, StartAt};
+#[doc(inline)]
+pub use milepost_core::limit::{InvalidLimit, Limit, LimitView, Rate, Target};
+#[doc(inline)]
+pub use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView, Waiting};
+#[doc(inline)]
+pub use milepost_core::ownership::Put;
+#[doc(inline)]
 pub use milepost_core::port::{
-    Coordination, CoordinationHealth, Put, ScheduleStore, Store, StoreResult, Synced,
+    AdminStore, Coordination, CoordinationHealth, DoctorStore, IntakeStore, LimitStore, MaintenanceStore,
+    Operated, Operation, ScheduleStore, Store, StoreResult, WorkerStore,
 };
-pub use milepost_core::retention::{Keep, RetentionPolicy};
+#[doc(inline)]
+pub use milepost_core::retention::{InvalidRetention, Keep, RetentionPolicy};
+#[doc(inline)]
 pub use milepost_core::retry::RetryPolicy;
 pub use milepost_core::schedule::{InvalidSchedule, Misfire, Schedule, ScheduleView, Source, Spec};
+#[doc(inline)]
+pub use milepost_core::state::JobState;
+#[doc(inline)]
+pub use milepost_core::transition::{IllegalTransition, Verb};
+#[doc(inline)]
+pub use milepost_core::worker::{Progress, WorkerView};
+#[doc(no_inline)]
+pub use milepost_core::{limit, schedule};
 pub use stats::StatsView;
+pub use tokio_util::sync::CancellationToken;
 pub use worker::{Worker, WorkerBuilder, WorkerOptions};

@@ -1,10 +1,9 @@
 //! A worker: handlers, settings, and its life over incarnations.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use milepost_core::job::QUEUE_DEFAULT;
 use milepost_core::port::{Coordination, Store, StoreResult};
 use milepost_core::retention::RetentionPolicy;
@@ -12,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::handler::{Handler, Job, JobError, KindEntry, KindOptions, Kinds, Outcome};
+use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
 use crate::incarnation::{Ended, Incarnation, Settings};
 use crate::stats::{Stats, StatsView};
 
@@ -68,6 +67,7 @@ fn host() -> String {
 }
 
 /// Makes a [`Worker`].
+#[derive(Clone)]
 pub struct WorkerBuilder {
     store: Arc<dyn Store>,
     kinds: Kinds,
@@ -91,8 +91,7 @@ impl WorkerBuilder {
         F: Fn(Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
     {
-        let perform = move |context| -> BoxFuture<'static, _> { handler(context).boxed() };
-        self.kinds.insert(kind, KindEntry { perform: Arc::new(perform), options: options.into() });
+        self.kinds.add_kind(kind, options, handler);
         self
     }
 
@@ -123,6 +122,25 @@ impl WorkerBuilder {
     /// # Errors
     /// When the store cannot be reached, or a setting cannot be.
     pub async fn start(self) -> StoreResult<Worker> {
+        self.launch(false).await
+    }
+
+    /// Runs all that is ready, with what that makes ready in turn, and returns what was done when nothing is left: no
+    /// job that could be claimed now, and none that runs. Jobs whose time has not come, such as retries that wait,
+    /// stay. May be called again and again: for tests, and for programs that others start now and then.
+    ///
+    /// Dropped before it returns, it takes no further jobs, and what runs is ended as at a shutdown.
+    ///
+    /// # Errors
+    /// When the store cannot be reached, or a setting cannot be.
+    pub async fn drain(&self) -> StoreResult<StatsView> {
+        let mut worker = self.clone().launch(true).await?;
+        let _stop = worker.stop_claiming.clone().drop_guard();
+        worker.ended().await;
+        Ok(worker.stats())
+    }
+
+    async fn launch(self, until_idle: bool) -> StoreResult<Worker> {
         self.options.retention.check()?;
         let stats = Arc::new(Stats::default());
         let stop_claiming = CancellationToken::new();
@@ -133,10 +151,21 @@ impl WorkerBuilder {
             stats: stats.clone(),
             coordination: self.coordination.clone(),
             stop_claiming: stop_claiming.clone(),
+            until_idle,
         };
         let first = Incarnation::register(&settings).await?;
         let task = tokio::spawn(live(settings, first));
         Ok(Worker { stats, coordination: self.coordination, stop_claiming, task })
+    }
+}
+
+impl fmt::Debug for WorkerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = self.kinds.names();
+        f.debug_struct("WorkerBuilder")
+            .field("kinds", &kinds)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }
 
@@ -172,11 +201,21 @@ impl Worker {
     }
 
     /// Takes no further jobs, waits for those that run, hands back those that do not end in time, signs off.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(mut self) {
         self.stop_claiming.cancel();
-        if let Err(error) = self.task.await {
+        self.ended().await;
+    }
+
+    async fn ended(&mut self) {
+        if let Err(error) = (&mut self.task).await {
             tracing::error!(%error, "the worker's task ended badly");
         }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
 

@@ -24,7 +24,7 @@ impl PostgresStore {
             .flat_map(|queue| claim.kinds.iter().map(move |kind| (queue.as_str(), kind.as_str())))
             .collect();
         let turn = usize::try_from(claim.claim_id).unwrap_or(0);
-        let probe = self.inner.floors.probe(&pairs, turn);
+        let probe = self.inner.floors.probe(&pairs, turn, claim.thorough);
         let rows = self.take(claim, &probe).await?;
         let jobs = self.learn(&probe, claim, &rows).map_err(|e| self.fail("claim", e))?;
         jobs.ok_or(StoreError::WorkerLost(claim.worker))

@@ -61,10 +61,11 @@ struct State {
 }
 
 impl Floors {
-    /// Where to look: higher priorities first; within one the pairs take turns, by `turn`.
-    pub(crate) fn probe(&self, pairs: &[(&str, &str)], turn: usize) -> Probe {
+    /// Where to look: higher priorities first; within one the pairs take turns, by `turn`. A `thorough` look begins
+    /// at the bottom, whatever that costs.
+    pub(crate) fn probe(&self, pairs: &[(&str, &str)], turn: usize, thorough: bool) -> Probe {
         let state = self.lock();
-        let from_bottom = state.rescan_after.is_none_or(|after| Instant::now() >= after);
+        let from_bottom = thorough || state.rescan_after.is_none_or(|after| Instant::now() >= after);
         let lanes = pairs.len() * Priority::ALL.len();
         let mut probe = Probe {
             queues: Vec::with_capacity(lanes),
@@ -122,31 +123,35 @@ mod tests {
     #[test]
     fn higher_priorities_come_first_and_kinds_take_turns() {
         let floors = Floors::default();
-        let probe = floors.probe(PAIRS, 0);
+        let probe = floors.probe(PAIRS, 0, false);
         assert_eq!(probe.priorities, [1, 1, 2, 2, 3, 3, 4, 4]);
         assert_eq!(probe.kinds[..2], ["a", "b"]);
-        assert_eq!(floors.probe(PAIRS, 1).kinds[..2], ["b", "a"]);
+        assert_eq!(floors.probe(PAIRS, 1, false).kinds[..2], ["b", "a"]);
     }
 
     #[test]
     fn a_probe_starts_at_the_floor_while_the_bottom_is_dear() {
         let floors = Floors::default();
-        let probe = floors.probe(PAIRS, 0);
+        let probe = floors.probe(PAIRS, 0, false);
         assert!(probe.floors[0].is_none() && probe.from_bottom, "nothing is known yet");
         let noon: Timestamp = "2024-03-31T12:00:00Z".parse().unwrap();
         floors.learn(&probe, 0, noon);
         floors.spent(&probe, Duration::from_secs(3), 0);
-        let next = floors.probe(PAIRS, 0);
+        let next = floors.probe(PAIRS, 0, false);
         assert_eq!(next.floors[0].map(jiff_sqlx::Timestamp::to_jiff), Some(noon - MARGIN));
         assert!(next.floors[1].is_none(), "each lane has its own floor");
+        assert!(
+            floors.probe(PAIRS, 0, true).floors[0].is_none(),
+            "who must not overlook anything looks at all"
+        );
     }
 
     #[test]
     fn a_cheap_bottom_is_looked_at_every_time() {
         let floors = Floors::default();
-        let probe = floors.probe(PAIRS, 0);
+        let probe = floors.probe(PAIRS, 0, false);
         floors.learn(&probe, 0, Timestamp::UNIX_EPOCH);
         floors.spent(&probe, Duration::from_millis(1), 0);
-        assert!(floors.probe(PAIRS, 0).floors.iter().all(Option::is_none));
+        assert!(floors.probe(PAIRS, 0, false).floors.iter().all(Option::is_none));
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
-use milepost_core::port::{LimitStore, Put, StoreResult};
+use milepost_core::ownership::Put;
+use milepost_core::port::{LimitStore, StoreResult};
 
 use crate::row;
 use crate::statement;

@@ -36,6 +36,9 @@ const CREATE_TABLE: &str = "
 /// The version that this binary needs.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
+/// Nobody wants to hear what is there already.
+const QUIET: &str = "set local client_min_messages = warning";
+
 /// Serializes migrations of the database; any number that no other verb uses.
 const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
 
@@ -45,6 +48,7 @@ pub(crate) async fn migrate(store: &Inner) -> StoreResult<Migrated> {
 }
 
 async fn migrate_in(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
+    tx.script(QUIET).await?;
     tx.script(LOCK).await?;
     tx.script(CREATE_TABLE).await?;
     let from = match applied(tx).await? {

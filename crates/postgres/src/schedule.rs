@@ -5,8 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::duration::whole_ms;
 use milepost_core::job::{Enqueued, Priority};
-use milepost_core::port::{Clock, Put, ScheduleStore, StoreResult};
-use milepost_core::schedule::{JobTemplate, Misfire, Schedule, ScheduleView, Source, Spec, Tick};
+use milepost_core::ownership::Put;
+use milepost_core::port::{ScheduleStore, StoreResult};
+use milepost_core::schedule::{Clock, JobTemplate, Misfire, Schedule, ScheduleView, Source, Spec, Tick};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -280,7 +280,7 @@ impl<'a> Listener<'a> {
         let pairs: Vec<(&str, &str)> =
             self.lanes.pairs.iter().map(|(q, k)| (q.as_str(), k.as_str())).collect();
         let floors = &self.store.inner.floors;
-        let probe = floors.probe(&pairs, 0);
+        let probe = floors.probe(&pairs, 0, false);
         let query = sqlx::query(statement::PEEK)
             .bind(&probe.queues)
             .bind(&probe.kinds)

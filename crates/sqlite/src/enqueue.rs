@@ -23,13 +23,23 @@ pub const CALL_JOBS_MAX: usize = 5000;
 /// The most bytes of payload of such a call, unless it is for a single job.
 pub const CALL_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Stores jobs in a transaction of the caller, all or none, and answers in their order. They exist when the
-/// caller commits. A job whose key or id exists is answered with the job that has it and changes nothing.
+/// Enqueues one job in the caller's transaction: it exists exactly when that transaction commits. A job whose key or
+/// id exists is answered with the job that has it and changes nothing.
+///
+/// # Errors
+/// [`StoreError::Invalid`] says what is wrong with the job; nothing was written then. After any other error the
+/// caller must roll back.
+pub fn enqueue(tx: &Transaction<'_>, job: &NewJob) -> StoreResult<Enqueued> {
+    let enqueued = enqueue_many(tx, std::slice::from_ref(job))?;
+    enqueued.first().copied().ok_or(StoreError::NoSuchJob(job.id))
+}
+
+/// Enqueues jobs in the caller's transaction, all or none, as [`enqueue`], and answers in their order.
 ///
 /// # Errors
 /// [`StoreError::Invalid`] names the first job that cannot be accepted; nothing was written then. After any
 /// other error the caller must roll back.
-pub fn enqueue(tx: &Transaction<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+pub fn enqueue_many(tx: &Transaction<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     check(jobs, PAYLOAD_BYTES_MAX)?;
     insert(tx, jobs).map_err(|failure| failure.at("enqueue", tx.path().unwrap_or_default()))
 }

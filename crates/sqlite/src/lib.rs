@@ -4,8 +4,9 @@
 //! commands that wait, runs each in a savepoint of one transaction and commits once, so that many small
 //! writes share one fsync. Reads have connections of their own.
 //!
-//! What joins a transaction of the caller is a function that takes it: [`enqueue`] and [`complete`].
-//! [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
+//! What joins a transaction of the caller is a function that takes it: [`enqueue`], [`enqueue_many`] and
+//! [`complete`]. [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
+//! [`SqliteStore::temporary`] makes a store for a test.
 
 mod bell;
 mod change;
@@ -46,7 +47,7 @@ mod waiting;
 mod worker;
 mod writer;
 
-pub use enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX, enqueue};
+pub use enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX, enqueue, enqueue_many};
 pub use finish::complete;
 pub use foreign::foreign_objects;
 pub use options::{BUSY_TIMEOUT_DEFAULT, SqliteOptions};

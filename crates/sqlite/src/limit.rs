@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target, class_of};
-use milepost_core::port::{LimitStore, Put, StoreResult};
+use milepost_core::ownership::Put;
+use milepost_core::port::{LimitStore, StoreResult};
 use rusqlite::{Connection, Row};
 
 use crate::clock::{micros, now_ms};

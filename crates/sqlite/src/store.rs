@@ -7,6 +7,7 @@ use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
 use rusqlite::{Connection, Transaction};
+use tempfile::TempDir;
 
 use crate::bell::{Bell, Listener};
 use crate::command::Hint;
@@ -33,6 +34,8 @@ struct Inner {
     readers: Readers,
     bell: Arc<Bell>,
     served: Served,
+    /// The folder of a temporary file: removed last, when nobody uses the file any more.
+    _folder: Option<TempDir>,
 }
 
 impl SqliteStore {
@@ -41,16 +44,41 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] names the file and why it cannot be used.
-    pub fn open(path: &Path, options: SqliteOptions) -> StoreResult<Self> {
+    pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> StoreResult<Self> {
+        Self::open_in(path.as_ref(), options, None)
+    }
+
+    /// A migrated store in a temporary file, for tests. The file goes with the last clone.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when no file can be made where temporary files are.
+    pub async fn temporary() -> StoreResult<Self> {
+        let folder = tempfile::tempdir().map_err(|error| StoreError::Unavailable {
+            place: std::env::temp_dir().display().to_string(),
+            cause: error.into(),
+        })?;
+        let path = folder.path().join("milepost.db");
+        let store = Self::open_in(&path, SqliteOptions::default(), Some(folder))?;
+        store.migrate().await?;
+        Ok(store)
+    }
+
+    fn open_in(path: &Path, options: SqliteOptions, folder: Option<TempDir>) -> StoreResult<Self> {
         let place: Arc<str> = path.display().to_string().into();
         let (conn, patience) = file::open_writer(path, options.busy_timeout)?;
         let bell = Arc::new(Bell::new());
         let writer =
             Writer::start(conn, patience, options.busy_timeout, Arc::clone(&place), Arc::clone(&bell))?;
         let readers = Readers::new(path, options.busy_timeout, Arc::clone(&place));
-        let inner =
-            Inner { path: path.to_owned(), place, options, writer, readers, bell, served: Served::default() };
+        let (path, served) = (path.to_owned(), Served::default());
+        let inner = Inner { path, place, options, writer, readers, bell, served, _folder: folder };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.inner.path
     }
 
     /// Brings the schema up to this binary's, in one transaction, and the file to WAL mode. Any number of processes

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 async fn fresh() -> (TempDir, Arc<dyn Store>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+    let store = SqliteStore::open(folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
     store.migrate().await.unwrap();
     (folder, Arc::new(store))
 }

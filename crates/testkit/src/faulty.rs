@@ -15,12 +15,13 @@ use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::ownership::Put;
 use milepost_core::port::{
-    AbandonedRun, AdminStore, Clock, DoctorStore, IntakeStore, LimitStore, MaintenanceStore, Operated,
-    Operation, Put, RetryDelay, ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
+    AbandonedRun, AdminStore, DoctorStore, IntakeStore, LimitStore, MaintenanceStore, Operated, Operation,
+    RetryDelay, ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
-use milepost_core::schedule::{Schedule, ScheduleView, Source, Tick};
+use milepost_core::schedule::{Clock, Schedule, ScheduleView, Source, Tick};
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 use tokio::sync::watch;

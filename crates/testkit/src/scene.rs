@@ -211,6 +211,7 @@ pub fn claim(worker: WorkerId, limit: u32) -> Claim {
         queues: vec!["default".to_owned()],
         kinds: vec![KIND.to_owned(), "other".to_owned()],
         limit,
+        thorough: false,
     }
 }
 

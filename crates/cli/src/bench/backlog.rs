@@ -103,6 +103,7 @@ async fn claim_once(
         queues: vec![QUEUE.to_owned()],
         kinds: vec![NOOP.to_owned()],
         limit: BATCH,
+        thorough: false,
     };
     let began = Instant::now();
     let jobs = store.claim(&claim).await?;

@@ -30,7 +30,7 @@ pub(super) async fn run(bench: &JobsBench, target: &Target) -> Result<Report> {
         let store = Arc::clone(&target.store);
         let job = noop(number, bench.payload_bytes)?;
         let called_at = Instant::now();
-        store.enqueue_many(std::slice::from_ref(&job)).await?;
+        store.enqueue(&job).await?;
         let committed_at = Instant::now();
         let started_at =
             tokio::time::timeout(START_MAX, started.recv()).await?.context("the worker has gone")?;

@@ -101,6 +101,7 @@ async fn while_all_run(target: &Target, server: &PgPool) -> Result<()> {
             queues: vec![QUEUE.to_owned()],
             kinds: vec![NOOP.to_owned()],
             limit: 1000,
+            thorough: false,
         };
         let jobs = target.store.claim(&claim).await?;
         if jobs.is_empty() {

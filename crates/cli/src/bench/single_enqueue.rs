@@ -84,7 +84,7 @@ async fn enqueue_singly(store: &Arc<dyn Store>, bench: &JobsBench, clients: usiz
         let store = store.clone();
         tokio::spawn(async move {
             for number in 0..each {
-                store.enqueue_many(&[noop(number, payload_bytes)?]).await?;
+                store.enqueue(&noop(number, payload_bytes)?).await?;
             }
             anyhow::Ok(())
         })

@@ -89,6 +89,7 @@ async fn perform(address: &StoreAddress) -> (Arc<dyn Ledger>, Scope) {
         queues: vec![scope.queue.clone()],
         kinds: vec![Place::KIND.to_owned()],
         limit: PLAN.places,
+        thorough: false,
     };
     for job in ledger.store().claim(&claim).await.unwrap() {
         if let Err(end) = work(&ledger, &scope, &job).await {

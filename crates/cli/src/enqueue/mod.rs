@@ -13,7 +13,7 @@ mod template;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
 
@@ -142,13 +142,12 @@ async fn one(args: EnqueueArgs, template: &JobTemplate, address: &StoreAddress) 
     job.check(PAYLOAD_BYTES_MAX)?;
     let teller = args.redis.teller();
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
-    let answers = store.enqueue_many(&[job]).await?;
-    let answer = answers.first().context("the store gave no answer")?;
+    let answer = store.enqueue(&job).await?;
     if !answer.duplicate {
         teller.ready().await;
     }
     if args.json {
-        output::heard_or_not(output::json(answer))?;
+        output::heard_or_not(output::json(&answer))?;
     } else if answer.duplicate {
         output::deed(format_args!(
             "{}  duplicate: this key was there before; nothing was changed",

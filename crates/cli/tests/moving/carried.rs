@@ -65,7 +65,14 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     let known = old["workers"].as_array().unwrap().iter().filter_map(|worker| worker["id"].as_i64());
     assert!(i64::from(worker.0) > known.max().unwrap(), "ids of workers go on above those that came");
     wait::until("all is run", || async {
-        let claim = Claim { worker, claim_id: 1, queues: queues.clone(), kinds: kinds.clone(), limit: 50 };
+        let claim = Claim {
+            worker,
+            claim_id: 1,
+            queues: queues.clone(),
+            kinds: kinds.clone(),
+            limit: 50,
+            thorough: false,
+        };
         for job in store.claim(&claim).await.unwrap() {
             let end = End::Succeed { result: None };
             let grouped = job.group.is_some();

@@ -47,7 +47,7 @@ impl Move {
     }
 
     pub(crate) fn sqlite(&self) -> SqliteStore {
-        SqliteStore::open(&self.old.path("jobs.db"), SqliteOptions::default()).unwrap()
+        SqliteStore::open(self.old.path("jobs.db"), SqliteOptions::default()).unwrap()
     }
 
     pub(crate) async fn postgres(&self) -> PostgresStore {

@@ -171,7 +171,7 @@ impl Place {
         match self.store.strip_prefix("sqlite:") {
             Some(path) => {
                 let options = milepost_sqlite::SqliteOptions::default();
-                Arc::new(milepost_sqlite::SqliteStore::open(path.as_ref(), options).unwrap())
+                Arc::new(milepost_sqlite::SqliteStore::open(path, options).unwrap())
             }
             None => {
                 let options = milepost_postgres::PostgresOptions::default();
@@ -195,6 +195,7 @@ async fn claim(store: &dyn Store) -> (WorkerId, Claim) {
         queues: vec!["default".to_owned()],
         kinds: vec!["mail".to_owned()],
         limit: 1,
+        thorough: false,
     };
     (worker, claim)
 }

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
+use crate::error::StoreError;
 use crate::job::{Enqueued, NewJob};
 
 /// Accepts jobs, each call in a transaction of its own.
@@ -13,4 +14,10 @@ pub trait IntakeStore: Send + Sync {
     /// [`TooLarge`](crate::error::StoreError::TooLarge) when there are more than one transaction may take, which some
     /// stores bound.
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>>;
+
+    /// Stores one job, as [`enqueue_many`](Self::enqueue_many) does.
+    async fn enqueue(&self, job: &NewJob) -> StoreResult<Enqueued> {
+        let enqueued = self.enqueue_many(std::slice::from_ref(job)).await?;
+        enqueued.first().copied().ok_or(StoreError::NoSuchJob(job.id))
+    }
 }

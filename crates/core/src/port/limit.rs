@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 
-use super::{Put, StoreResult, Synced};
+use super::StoreResult;
 use crate::limit::{Limit, LimitView, Source, Target};
+use crate::ownership::{Put, Synced};
 
 /// Limits of kinds and groups. They hold for all processes at once.
 #[async_trait]

@@ -9,7 +9,6 @@ mod doctor;
 mod intake;
 mod limit;
 mod maintenance;
-mod ownership;
 mod schedule;
 mod wake;
 mod worker;
@@ -20,8 +19,7 @@ pub use doctor::{AbandonedRun, DoctorStore};
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
-pub use ownership::{Put, Synced};
-pub use schedule::{Clock, ScheduleStore};
+pub use schedule::ScheduleStore;
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;
 

@@ -3,19 +3,11 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{IntakeStore, Put, StoreResult, Synced};
+use super::{IntakeStore, StoreResult};
 use crate::error::StoreError;
 use crate::job::Enqueued;
-use crate::schedule::{Schedule, ScheduleView, Source, Tick};
-
-/// The store's time, and the tick to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
-    /// Now.
-    pub now: Timestamp,
-    /// The earliest tick of all schedules that are not paused.
-    pub next_at: Option<Timestamp>,
-}
+use crate::ownership::{Put, Synced};
+use crate::schedule::{Clock, Schedule, ScheduleView, Source, Tick};
 
 /// Keeps schedules and lets them tick. Any number of processes may do so at once: a tick is one atomic step that
 /// happens only while the schedule has the version it was decided on.
@@ -88,11 +80,9 @@ pub trait ScheduleStore: IntakeStore {
 
     /// Enqueues a job of a schedule at once, whatever its ticks and even while it is paused.
     async fn run_schedule_now(&self, name: &str) -> StoreResult<Enqueued> {
-        let none = || StoreError::NoSuchSchedule(name.to_owned());
-        let view = self.schedule(name).await?.ok_or_else(none)?;
+        let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
         let job = view.schedule.run_now(self.clock().await?.now);
-        let made = self.enqueue_many(&[job]).await?;
-        made.first().copied().ok_or_else(none)
+        self.enqueue(&job).await
     }
 
     /// Makes the schedules of a configuration stand as it says and removes those that it no longer names.

@@ -251,6 +251,15 @@ pub struct Tick {
     pub next_at: Option<Timestamp>,
 }
 
+/// The store's time, and the tick to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Now.
+    pub now: Timestamp,
+    /// The earliest tick of all schedules that are not paused.
+    pub next_at: Option<Timestamp>,
+}
+
 impl From<InvalidJob> for InvalidSchedule {
     fn from(invalid: InvalidJob) -> Self {
         Self::Job(invalid)

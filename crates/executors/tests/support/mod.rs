@@ -65,7 +65,7 @@ impl Stage {
         Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
     {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+        let store = SqliteStore::open(folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
         store.migrate().await.unwrap();
         let scene = Scene::on(Arc::new(store)).await;
         let builder = runtime::builder(scene.store.clone()).handle_kind(KIND, options, handler);

@@ -21,7 +21,7 @@ async fn a_call_of_more_jobs_than_one_transaction_bears_is_refused_with_the_limi
     let mut conn = home.connection();
     let tx = conn.transaction().unwrap();
     let jobs: Vec<NewJob> = (0..=CALL_JOBS_MAX).map(|_| job("a")).collect();
-    milepost_sqlite::enqueue(&tx, &jobs).unwrap();
+    milepost_sqlite::enqueue_many(&tx, &jobs).unwrap();
     tx.commit().unwrap();
 }
 

@@ -59,7 +59,7 @@ async fn a_process_that_was_at_work_before_is_refused_and_so_is_a_callers_own_tr
     assert!(told.contains("are being moved to postgres://db/app") && told.contains("--give-up"), "{told}");
     let mut conn = home.connection();
     let tx = conn.transaction().unwrap();
-    refusal(enqueue(&tx, &[fixture::job("a")]));
+    refusal(enqueue(&tx, &fixture::job("a")));
 }
 
 #[tokio::test]

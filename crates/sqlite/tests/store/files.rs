@@ -9,6 +9,8 @@ use milepost_core::listing::JobFilter;
 use milepost_core::port::{AdminStore, IntakeStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
+use crate::fixture::{enqueue, job};
+
 fn refused(path: &Path) -> String {
     let options = SqliteOptions { busy_timeout: Duration::from_millis(50), ..SqliteOptions::default() };
     let error = SqliteStore::open(path, options).unwrap_err();
@@ -96,4 +98,16 @@ async fn a_closed_store_lets_go_of_its_file_so_that_another_can_take_its_place()
         assert!(!folder.path().join("jobs.db-wal").exists(), "the log is gone with the last connection");
         std::fs::remove_file(&path).unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_temporary_store_goes_with_its_last_clone() {
+    let store = SqliteStore::temporary().await.unwrap();
+    let (path, clone) = (store.path().to_owned(), store.clone());
+    enqueue(&store, job("a")).await;
+    drop(store);
+    assert!(path.exists());
+    enqueue(&clone, job("a")).await;
+    drop(clone);
+    assert!(!path.parent().unwrap().exists());
 }

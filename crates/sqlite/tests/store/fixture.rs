@@ -82,6 +82,7 @@ pub(crate) async fn claim_as(
         queues: vec!["default".to_owned()],
         kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
         limit,
+        thorough: false,
     };
     store.claim(&claim).await.unwrap()
 }

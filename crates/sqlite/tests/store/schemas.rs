@@ -17,7 +17,7 @@ fn refused(outcome: Result<(), StoreError>) -> SchemaError {
 #[tokio::test]
 async fn an_empty_file_is_too_old_until_it_is_migrated() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&dir.path().join("m.db"), SqliteOptions::default()).unwrap();
+    let store = SqliteStore::open(dir.path().join("m.db"), SqliteOptions::default()).unwrap();
     let SchemaError::TooOld { found: 0, known } = refused(store.check_schema().await) else {
         panic!("an empty file is too old");
     };

@@ -12,13 +12,13 @@ async fn a_transaction_that_rolls_back_leaves_nothing() {
     let (first, second) = (job("a").key("k").group("g"), job("a"));
     let mut conn = home.connection();
     let tx = conn.transaction().unwrap();
-    milepost_sqlite::enqueue(&tx, &[first.clone(), second]).unwrap();
+    milepost_sqlite::enqueue_many(&tx, &[first.clone(), second]).unwrap();
     tx.rollback().unwrap();
     let failed = first.clone();
     let outcome: Result<(), StoreError> = home
         .store
         .transaction(move |tx| {
-            milepost_sqlite::enqueue(tx, std::slice::from_ref(&failed))?;
+            milepost_sqlite::enqueue(tx, &failed)?;
             Err(StoreError::NoSuchJob(failed.id))
         })
         .await;
@@ -61,7 +61,7 @@ async fn a_panic_in_a_closure_is_told_to_its_caller_only() {
         calls.push(tokio::spawn(async move {
             let outcome: Result<(), StoreError> = store
                 .transaction(move |tx| {
-                    milepost_sqlite::enqueue(tx, &[job("a")])?;
+                    milepost_sqlite::enqueue(tx, &job("a"))?;
                     assert!(n % 3 != 0, "number {n} is unlucky");
                     Ok(())
                 })
@@ -109,7 +109,7 @@ async fn those_who_shared_a_transaction_that_a_closure_rolled_back_may_try_again
     for _ in 0..100 {
         let (go, wait) = std::sync::mpsc::channel();
         let neighbour = home.store.transaction(move |tx| {
-            milepost_sqlite::enqueue(tx, &[job("a")])?;
+            milepost_sqlite::enqueue(tx, &job("a"))?;
             wait.recv().unwrap();
             Ok::<_, StoreError>(())
         });

@@ -14,6 +14,7 @@ pub mod rescue;
 pub mod retention;
 pub mod runtime;
 pub mod schedules;
+pub mod testing;
 pub mod transitions;
 pub mod wakes;
 
@@ -178,8 +179,18 @@ macro_rules! conformance {
                 a_snoozed_job_comes_back_with_its_attempt
                 progress_and_checkpoint_are_seen_while_the_job_runs
                 a_handler_that_ignores_a_cancel_is_fenced_off_after_its_grace
+                a_checkpoint_of_a_fenced_run_says_so
                 a_completion_that_was_not_committed_is_tried_again
                 a_worker_that_leaves_hands_long_jobs_back
+            }
+            testing {
+                a_drain_runs_what_is_ready_and_what_that_makes_ready
+                a_drain_runs_all_of_a_group
+                a_drain_leaves_retries_that_wait
+                a_drain_waits_for_what_runs
+                a_drain_that_is_dropped_hands_its_jobs_back
+                what_waits_is_found_with_its_payload
+                an_attempt_without_a_store_ends_as_one_with_it
             }
             schedules {
                 a_tick_makes_a_job_that_says_which_tick_it_is

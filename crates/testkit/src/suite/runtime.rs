@@ -1,6 +1,6 @@
 //! Handlers in a worker: what they answer and what becomes of their jobs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use milepost::{Context, Job, JobError, KindOptions, Outcome, RetryPolicy, Worker, WorkerBuilder};
@@ -259,4 +259,27 @@ pub async fn an_error_at_shutdown_does_not_spend_the_attempt(scene: Scene) {
     assert_eq!(entry.note.as_deref(), Some("handed back at shutdown"));
     let view = scene.view(job).await;
     assert_eq!((view.row.state, view.row.attempt), (JobState::Pending, 0));
+}
+
+pub async fn a_checkpoint_of_a_fenced_run_says_so(scene: Scene) {
+    let (fenced, told) = (Arc::new(Semaphore::new(0)), Arc::new(Mutex::new(None)));
+    let of_handler = (fenced.clone(), told.clone());
+    let worker = start(scene.store.clone(), move |context| {
+        let (fenced, told) = of_handler.clone();
+        async move {
+            fenced.acquire().await?.forget();
+            let error = context.checkpoint(&1).await.expect_err("another has the job");
+            *told.lock().unwrap() = Some((error.code.clone(), context.cancellation().is_cancelled()));
+            Err(error)
+        }
+    })
+    .await;
+    let job = scene.enqueue(job()).await;
+    scene.until(job, JobState::Running).await;
+    scene.operate(job, Operation::new(Verb::Cancel).grace(Duration::from_millis(1))).await.unwrap();
+    scene.until(job, JobState::Canceled).await;
+    fenced.add_permits(1);
+    wait::until("the handler was told", || async { told.lock().unwrap().is_some() }).await;
+    assert_eq!(*told.lock().unwrap(), Some(("fenced".to_owned(), true)));
+    worker.shutdown().await;
 }

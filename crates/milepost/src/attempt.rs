@@ -1,0 +1,122 @@
+//! One attempt at a job, whoever asks for it: payload → handler → answer → end. Knows no worker and no store.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::FutureExt;
+use milepost_core::claim::ClaimedJob;
+use milepost_core::finish::{End, Failure};
+use milepost_core::retry::RetryPolicy;
+use milepost_core::transition::Verb;
+use serde::de::IgnoredAny;
+
+use crate::context::Context;
+use crate::handler::{JobError, KindEntry, NOT_COMMITTED, Outcome};
+
+/// What a handler answered, or what its panic stands for.
+pub(crate) struct Answer {
+    pub(crate) outcome: Result<Outcome, JobError>,
+    pub(crate) panicked: bool,
+}
+
+impl From<Result<Outcome, JobError>> for Answer {
+    fn from(outcome: Result<Outcome, JobError>) -> Self {
+        Self { outcome, panicked: false }
+    }
+}
+
+/// An attempt whose panics are failures.
+pub(crate) async fn caught(attempt: impl Future<Output = Result<Outcome, JobError>>) -> Answer {
+    match AssertUnwindSafe(attempt).catch_unwind().await {
+        Ok(outcome) => outcome.into(),
+        Err(panic) => {
+            let outcome = Err(JobError::retryable("panic", panic_message(panic.as_ref())));
+            Answer { outcome, panicked: true }
+        }
+    }
+}
+
+/// The handler of the job's kind under its time limit. When that is over it is asked to stop; what it then ends
+/// well counts.
+pub(crate) async fn perform(kind: Option<&KindEntry>, context: Context) -> Result<Outcome, JobError> {
+    let job = context.job();
+    let Some(kind) = kind else {
+        let message = format!("this worker has no handler for {}", job.kind);
+        return Err(JobError::retryable("no_handler", message));
+    };
+    let limit = job.timeout.or(kind.options.timeout);
+    let stop = context.cancellation().clone();
+    // Called inside the future, so that a panic before its first await is caught too.
+    let mut handler = pin!(async { (kind.perform)(context).await });
+    let Some(limit) = limit else { return handler.await };
+    if let Ok(answer) = tokio::time::timeout(limit, handler.as_mut()).await {
+        return answer;
+    }
+    stop.cancel();
+    match tokio::time::timeout(kind.options.stop_grace, handler).await {
+        Ok(Ok(end @ (Outcome::Done | Outcome::Result(_) | Outcome::Completed))) => Ok(end),
+        _ => Err(JobError::retryable("timeout", format!("the attempt took longer than {limit:?}"))),
+    }
+}
+
+/// What the store is told of an answer. `stop_verb`: what the handler was asked to stop with, if it was; `random`,
+/// uniform in `[0, 1)`, spreads the backoff.
+pub(crate) fn end_of(
+    kind: Option<&KindEntry>,
+    job: &ClaimedJob,
+    answer: Result<Outcome, JobError>,
+    stop_verb: Option<Verb>,
+    random: f64,
+) -> End {
+    let failed = |error: JobError| failure_of(kind, job, error, random);
+    let stopped = stop_verb.map(|verb| match verb {
+        Verb::Abort => End::Abort,
+        Verb::Yield => yielded(Duration::ZERO, "handed back at shutdown"),
+        _ => End::Cancel,
+    });
+    match (answer, stopped) {
+        (Ok(Outcome::Done), _) => End::Succeed { result: None },
+        (Ok(Outcome::Result(result)), _) => match serde_json::from_str::<IgnoredAny>(&result) {
+            Ok(_) => End::Succeed { result: Some(result) },
+            Err(error) => failed(JobError::fatal("result", format!("the result is not JSON: {error}"))),
+        },
+        (Ok(Outcome::Completed), _) => {
+            let message = "the handler said that it had completed the job, but did not commit";
+            failed(JobError::retryable(NOT_COMMITTED, message))
+        }
+        // What a handler answers when it was asked to stop, be it an error, is that it stopped.
+        (_, Some(end)) => end,
+        (Ok(Outcome::Stopped), None) => yielded(Duration::ZERO, "stopped by its handler"),
+        (Ok(Outcome::Snooze(delay)), None) => yielded(delay, "snoozed by its handler"),
+        (Err(error), None) => failed(error),
+    }
+}
+
+fn yielded(delay: Duration, note: &str) -> End {
+    End::Yield { delay, note: note.to_owned() }
+}
+
+fn failure_of(kind: Option<&KindEntry>, job: &ClaimedJob, error: JobError, random: f64) -> End {
+    let backoff = kind.map_or_else(RetryPolicy::default, |kind| kind.options.backoff);
+    let (verb, delay) =
+        backoff.after_failure(job.attempt, job.max_attempts, error.retryable, error.retry_after, random);
+    let failure = Failure { code: shorten(error.code, 100), message: shorten(error.message, 10_000) };
+    if verb == Verb::Retry { End::Retry { delay, failure } } else { End::Fail { failure } }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "the handler panicked with a value that is not text".to_owned())
+}
+
+/// Error texts can be of any size; history keeps their beginning.
+fn shorten(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,24 @@
+//! Runs the shop's jobs until it is asked to leave by SIGTERM or Ctrl-C.
+
+use anyhow::{Context, Result};
+use example_worker::{Shop, worker};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    tracing_subscriber::fmt().with_env_filter("info,sqlx=error").with_writer(std::io::stderr).init();
+    let address = std::env::var("MILEPOST_STORE").unwrap_or_else(|_| "sqlite:shop.db".to_owned());
+    let shop = Shop::open(&address).await.context("cannot use the store that MILEPOST_STORE names")?;
+    // Heard from here on, so that one that comes early is not lost.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let worker = worker(&shop).start().await?;
+    tracing::info!("at work; Ctrl-C to leave");
+
+    tokio::select! {
+        _ = terminate.recv() => {}
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+    }
+    tracing::info!("leaving: ending what runs, or handing it back");
+    worker.shutdown().await;
+    Ok(())
+}

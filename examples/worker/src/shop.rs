@@ -1,0 +1,104 @@
+//! The shop's own database, in which its jobs are, too.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use milepost::{JobError, Run, Store};
+use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+
+/// Where the shop's own rows go. A real shop would have migrations of its own.
+const TABLES: &str = "create table if not exists confirmation (order_id bigint primary key)";
+
+/// The shop's database. Cheap to clone.
+#[derive(Clone, Debug)]
+pub enum Shop {
+    /// A file on this machine.
+    Sqlite(SqliteStore),
+    /// A server.
+    Postgres(PostgresStore),
+}
+
+impl Shop {
+    /// Opens the database at `sqlite:PATH` or `postgres://…`, and makes what tables are missing.
+    ///
+    /// # Errors
+    /// When the address is of neither form, or the database cannot be used.
+    pub async fn open(address: &str) -> Result<Self> {
+        if address.starts_with("postgres") {
+            let store = PostgresStore::connect(address, PostgresOptions::default()).await?;
+            Self::on_postgres(store).await
+        } else {
+            let path = address.strip_prefix("sqlite:");
+            let path = path.context("a store is given as sqlite:PATH or as postgres://USER@HOST/DATABASE")?;
+            Self::on_sqlite(SqliteStore::open(path, SqliteOptions::default())?).await
+        }
+    }
+
+    /// The shop in this file.
+    ///
+    /// # Errors
+    /// When its tables cannot be made.
+    pub async fn on_sqlite(store: SqliteStore) -> Result<Self> {
+        store.migrate().await?;
+        store.transaction(|tx| tx.execute_batch(TABLES).map_err(anyhow::Error::from)).await?;
+        Ok(Self::Sqlite(store))
+    }
+
+    /// The shop in this database.
+    ///
+    /// # Errors
+    /// When its tables cannot be made.
+    pub async fn on_postgres(store: PostgresStore) -> Result<Self> {
+        store.migrate().await?;
+        sqlx::query(TABLES).execute(store.pool()).await?;
+        Ok(Self::Postgres(store))
+    }
+
+    /// Its jobs.
+    #[must_use]
+    pub fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Sqlite(store) => Arc::new(store.clone()),
+            Self::Postgres(store) => Arc::new(store.clone()),
+        }
+    }
+
+    /// Writes an order's confirmation and completes the run that asks for it: both or neither.
+    pub(crate) async fn confirm(&self, order: i64, run: Run) -> Result<(), JobError> {
+        match self {
+            Self::Postgres(store) => {
+                let mut tx = store.pool().begin().await?;
+                sqlx::query("insert into confirmation (order_id) values ($1)")
+                    .bind(order)
+                    .execute(&mut *tx)
+                    .await?;
+                milepost_postgres::complete(&mut tx, run, None).await?;
+                tx.commit().await?;
+            }
+            Self::Sqlite(store) => {
+                let confirm = move |tx: &rusqlite::Transaction<'_>| {
+                    tx.execute("insert into confirmation (order_id) values (?1)", [order])?;
+                    milepost_sqlite::complete(tx, run, None)?;
+                    Ok::<_, JobError>(())
+                };
+                store.transaction(confirm).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many orders were confirmed.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn confirmed(&self) -> Result<i64> {
+        let count = "select count(*) from confirmation";
+        match self {
+            Self::Postgres(store) => Ok(sqlx::query_scalar(count).fetch_one(store.pool()).await?),
+            Self::Sqlite(store) => {
+                store.transaction(move |tx| Ok(tx.query_row(count, (), |row| row.get(0))?)).await
+            }
+        }
+    }
+}
