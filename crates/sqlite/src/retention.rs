@@ -308,7 +308,7 @@ impl<'a> Pruner<'a> {
         self.pruned.what.keys = keys;
         self.pruned.what.workers = workers;
         self.pruned.rows += keys + workers;
-        self.pruned.more |= keys.max(workers) == u64::from(self.limit);
+        self.pruned.more |= keys.max(workers) == u64::from(self.limit) || self.is_out_of_time();
         Ok(())
     }
 }

@@ -57,6 +57,10 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     let rescued = store.rescue_expired(100, &|_, _| Duration::ZERO).await.unwrap();
     assert!(rescued.len() > 2, "jobs of the dead worker are taken back");
     both.new.tamper("update milepost.live set ready_at = now() where state in ('pending', 'retry_wait')");
+    let timed = "select cast(count(*) as text) from milepost.live where timed";
+    assert_eq!(both.new.tamper(timed), both.old.tamper(timed));
+    assert_ne!(both.new.tamper(timed), "0", "somebody waits for his time");
+    both.new.tamper("update milepost.live set due_at = now() where timed");
     let kinds = ["test", "other", "grouped", "größe"].map(str::to_owned).to_vec();
     let queues = vec!["default".to_owned(), "night".to_owned()];
     let worker =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::finish::{End, Finished};
-use milepost_core::job::{NewJob, Priority};
+use milepost_core::job::{NewJob, Priority, StartAt};
 use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::port::{Operation, Store};
 use milepost_core::retention::{Keep, Pace, RetentionPolicy};
@@ -139,6 +139,8 @@ async fn limited(scene: &Scene) {
             scene.enqueue(NewJob::new("grouped", &group).unwrap().group(group)).await;
         }
     }
+    let later = NewJob::new("grouped", &()).unwrap().group("later");
+    scene.enqueue(later.start(StartAt::After(LONG))).await;
 }
 
 /// Stocks a store with so many jobs, of which a third have ended.

@@ -83,6 +83,15 @@ async fn workers_are_forgotten_when_they_left_nothing_behind() {
     let long_ago =
         "UPDATE milepost_worker SET ended_at_ms = ended_at_ms - 2 * 86400000 WHERE ended_at_ms IS NOT NULL";
     assert_eq!(home.connection().execute(long_ago, ()).unwrap(), 2);
-    assert_eq!(prune(&home).await.what.workers, 1);
+    // A call stops when its time is over; the next one goes on.
+    let mut forgotten = 0;
+    loop {
+        let pruned = prune(&home).await;
+        forgotten += pruned.what.workers;
+        if !pruned.more {
+            break;
+        }
+    }
+    assert_eq!(forgotten, 1);
     assert_eq!(rows(&home, "worker"), 2, "the living one, and the one whose job must be rescued");
 }

@@ -9,7 +9,8 @@ use tokio::time::timeout;
 
 use crate::fixture::{HOUR, Home, claim, enqueue, job, worker};
 
-const SOON: Duration = Duration::from_millis(500);
+/// How long a hint may take on a busy machine.
+const SOON: Duration = Duration::from_secs(10);
 
 /// Takes the hints that came before.
 async fn settle(wakes: &mut Box<dyn WakeStream>) {
@@ -37,10 +38,16 @@ async fn a_job_that_becomes_due_wakes_waiters() {
     let delay = Duration::from_millis(150);
     enqueue(&home.store, job("a").start(StartAt::After(delay))).await;
     let begun = Instant::now();
-    settle(&mut wakes).await;
-    assert_eq!(timeout(SOON, wakes.next()).await, Ok(Wake::Ready));
+    let woken = async {
+        loop {
+            assert_eq!(wakes.next().await, Wake::Ready);
+            if !claim(&home.store, due, &["a"], 1).await.is_empty() {
+                break;
+            }
+        }
+    };
+    timeout(SOON, woken).await.expect("a hint comes when the job is due");
     assert!(begun.elapsed() >= Duration::from_millis(140));
-    assert_eq!(claim(&home.store, due, &["a"], 1).await.len(), 1);
 }
 
 #[tokio::test]
@@ -49,7 +56,7 @@ async fn a_job_that_becomes_due_for_others_wakes_nobody_here() {
     worker(&home.store, &["a"], HOUR).await;
     let left = worker(&home.store, &["b"], HOUR).await;
     home.store.retire_worker(left).await.unwrap();
-    let soon = StartAt::After(Duration::from_millis(150));
+    let soon = StartAt::After(Duration::from_secs(1));
     let mut wakes = home.store.wakes().await.unwrap();
     let other = home.neighbour();
     worker(&other, &["b"], HOUR).await;
