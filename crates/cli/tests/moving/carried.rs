@@ -15,18 +15,11 @@ use milepost_testkit::scene::LONG;
 use milepost_testkit::{Scene, wait};
 use serde_json::{Value, json};
 
-use crate::stock::fill;
 use crate::{Move, assert_same, block_on, listed};
 
 #[test]
 fn a_store_full_of_everything_arrives_as_it_was_and_goes_on() {
-    let both = Move::new();
-    let old = block_on(async {
-        let store: Arc<dyn Store> = Arc::new(both.sqlite());
-        fill(&store).await;
-        both.expire_leases();
-        listed(store.as_ref()).await
-    });
+    let (both, old) = Move::filled();
     let verbs: std::collections::BTreeSet<&str> =
         old["jobs"].as_array().unwrap().iter().flat_map(verbs_of).collect();
     assert_eq!(verbs.len(), Verb::ALL.len(), "every verb has happened: {verbs:?}");

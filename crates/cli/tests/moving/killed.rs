@@ -62,13 +62,7 @@ fn a_move_killed_between_the_marks_of_the_two_stores_goes_on() {
 
 #[test]
 fn a_move_given_up_leaves_both_stores_as_they_were() {
-    let both = Move::new();
-    let old = block_on(async {
-        let store: Arc<dyn Store> = Arc::new(both.sqlite());
-        fill(&store).await;
-        both.expire_leases();
-        listed(store.as_ref()).await
-    });
+    let (both, old) = Move::filled();
     let none = both.run(&["--give-up"]);
     assert!(none.status == 1 && none.err.contains("no move to give up"), "{}", none.err);
     both.kill_at(100);

@@ -12,6 +12,7 @@ mod support;
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
+use std::sync::Arc;
 
 use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
@@ -32,6 +33,18 @@ impl Move {
         let both = Self { old: Place::sqlite(), new: Place::postgres() };
         both.old.run(&["migrate"]).ok();
         both
+    }
+
+    /// With all there can be in the old store, whose workers are dead, and what is listed of it.
+    pub(crate) fn filled() -> (Self, Value) {
+        let both = Self::new();
+        let old = block_on(async {
+            let store: Arc<dyn Store> = Arc::new(both.sqlite());
+            stock::fill(&store).await;
+            both.expire_leases();
+            listed(store.as_ref()).await
+        });
+        (both, old)
     }
 
     pub(crate) fn args<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
