@@ -102,6 +102,7 @@ declare
     jobs int := coalesce(cardinality(payloads), 0);
     too_large int;
     owners uuid[];
+    waiting text[];
 begin
     if jobs = 0 then
         return;
@@ -172,18 +173,18 @@ begin
                case when grp is null then start_at end,
                case when grp is not null then start_at end, case when grp is not null and start_at > now() then true end
         from input
+    ),
+    logged as (
+        insert into milepost.history (job_id, token, attempt, verb, to_state, ready_at)
+        select id, 0, 0, 'create', case when grp is null then 'pending' else 'blocked' end::milepost.job_state,
+               case when start_at > now() then start_at end
+        from input
     )
-    insert into milepost.history (job_id, token, attempt, verb, to_state, ready_at)
-    select id, 0, 0, 'create', case when grp is null then 'pending' else 'blocked' end::milepost.job_state,
-           case when start_at > now() then start_at end
-    from input;
-
     -- Those whose time has not come do not wait for a slot yet.
-    if exists (select from unnest(groups) g where g is not null) then
-        perform milepost.hand_over(array(
-            select i.grp from unnest(groups, run_ats, delays_ms) i(grp, run_at, delay_ms)
-            where i.grp is not null
-              and case when i.run_at is not null then i.run_at <= now() else coalesce(i.delay_ms, 0) = 0 end), true);
+    select array_agg(grp) into waiting from input where grp is not null and start_at <= now();
+
+    if waiting is not null then
+        perform milepost.hand_over(waiting, true);
     end if;
     perform milepost.wake();
 
