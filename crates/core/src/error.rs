@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::bulk::error::InvalidBulk;
 use crate::ident::{JobId, Run, WorkerId};
 use crate::limit::InvalidLimit;
 use crate::relocation::MoveError;
@@ -134,6 +135,9 @@ pub enum StoreError {
     /// The limit cannot be as it is.
     #[error("the limit is not usable: {0}")]
     Limit(#[from] InvalidLimit),
+    /// The bulk job cannot run as it is.
+    #[error("{0}")]
+    Bulk(#[from] InvalidBulk),
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

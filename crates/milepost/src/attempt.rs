@@ -90,6 +90,7 @@ pub(crate) fn end_of(
         (_, Some(end)) => end,
         (Ok(Outcome::Stopped), None) => yielded(Duration::ZERO, "stopped by its handler"),
         (Ok(Outcome::Snooze(delay)), None) => yielded(delay, "snoozed by its handler"),
+        (Ok(Outcome::Yield { after, note }), None) => yielded(after, &note),
         (Err(error), None) => failed(error),
     }
 }

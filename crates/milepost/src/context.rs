@@ -23,11 +23,27 @@ pub struct Context {
     job: Arc<ClaimedJob>,
     stop: CancellationToken,
     journal: Journal,
+    /// Which chunk of a bulk job it is about.
+    chunk: Option<u64>,
 }
 
 impl Context {
     pub(crate) const fn new(job: Arc<ClaimedJob>, stop: CancellationToken, journal: Journal) -> Self {
-        Self { job, stop, journal }
+        Self { job, stop, journal, chunk: None }
+    }
+
+    /// The same run, for a function that gets one chunk of it.
+    pub(crate) fn for_chunk(&self, chunk: u64, payload: String) -> Self {
+        let job = Arc::new(ClaimedJob { payload, ..self.job.as_ref().clone() });
+        Self { job, chunk: Some(chunk), ..self.clone() }
+    }
+
+    /// What tells this piece of work from every other, however often it is tried: the job's id, with the number of the
+    /// chunk for a chunk of a bulk job.
+    #[must_use]
+    pub fn idempotency_key(&self) -> String {
+        let job = self.job.run.job;
+        self.chunk.map_or_else(|| job.to_string(), |chunk| format!("{job}:{chunk}"))
     }
 
     /// The job as it was claimed.

@@ -14,6 +14,7 @@ use milepost_core::retry::RetryPolicy;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::bulk::Perform;
 use crate::context::Context;
 
 /// A kind of job, described by the type of its payload.
@@ -62,6 +63,13 @@ pub enum Outcome {
     Result(String),
     /// Not now: to be run again after this long. Does not spend the attempt.
     Snooze(Duration),
+    /// Given back, to be run again after this long, with the reason for people. Does not spend the attempt.
+    Yield {
+        /// How long it rests at least.
+        after: Duration,
+        /// Why, for the history.
+        note: String,
+    },
     /// Stopped because the context was asked to stop.
     Stopped,
     /// Already completed by the handler in a transaction of its own, which it committed. When it did not
@@ -191,8 +199,6 @@ where
     }
 }
 
-type Perform = dyn Fn(Context) -> BoxFuture<'static, Result<Outcome, JobError>> + Send + Sync;
-
 /// How a worker treats the runs of a kind that has no type of its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KindOptions {
@@ -245,6 +251,10 @@ impl Kinds {
     {
         let perform = move |context| -> BoxFuture<'static, _> { handler(context).boxed() };
         self.insert(kind, KindEntry { perform: Arc::new(perform), options: options.into() });
+    }
+
+    pub(crate) fn add_performed(&mut self, kind: &str, options: KindOptions, perform: Arc<Perform>) {
+        self.insert(kind, KindEntry { perform, options });
     }
 
     fn insert(&mut self, kind: &str, entry: KindEntry) {

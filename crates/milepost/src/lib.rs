@@ -1,6 +1,7 @@
 #![doc = include_str!("guide.md")]
 
 mod attempt;
+pub mod bulk;
 mod claimer;
 mod completer;
 mod context;
@@ -40,8 +41,8 @@ pub use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView, Waiting}
 pub use milepost_core::ownership::Put;
 #[doc(inline)]
 pub use milepost_core::port::{
-    AdminStore, Coordination, CoordinationHealth, DoctorStore, IntakeStore, LimitStore, MaintenanceStore,
-    Operated, Operation, ScheduleStore, Store, StoreResult, WorkerStore,
+    AdminStore, BulkStore, Coordination, CoordinationHealth, DoctorStore, IntakeStore, LimitStore,
+    MaintenanceStore, Operated, Operation, ScheduleStore, Store, StoreResult, WorkerStore,
 };
 #[doc(inline)]
 pub use milepost_core::retention::{InvalidRetention, Keep, RetentionPolicy};

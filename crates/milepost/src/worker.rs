@@ -10,6 +10,7 @@ use milepost_core::retention::RetentionPolicy;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::bulk::Bulk;
 use crate::context::Context;
 use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
 use crate::incarnation::{Ended, Incarnation, Settings};
@@ -92,6 +93,17 @@ impl WorkerBuilder {
         Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
     {
         self.kinds.add_kind(kind, options, handler);
+        self
+    }
+
+    /// Runs bulk jobs of this definition, and serves its queue.
+    #[must_use]
+    pub fn bulk(mut self, bulk: Bulk) -> Self {
+        let (name, queue) = (bulk.definition().name.clone(), bulk.definition().queue.clone());
+        if !self.options.queues.contains(&queue) {
+            self.options.queues.push(queue);
+        }
+        self.kinds.add_performed(&name, KindOptions::default(), bulk.perform(self.store.clone()));
         self
     }
 

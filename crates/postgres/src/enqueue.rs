@@ -40,6 +40,12 @@ pub(crate) async fn enqueue_in(session: Session<'_>, job: &NewJob) -> StoreResul
     enqueued.into_iter().next().ok_or(StoreError::NoSuchJob(job.id))
 }
 
+/// Enqueues a checked job in the transaction of a verb.
+pub(crate) async fn insert_one(session: &mut Session<'_>, job: &NewJob) -> Decoded<Enqueued> {
+    let row = session.row(insert(std::slice::from_ref(job))).await?;
+    enqueued(&row.ok_or(sqlx::Error::RowNotFound)?)
+}
+
 pub(crate) async fn enqueue_many_in(mut session: Session<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     check(jobs, PAYLOAD_BYTES_MAX)?;
     let rows = session.rows(insert(jobs)).await;

@@ -8,6 +8,7 @@
 mod admin;
 mod arrival;
 mod bring;
+pub mod bulk;
 mod claim;
 mod complete;
 mod connect;

@@ -17,6 +17,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("retention", include_str!("../migrations/0004_retention.sql")),
     ("audit", include_str!("../migrations/0005_audit.sql")),
     ("move", include_str!("../migrations/0006_move.sql")),
+    ("bulk", include_str!("../migrations/0007_bulk.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
@@ -24,6 +25,7 @@ const API: &str = concat!(
     include_str!("../sql/rates.sql"),
     include_str!("../sql/groups.sql"),
     include_str!("../sql/api.sql"),
+    include_str!("../sql/bulk.sql"),
     include_str!("../sql/move.sql")
 );
 

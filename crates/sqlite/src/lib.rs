@@ -9,6 +9,7 @@
 //! [`SqliteStore::temporary`] makes a store for a test.
 
 mod bell;
+pub mod bulk;
 mod change;
 mod claim;
 mod clock;

@@ -21,6 +21,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, name: "retention", sql: include_str!("../migrations/0004_retention.sql") },
     Migration { version: 5, name: "audit", sql: include_str!("../migrations/0005_audit.sql") },
     Migration { version: 6, name: "move", sql: include_str!("../migrations/0006_move.sql") },
+    Migration { version: 7, name: "bulk", sql: include_str!("../migrations/0007_bulk.sql") },
 ];
 
 /// The version that this binary needs.

@@ -6,19 +6,22 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::run::{Settings, TargetFailure};
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::doctor::{Check, Finding, Look};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, WorkerId};
-use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
-use milepost_core::ownership::Put;
+use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{
-    AbandonedRun, AdminStore, DoctorStore, IntakeStore, LimitStore, MaintenanceStore, Operated, Operation,
-    RetryDelay, ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
+    AbandonedRun, AdminStore, BulkStore, DoctorStore, IntakeStore, LimitStore, MaintenanceStore, Operated,
+    Operation, RetryDelay, ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Clock, Schedule, ScheduleView, Source, Tick};
@@ -275,6 +278,45 @@ impl ScheduleStore for Faulty {
 
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
         self.inner.tick_schedule(tick).await
+    }
+}
+
+#[async_trait]
+impl BulkStore for Faulty {
+    async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
+        self.inner.put_bulk(definition, source).await
+    }
+
+    async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
+        self.inner.sync_bulks(configured).await
+    }
+
+    async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {
+        self.inner.bulk_definition(name).await
+    }
+
+    async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
+        self.inner.start_bulk(job).await
+    }
+
+    async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
+        self.inner.bulks(filter).await
+    }
+
+    async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {
+        self.inner.bulk_failures(job, after, limit).await
+    }
+
+    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
+        self.inner.set_bulk(job, settings, priority).await
+    }
+
+    async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
+        self.inner.retry_bulk_failures(job).await
+    }
+
+    async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
+        self.inner.interrupt_bulk(job).await
     }
 }
 

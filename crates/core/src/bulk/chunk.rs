@@ -95,6 +95,13 @@ pub struct Load {
     pub duty: f64,
 }
 
+impl Default for Load {
+    /// As many rows as go, with no rest.
+    fn default() -> Self {
+        Self { rows_per_s: None, duty: 1.0 }
+    }
+}
+
 impl Load {
     /// How long to rest after a chunk of so many rows that took so long, counted from its end.
     #[must_use]

@@ -1,6 +1,12 @@
-//! Bulk jobs: how large a chunk is, when one may start, and how long the rest will take. Pure: times and
-//! measurements are arguments.
+//! Bulk jobs: what they are, how they read their targets, how large a chunk is, when one may start, and how long the
+//! rest will take. Pure: times and measurements are arguments.
 
 pub mod chunk;
+pub mod definition;
+pub mod error;
 pub mod estimate;
+pub mod key;
+pub mod listing;
+pub mod run;
+pub mod sql;
 pub mod window;

@@ -4,6 +4,7 @@
 //! that takes the caller's transaction, so that transactions stay honest.
 
 mod admin;
+mod bulk;
 mod coordination;
 mod doctor;
 mod intake;
@@ -14,6 +15,7 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
+pub use bulk::{BulkReader, BulkRows, BulkRun, BulkStore, BulkWork};
 pub use coordination::{Coordination, CoordinationHealth};
 pub use doctor::{AbandonedRun, DoctorStore};
 pub use intake::IntakeStore;
@@ -30,11 +32,25 @@ pub type StoreResult<T> = Result<T, StoreError>;
 
 /// A whole store.
 pub trait Store:
-    IntakeStore + WorkerStore + MaintenanceStore + AdminStore + LimitStore + ScheduleStore + DoctorStore
+    IntakeStore
+    + WorkerStore
+    + MaintenanceStore
+    + AdminStore
+    + LimitStore
+    + ScheduleStore
+    + BulkStore
+    + DoctorStore
 {
 }
 
 impl<T> Store for T where
-    T: IntakeStore + WorkerStore + MaintenanceStore + AdminStore + LimitStore + ScheduleStore + DoctorStore
+    T: IntakeStore
+        + WorkerStore
+        + MaintenanceStore
+        + AdminStore
+        + LimitStore
+        + ScheduleStore
+        + BulkStore
+        + DoctorStore
 {
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost::bulk::{Bulk, Definition, InvalidBulk};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{Store, StoreResult};
+use milepost_core::port::{BulkRows, Store, StoreResult};
 
 pub use postgres::PostgresHome;
 pub use sqlite::SqliteHome;
@@ -64,6 +65,23 @@ pub trait Home: Send + Sync {
 
     /// A time in the past as this store's SQL writes it.
     fn ago(&self, age: Duration) -> String;
+
+    /// A bulk job on tables of the store's own database.
+    fn bulk(
+        &self,
+        definition: Definition,
+        source: &str,
+        key: &[&str],
+        apply: &str,
+    ) -> Result<Bulk, InvalidBulk>;
+
+    /// Targets in tables of the store's own database, for work that is done elsewhere.
+    fn bulk_rows(
+        &self,
+        definition: &Definition,
+        source: &str,
+        key: &[&str],
+    ) -> Result<Arc<dyn BulkRows>, InvalidBulk>;
 }
 
 /// Opens the home whose address another process was told.
@@ -72,6 +90,10 @@ pub async fn open(address: &str) -> Arc<dyn Home> {
         Some(path) => Arc::new(SqliteHome::open(PathBuf::from(path))),
         None => Arc::new(PostgresHome::open(address).await),
     }
+}
+
+fn names(key: &[&str]) -> Vec<String> {
+    key.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// Asserts that every one of these jobs had its effect exactly once.
@@ -92,6 +114,20 @@ pub async fn tokens(home: &dyn Home, job: JobId) -> Vec<RunToken> {
 /// its home.
 #[macro_export]
 macro_rules! on_each_home {
+    ($set:path => $($topic:ident::$test:ident,)+) => {
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                crate::$topic::$test($set($crate::home::SqliteHome::fresh().await).await).await;
+            })+
+        }
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                crate::$topic::$test($set($crate::home::PostgresHome::fresh().await).await).await;
+            })+
+        }
+    };
     ($set:path => $($test:ident,)+) => {
         mod on_sqlite {
             $(#[tokio::test(flavor = "multi_thread")]

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost::bulk::{Bulk, Definition, InvalidBulk};
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{Store, StoreResult};
+use milepost_core::port::{BulkRows, Store, StoreResult};
+use milepost_postgres::bulk::{Effect, PostgresRows, SqlBulk};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
-use super::{Effect, Home};
+use super::{Effect as Outcome, Home, names};
 use crate::database::Database;
 use crate::effect;
 
@@ -69,14 +71,14 @@ impl Home for PostgresHome {
         tx.commit().await.map_err(refused)
     }
 
-    async fn effects(&self) -> Vec<Effect> {
+    async fn effects(&self) -> Vec<Outcome> {
         let rows: Vec<(uuid::Uuid, i32, String)> =
             sqlx::query_as("select job_id, token, place from test_effect order by job_id, token")
                 .fetch_all(self.store.pool())
                 .await
                 .expect("answered");
         rows.into_iter()
-            .map(|(job, token, place)| Effect { job: JobId(job), token: RunToken(token), place })
+            .map(|(job, token, place)| Outcome { job: JobId(job), token: RunToken(token), place })
             .collect()
     }
 
@@ -112,5 +114,26 @@ impl Home for PostgresHome {
 
     fn ago(&self, age: Duration) -> String {
         format!("now() - interval '{} s'", age.as_secs())
+    }
+
+    fn bulk(
+        &self,
+        definition: Definition,
+        source: &str,
+        key: &[&str],
+        apply: &str,
+    ) -> Result<Bulk, InvalidBulk> {
+        let effect = Effect::Sql(apply.to_owned());
+        let work = SqlBulk::new(&self.store, &definition, source, &names(key), effect)?;
+        Ok(Bulk::new(definition, Arc::new(work)))
+    }
+
+    fn bulk_rows(
+        &self,
+        definition: &Definition,
+        source: &str,
+        key: &[&str],
+    ) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
+        Ok(Arc::new(PostgresRows::new(&self.store, definition, source, &names(key))?))
     }
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost::bulk::{Bulk, Definition, InvalidBulk};
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{Store, StoreResult};
+use milepost_core::port::{BulkRows, Store, StoreResult};
+use milepost_sqlite::bulk::{Effect, SqlBulk, SqliteRows};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{Effect, Home};
+use super::{Effect as Outcome, Home, names};
 
 /// A store in a SQLite file.
 pub struct SqliteHome {
@@ -84,14 +86,18 @@ impl Home for SqliteHome {
             .await
     }
 
-    async fn effects(&self) -> Vec<Effect> {
+    async fn effects(&self) -> Vec<Outcome> {
         let connection = self.connection();
         let mut rows = connection
             .prepare("SELECT job_id, token, place FROM test_effect ORDER BY job_id, token")
             .expect("prepared");
         let effects = rows.query_map((), |row| {
             let job: [u8; 16] = row.get(0)?;
-            Ok(Effect { job: JobId(Uuid::from_bytes(job)), token: RunToken(row.get(1)?), place: row.get(2)? })
+            Ok(Outcome {
+                job: JobId(Uuid::from_bytes(job)),
+                token: RunToken(row.get(1)?),
+                place: row.get(2)?,
+            })
         });
         effects.expect("answered").collect::<Result<_, _>>().expect("read")
     }
@@ -127,9 +133,30 @@ impl Home for SqliteHome {
     fn ago(&self, age: Duration) -> String {
         format!("(unixepoch() - {}) * 1000", age.as_secs())
     }
+
+    fn bulk(
+        &self,
+        definition: Definition,
+        source: &str,
+        key: &[&str],
+        apply: &str,
+    ) -> Result<Bulk, InvalidBulk> {
+        let effect = Effect::Sql(apply.to_owned());
+        let work = SqlBulk::new(&self.store, &definition, source, &names(key), effect)?;
+        Ok(Bulk::new(definition, Arc::new(work)))
+    }
+
+    fn bulk_rows(
+        &self,
+        definition: &Definition,
+        source: &str,
+        key: &[&str],
+    ) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
+        Ok(Arc::new(SqliteRows::new(&self.store, definition, source, &names(key))?))
+    }
 }
 
-/// SQLite has no schemas: the prefix of a table is part of its name.
+/// SQLite has no schemas: the prefix of a table is part of its name, and those of users have none.
 fn own_names(sql: &str) -> String {
-    sql.replace("milepost.", "milepost_")
+    sql.replace("milepost.", "milepost_").replace("public.", "")
 }

@@ -1,0 +1,24 @@
+//! Keys: where in its targets a bulk job is.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The key of one target: a value a column, as the store writes it (on PostgreSQL the text of each).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Key(pub Vec<Value>);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, value) in self.0.iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { ", " })?;
+            match value {
+                Value::String(text) => f.write_str(text)?,
+                value => value.fmt(f)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,392 @@
+//! A source: a query that goes through its targets by key.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::Token;
+
+use super::text::{Lexeme, Piece, Text};
+use super::{Dialect, InvalidSql, Placeholders};
+
+/// Which part of the targets a query is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bounds {
+    /// The next ones from the beginning.
+    First,
+    /// The next ones after the cursor.
+    Next,
+    /// The last one of all.
+    Last,
+    /// All after the cursor, in no order.
+    After,
+    /// All, in no order.
+    All,
+}
+
+/// A source that can be used, in pieces.
+#[derive(Clone, Debug)]
+pub struct Source {
+    dialect: Dialect,
+    key: Vec<String>,
+    /// Up to the comparison with the cursor.
+    before: Vec<Piece>,
+    /// From there to ORDER BY.
+    after: Vec<Piece>,
+    /// What it is ordered by, column by column.
+    order: Vec<String>,
+}
+
+impl Source {
+    /// Reads `select … where key > :cursor … order by key limit :limit`.
+    ///
+    /// # Errors
+    /// Says what is missing or in the way.
+    pub fn parse(sql: &str, key: &[String], dialect: Dialect) -> Result<Self, InvalidSql> {
+        if key.is_empty() {
+            return Err(InvalidSql::NoKey);
+        }
+        let text = Text::read(sql, dialect)?;
+        if !text.begins_with(&[Keyword::SELECT, Keyword::WITH]) {
+            return Err(InvalidSql::NotAQuery);
+        }
+        let tail = Tail::find(&text, key)?;
+        let (from, to) = compared(&text, &tail)?;
+        let before = text.pieces(0, from);
+        let after = text.pieces(to, text.lexemes[tail.at].start);
+        let order = tail.columns.iter().map(|column| words(&text, column)).collect();
+        Ok(Self { dialect, key: key.to_vec(), before, after, order })
+    }
+
+    /// The names of its key columns.
+    #[must_use]
+    pub fn key(&self) -> &[String] {
+        &self.key
+    }
+
+    /// The names of its parameters, each once.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<&str> {
+        names(self.before.iter().chain(&self.after))
+    }
+
+    /// The query of these targets.
+    pub fn query(&self, bounds: Bounds, placeholders: &mut impl Placeholders) -> String {
+        let mut sql = String::new();
+        write(&mut sql, &self.before, placeholders);
+        sql.push_str(&self.comparison(bounds, placeholders));
+        write(&mut sql, &self.after, placeholders);
+        match bounds {
+            Bounds::After | Bounds::All => {}
+            Bounds::Last => {
+                let order: Vec<String> = self.order.iter().map(|column| format!("{column} desc")).collect();
+                sql.push_str(&format!(" order by {} limit 1", order.join(", ")));
+            }
+            Bounds::First | Bounds::Next => {
+                let (order, limit) = (self.order.join(", "), placeholders.limit());
+                sql.push_str(&match self.dialect {
+                    // Targets of one key are never torn apart.
+                    Dialect::Postgres => format!(" order by {order} fetch first ({limit}) rows with ties"),
+                    Dialect::Sqlite => format!(" order by {order} limit {limit}"),
+                });
+            }
+        }
+        sql
+    }
+
+    /// What follows the key columns: `> …`, or what is true of every key.
+    fn comparison(&self, bounds: Bounds, placeholders: &mut impl Placeholders) -> String {
+        let row = |columns: Vec<String>| match columns.as_slice() {
+            [column] => column.clone(),
+            _ => format!("({})", columns.join(", ")),
+        };
+        let columns = 0..self.key.len();
+        if matches!(bounds, Bounds::Next | Bounds::After) {
+            return format!("> {}", row(columns.map(|column| placeholders.cursor(column)).collect()));
+        }
+        let nulls = row(columns.map(|_| "null".to_owned()).collect());
+        match (self.key.len(), self.dialect) {
+            (1, _) => "is not null".to_owned(),
+            (_, Dialect::Postgres) => format!("is distinct from {nulls}"),
+            (_, Dialect::Sqlite) => format!("is not {nulls}"),
+        }
+    }
+}
+
+/// The end of a source: `order by … limit :limit`.
+struct Tail<'a> {
+    /// Which lexeme ORDER is.
+    at: usize,
+    columns: Vec<&'a [Lexeme]>,
+}
+
+impl<'a> Tail<'a> {
+    fn find(text: &'a Text, key: &[String]) -> Result<Self, InvalidSql> {
+        let missing = || InvalidSql::NoOrder { key: key.join(", ") };
+        let [.., limit, colon, name] = text.lexemes.as_slice() else { return Err(missing()) };
+        let bound = limit.is_keyword(Keyword::LIMIT) && colon.token == Token::Colon;
+        if !bound || name.name().is_none_or(|name| name != "limit") {
+            return Err(missing());
+        }
+        let end = text.lexemes.len() - 3;
+        let at = order_by(&text.lexemes[..end]).ok_or_else(missing)?;
+        let columns = split(&text.lexemes[at + 2..end]);
+        let columns =
+            columns.into_iter().map(|column| upward(text, column)).collect::<Result<Vec<_>, _>>()?;
+        let tail = Self { at, columns };
+        if tail.columns.len() != key.len() || !tail.ends_as(key) {
+            let order: Vec<String> = tail.columns.iter().map(|column| words(text, column)).collect();
+            return Err(InvalidSql::OrderIsNotKey { order: order.join(", "), key: key.join(", ") });
+        }
+        Ok(tail)
+    }
+
+    /// Whether each column's own name is the key's, unless it is more than a name.
+    fn ends_as(&self, key: &[String]) -> bool {
+        self.columns.iter().zip(key).all(|(column, key)| {
+            column.last().and_then(Lexeme::name).is_some_and(|name| name.eq_ignore_ascii_case(key))
+        })
+    }
+
+    /// What the cursor is compared with, in words.
+    fn left(&self, text: &Text) -> String {
+        let columns: Vec<String> = self.columns.iter().map(|column| words(text, column)).collect();
+        if columns.len() == 1 { columns.concat() } else { format!("({})", columns.join(", ")) }
+    }
+}
+
+/// Where the last ORDER BY outside of parentheses stands.
+fn order_by(lexemes: &[Lexeme]) -> Option<usize> {
+    let mut depth = 0_i32;
+    for at in (0..lexemes.len()).rev() {
+        match lexemes[at].token {
+            Token::RParen => depth += 1,
+            Token::LParen => depth -= 1,
+            _ => {}
+        }
+        let by = lexemes.get(at + 1).is_some_and(|next| next.is_keyword(Keyword::BY));
+        if depth == 0 && by && lexemes[at].is_keyword(Keyword::ORDER) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// At the commas outside of parentheses.
+fn split(lexemes: &[Lexeme]) -> Vec<&[Lexeme]> {
+    let mut depth = 0_i32;
+    lexemes
+        .split(|lexeme| {
+            match lexeme.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && lexeme.token == Token::Comma
+        })
+        .collect()
+}
+
+/// The column alone; refused when it goes downwards.
+fn upward<'a>(text: &Text, column: &'a [Lexeme]) -> Result<&'a [Lexeme], InvalidSql> {
+    if let Some(at) = column.iter().position(|lexeme| lexeme.is_keyword(Keyword::NULLS)) {
+        return Err(InvalidSql::Nulls { column: words(text, &column[..at]) });
+    }
+    match column {
+        [column @ .., last] if last.is_keyword(Keyword::DESC) => {
+            Err(InvalidSql::Descending { column: words(text, column) })
+        }
+        [column @ .., last] if last.is_keyword(Keyword::ASC) => Ok(column),
+        column => Ok(column),
+    }
+}
+
+fn words(text: &Text, lexemes: &[Lexeme]) -> String {
+    match lexemes {
+        [] => String::new(),
+        [first, ..] => text.sql[first.start..lexemes[lexemes.len() - 1].end].to_owned(),
+    }
+}
+
+/// The bytes of `> :cursor`.
+fn compared(text: &Text, tail: &Tail<'_>) -> Result<(usize, usize), InvalidSql> {
+    let mut cursors = text.parameters.iter().filter(|its| its.name == "cursor");
+    let cursor = cursors.next().ok_or_else(|| InvalidSql::NoCursor { left: tail.left(text) })?;
+    if cursors.next().is_some() {
+        return Err(InvalidSql::CursorTwice);
+    }
+    if text.parameters.iter().filter(|its| its.name == "limit").count() > 1 {
+        return Err(InvalidSql::Misplaced {
+            name: "limit".to_owned(),
+            instead: "it stands at its end, once",
+        });
+    }
+    let wrong = || InvalidSql::CursorNotCompared { left: tail.left(text) };
+    let before = &text.lexemes[..cursor.at];
+    let Some((operator, before)) = before.split_last() else { return Err(wrong()) };
+    match operator.token {
+        Token::Gt => {}
+        Token::Lt => return Err(InvalidSql::Descending { column: tail.left(text) }),
+        _ => return Err(wrong()),
+    }
+    let follows = text.lexemes.get(cursor.at + 2);
+    let alone = follows.is_none_or(|next| {
+        next.token == Token::RParen
+            || [Keyword::AND, Keyword::ORDER, Keyword::GROUP].iter().any(|keyword| next.is_keyword(*keyword))
+    });
+    let Some(begins) = left_side(before, tail) else { return Err(wrong()) };
+    let joined = before[..begins].last().is_some_and(|before| {
+        before.token == Token::LParen
+            || [Keyword::AND, Keyword::WHERE, Keyword::ON].iter().any(|keyword| before.is_keyword(*keyword))
+    });
+    if alone && joined { Ok((operator.start, cursor.end)) } else { Err(wrong()) }
+}
+
+/// Where the left side begins, when the lexemes end with what the source is ordered by.
+fn left_side(before: &[Lexeme], tail: &Tail<'_>) -> Option<usize> {
+    let same = |found: &[Lexeme], column: &[Lexeme]| {
+        found.len() == column.len() && found.iter().zip(column).all(|(a, b)| a.says_as(b))
+    };
+    if let [column] = tail.columns.as_slice() {
+        let at = before.len().checked_sub(column.len())?;
+        return same(&before[at..], column).then_some(at);
+    }
+    let lexemes: usize = tail.columns.iter().map(|column| column.len() + 1).sum::<usize>() + 1;
+    let at = before.len().checked_sub(lexemes)?;
+    let [open, columns @ .., close] = &before[at..] else { return None };
+    let row = open.token == Token::LParen && close.token == Token::RParen;
+    let columns = split(columns);
+    let all = columns.len() == tail.columns.len()
+        && columns.iter().zip(&tail.columns).all(|(found, column)| same(found, column));
+    (row && all).then_some(at)
+}
+
+pub(super) fn names<'a>(pieces: impl Iterator<Item = &'a Piece>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Parameter(name) if !names.contains(&name.as_str()) => names.push(name),
+            _ => {}
+        }
+    }
+    names
+}
+
+pub(super) fn write(sql: &mut String, pieces: &[Piece], placeholders: &mut impl Placeholders) {
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => sql.push_str(text),
+            Piece::Parameter(name) => sql.push_str(&placeholders.parameter(name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes what there is to see.
+    struct Shown;
+
+    impl Placeholders for Shown {
+        fn parameter(&mut self, name: &str) -> String {
+            format!("<{name}>")
+        }
+        fn cursor(&mut self, column: usize) -> String {
+            format!("<c{column}>")
+        }
+        fn limit(&mut self) -> String {
+            "<n>".to_owned()
+        }
+    }
+
+    fn parse(sql: &str, key: &[&str]) -> Result<Source, InvalidSql> {
+        let key: Vec<String> = key.iter().map(|&name| name.to_owned()).collect();
+        Source::parse(sql, &key, Dialect::Postgres)
+    }
+
+    const MEMBERS: &str = "select id, ':no' from member -- all\nwhere id > :cursor and place = :place order by id limit :limit;";
+
+    #[test]
+    fn a_source_is_asked_from_the_beginning_from_the_cursor_for_its_last_and_for_all() {
+        let source = parse(MEMBERS, &["id"]).unwrap();
+        let shown = |bounds| source.query(bounds, &mut Shown);
+        let begins = "select id, ':no' from member -- all\nwhere id ";
+        assert_eq!(
+            shown(Bounds::Next),
+            format!("{begins}> <c0> and place = <place>  order by id fetch first (<n>) rows with ties")
+        );
+        assert_eq!(
+            shown(Bounds::First),
+            format!("{begins}is not null and place = <place>  order by id fetch first (<n>) rows with ties")
+        );
+        assert_eq!(
+            shown(Bounds::Last),
+            format!("{begins}is not null and place = <place>  order by id desc limit 1")
+        );
+        assert_eq!(shown(Bounds::All), format!("{begins}is not null and place = <place> "));
+        assert_eq!(source.parameters(), ["place"]);
+    }
+
+    #[test]
+    fn a_composite_key_is_compared_as_a_row_on_both_stores() {
+        let sql = "select m.place, m.id from member m where (m.place, m.id) > :cursor order by m.place asc, m.id limit :limit";
+        let key = ["place".to_owned(), "id".to_owned()];
+        for (dialect, first) in
+            [(Dialect::Postgres, "is distinct from (null, null)"), (Dialect::Sqlite, "is not (null, null)")]
+        {
+            let source = Source::parse(sql, &key, dialect).unwrap();
+            let next = source.query(Bounds::Next, &mut Shown);
+            assert!(next.contains("(m.place, m.id) > (<c0>, <c1>)  order by m.place, m.id "), "{next}");
+            assert!(source.query(Bounds::First, &mut Shown).contains(first));
+        }
+    }
+
+    #[test]
+    fn what_a_source_lacks_is_named() {
+        let error = |sql: &str| parse(sql, &["id"]).unwrap_err();
+        assert_eq!(error("  -- nothing\n"), InvalidSql::Empty);
+        assert_eq!(error("delete from member"), InvalidSql::NotAQuery);
+        assert_eq!(error("select 1; select 2"), InvalidSql::SeveralStatements);
+        assert!(matches!(error("select id from m where id > $1"), InvalidSql::Positional { .. }));
+        assert!(matches!(error("select id from m where id > :cursor"), InvalidSql::NoOrder { .. }));
+        assert!(matches!(error("select id from m order by id limit :limit"), InvalidSql::NoCursor { .. }));
+        assert!(matches!(
+            error("select id from m where id > :cursor order by x limit :limit"),
+            InvalidSql::OrderIsNotKey { .. }
+        ));
+        assert!(matches!(
+            error("select id from m where id < :cursor order by id desc limit :limit"),
+            InvalidSql::Descending { .. }
+        ));
+        assert!(matches!(
+            error("select id from m where id < :cursor order by id limit :limit"),
+            InvalidSql::Descending { .. }
+        ));
+        assert_eq!(
+            error("select id from m where id > :cursor and b > :cursor order by id limit :limit"),
+            InvalidSql::CursorTwice
+        );
+    }
+
+    #[test]
+    fn a_cursor_that_is_not_simply_compared_is_refused() {
+        for condition in [
+            "id >= :cursor",
+            "id > :cursor + 1",
+            "id > :cursor or vip",
+            "x > :cursor",
+            "not id > :cursor",
+            "-id > :cursor",
+            "id > :cursor::bigint",
+        ] {
+            let sql = format!("select id from m where {condition} order by id limit :limit");
+            assert!(matches!(parse(&sql, &["id"]), Err(InvalidSql::CursorNotCompared { .. })), "{condition}");
+        }
+    }
+
+    #[test]
+    fn an_inner_order_and_quoted_names_are_left_alone() {
+        let sql = "select \"Id\", (select n from x order by n limit 1) from m join (select 1 order by 1) s on true \
+                   where \"Id\" > :cursor order by \"Id\" limit :limit";
+        let source = parse(sql, &["Id"]).unwrap();
+        assert!(source.query(Bounds::Last, &mut Shown).ends_with("order by \"Id\" desc limit 1"));
+    }
+}

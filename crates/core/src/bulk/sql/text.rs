@@ -1,0 +1,174 @@
+//! SQL as tokens with their places in the text: enough to find parameters and clauses, no more.
+
+use sqlparser::dialect::{PostgreSqlDialect, SQLiteDialect};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Location, Token, Tokenizer};
+
+use super::InvalidSql;
+
+/// Whose SQL it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL's.
+    Postgres,
+    /// SQLite's.
+    Sqlite,
+}
+
+impl Dialect {
+    pub(super) fn parser(self) -> &'static dyn sqlparser::dialect::Dialect {
+        match self {
+            Self::Postgres => &PostgreSqlDialect {},
+            Self::Sqlite => &SQLiteDialect {},
+        }
+    }
+}
+
+/// A token that means something, and the bytes where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Lexeme {
+    pub(super) token: Token,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Lexeme {
+    pub(super) fn is_keyword(&self, keyword: Keyword) -> bool {
+        matches!(&self.token, Token::Word(word) if word.quote_style.is_none() && word.keyword == keyword)
+    }
+
+    /// The name it is, if it is one.
+    pub(super) fn name(&self) -> Option<&str> {
+        if let Token::Word(word) = &self.token { Some(&word.value) } else { None }
+    }
+
+    /// Whether both say the same, whatever their case.
+    pub(super) fn says_as(&self, other: &Self) -> bool {
+        self.token.to_string().eq_ignore_ascii_case(&other.token.to_string())
+    }
+}
+
+/// A parameter of the form `:name`.
+#[derive(Clone, Debug)]
+pub(super) struct Parameter {
+    pub(super) name: String,
+    /// Which lexeme its colon is.
+    pub(super) at: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// One statement, without comments at its end and the semicolon.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) sql: String,
+    pub(super) lexemes: Vec<Lexeme>,
+    pub(super) parameters: Vec<Parameter>,
+}
+
+impl Text {
+    pub(super) fn read(sql: &str, dialect: Dialect) -> Result<Self, InvalidSql> {
+        let mut lexemes = lexemes(sql, dialect)?;
+        while lexemes.last().is_some_and(|last| last.token == Token::SemiColon) {
+            lexemes.pop();
+        }
+        if lexemes.iter().any(|lexeme| lexeme.token == Token::SemiColon) {
+            return Err(InvalidSql::SeveralStatements);
+        }
+        if let Some(found) = lexemes.iter().find(|lexeme| matches!(lexeme.token, Token::Placeholder(_))) {
+            return Err(InvalidSql::Positional { found: found.token.to_string() });
+        }
+        let end = lexemes.last().ok_or(InvalidSql::Empty)?.end;
+        let parameters = parameters(&lexemes);
+        Ok(Self { sql: sql[..end].to_owned(), lexemes, parameters })
+    }
+
+    /// Whether it begins with one of these words.
+    pub(super) fn begins_with(&self, keywords: &[Keyword]) -> bool {
+        self.lexemes.first().is_some_and(|first| keywords.iter().any(|keyword| first.is_keyword(*keyword)))
+    }
+
+    /// The text from one byte to another, with its parameters set apart.
+    pub(super) fn pieces(&self, from: usize, to: usize) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut at = from;
+        for parameter in self.parameters.iter().filter(|its| its.start >= from && its.end <= to) {
+            pieces.push(Piece::Text(self.sql[at..parameter.start].to_owned()));
+            pieces.push(Piece::Parameter(parameter.name.clone()));
+            at = parameter.end;
+        }
+        pieces.push(Piece::Text(self.sql[at..to].to_owned()));
+        pieces
+    }
+}
+
+/// Part of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    Text(String),
+    Parameter(String),
+}
+
+fn lexemes(sql: &str, dialect: Dialect) -> Result<Vec<Lexeme>, InvalidSql> {
+    let tokens = Tokenizer::new(dialect.parser(), sql)
+        .with_unescape(false)
+        .tokenize_with_location()
+        .map_err(|error| InvalidSql::Unreadable { why: error.to_string() })?;
+    let mut places = Places::new(sql);
+    let mut lexemes: Vec<Lexeme> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let (start, end) = (places.byte(token.span.start), places.byte(token.span.end));
+        if !matches!(token.token, Token::Whitespace(_)) {
+            lexemes.push(Lexeme { token: token.token, start, end });
+        }
+    }
+    Ok(lexemes)
+}
+
+/// Turns lines and columns into bytes, going forward.
+struct Places<'a> {
+    sql: &'a str,
+    byte: usize,
+    line: u64,
+    column: u64,
+}
+
+impl<'a> Places<'a> {
+    fn new(sql: &'a str) -> Self {
+        Self { sql, byte: 0, line: 1, column: 1 }
+    }
+
+    fn byte(&mut self, place: Location) -> usize {
+        if (place.line, place.column) < (self.line, self.column) {
+            (self.byte, self.line, self.column) = (0, 1, 1);
+        }
+        for char in self.sql[self.byte..].chars() {
+            if (self.line, self.column) >= (place.line, place.column) {
+                break;
+            }
+            self.byte += char.len_utf8();
+            if char == '\n' {
+                (self.line, self.column) = (self.line + 1, 1);
+            } else {
+                self.column += 1;
+            }
+        }
+        self.byte
+    }
+}
+
+/// Every colon that a name follows without a gap.
+fn parameters(lexemes: &[Lexeme]) -> Vec<Parameter> {
+    let pairs = lexemes.windows(2).enumerate();
+    let named = pairs.filter_map(|(at, pair)| {
+        let [colon, word] = pair else { return None };
+        let name = word.name()?;
+        (colon.token == Token::Colon && colon.end == word.start).then(|| Parameter {
+            name: name.to_owned(),
+            at,
+            start: colon.start,
+            end: word.end,
+        })
+    });
+    named.collect()
+}

@@ -1,0 +1,111 @@
+//! What runs bulk jobs, and what operators do to them.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::StoreResult;
+use crate::bulk::definition::Definition;
+use crate::bulk::listing::{BulkFilter, BulkView};
+use crate::bulk::run::{Chunked, Order, Position, Rehearsal, Rest, Settings, Surveyed, TargetFailure};
+use crate::ident::JobId;
+use crate::job::{Enqueued, NewJob, Priority};
+use crate::ownership::{Put, Synced};
+use crate::schedule::Source;
+
+/// What a bulk job does to its targets, on one store.
+#[async_trait]
+pub trait BulkWork: Send + Sync {
+    /// How long a chunk may take at most, whatever was asked for: where a chunk keeps everybody else from writing.
+    fn chunk_max(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Asks the database whether it can be done: prepares it and looks at its plan. Changes nothing.
+    async fn check(&self) -> StoreResult<()>;
+
+    /// Takes a run over from whoever had it: their chunks can no longer commit.
+    /// [`Fenced`](crate::error::StoreError::Fenced) when the job has moved on.
+    async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)>;
+
+    /// Does a few chunks of so many rows and rolls them back.
+    async fn rehearse(&self, order: &Order, rows: u32, chunks: u32) -> StoreResult<Rehearsal>;
+}
+
+/// A run in the hands of one worker. Dropping it leaves it where its last chunk left it.
+#[async_trait]
+pub trait BulkRun: Send {
+    /// Finds the last target and keeps it, once all that was written at the start can be seen.
+    async fn survey(&mut self) -> StoreResult<Surveyed>;
+
+    /// Does the next chunk: effects, cursor and counters in one commit, unless it was told to stop.
+    /// [`Fenced`](crate::error::StoreError::Fenced) when another worker has taken the run over.
+    async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked>;
+
+    /// Says what holds the run, for people.
+    async fn rest(&mut self, rest: &Rest) -> StoreResult<()>;
+
+    /// Ends the run and its job with success, and starts the next one if there is one: one commit.
+    async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()>;
+}
+
+/// Targets for work that is done elsewhere: read, done by the caller, then passed.
+#[async_trait]
+pub trait BulkRows: Send + Sync {
+    /// As [`BulkWork::check`].
+    async fn check(&self) -> StoreResult<()>;
+
+    /// As [`BulkWork::take`].
+    async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkReader>)>;
+}
+
+/// A run whose targets are read and passed.
+#[async_trait]
+pub trait BulkReader: Send {
+    /// As [`BulkRun::survey`].
+    async fn survey(&mut self) -> StoreResult<Surveyed>;
+
+    /// The next targets, each a JSON object, unless the run was told to stop.
+    async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, crate::transition::Verb>>;
+
+    /// Passes what was read last: moves the cursor behind it.
+    async fn pass(&mut self) -> StoreResult<Chunked>;
+
+    /// As [`BulkRun::rest`].
+    async fn rest(&mut self, rest: &Rest) -> StoreResult<()>;
+
+    /// As [`BulkRun::end`].
+    async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()>;
+}
+
+/// Looking at bulk jobs and steering them. What stops and resumes them is what stops and resumes every job.
+#[async_trait]
+pub trait BulkStore: Send + Sync {
+    /// Stores a definition, for lists and for those who start it in SQL.
+    async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put>;
+
+    /// Removes the definitions of a configuration that it no longer names.
+    async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced>;
+
+    /// A definition.
+    async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>>;
+
+    /// Starts a run: a job of the definition's kind, in its group.
+    async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued>;
+
+    /// Bulk jobs: those under way and those that wait first, in the order in which they will run, then the others,
+    /// newest first.
+    async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>>;
+
+    /// Targets of a run that failed, after this place.
+    async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>>;
+
+    /// Changes what a run may take; counts from its next chunk on.
+    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()>;
+
+    /// Starts a run over the failures of another, with the same parameters.
+    async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued>;
+
+    /// Stops the statement that a run is in, so that its chunk rolls back. Answers whether there was one.
+    async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool>;
+}

@@ -1,0 +1,294 @@
+//! A bulk job's run: take → survey → chunk after chunk → end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::bulk::chunk::{ChunkSizer, Load, Sizing};
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::run::{
+    ChunkDone, Chunked, Counts, Order, Position, Rest, Settings, Surveyed, Total,
+};
+use milepost_core::error::StoreError;
+use milepost_core::job::NewJob;
+use milepost_core::port::{BulkRun, Operation, Store, StoreResult};
+use milepost_core::transition::Verb;
+use tokio::time::Instant;
+
+use super::elsewhere::Elsewhere;
+use super::hold::{Clock, Hold, Spacing};
+use super::{Bulk, Work};
+use crate::context::Context;
+use crate::handler::{JobError, Outcome};
+
+/// How often a run that is held looks again.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A run that is held for longer gives its worker free.
+const HOLD_HERE: Duration = Duration::from_secs(10);
+/// When it is then looked at again.
+const HOLD_AWAY: Duration = Duration::from_secs(15);
+/// How often the database may fail in a row before the attempt does.
+const FAILURES_IN_A_ROW: u32 = 6;
+/// How often throttles are asked while chunks run.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// How many rows the first chunk has.
+const FIRST_ROWS: u32 = 500;
+
+/// Runs one attempt.
+pub(super) async fn run(
+    bulk: Arc<Bulk>,
+    store: Arc<dyn Store>,
+    context: Context,
+) -> Result<Outcome, JobError> {
+    let definition = &bulk.definition;
+    if context.job().group.as_ref() != Some(&definition.group) {
+        let (job, group) = (context.run().job, definition.group.clone());
+        return Err(fatal("out_of_group", &InvalidBulk::OutOfGroup { job, group }));
+    }
+    let sizer = ChunkSizer::new(definition.sizing, FIRST_ROWS);
+    let mut runner = Runner {
+        store,
+        context,
+        sizer,
+        settings: Settings::default(),
+        counts: Counts::default(),
+        total: None,
+        spacing: Spacing::new(),
+        bulk: bulk.clone(),
+    };
+    let mut failures = 0;
+    loop {
+        let before = runner.counts.chunks;
+        let error = match runner.attend().await {
+            Ok(outcome) => return Ok(outcome),
+            Err(error) => error,
+        };
+        failures = if runner.counts.chunks > before { 1 } else { failures + 1 };
+        if !error.is_transient() || failures >= FAILURES_IN_A_ROW {
+            return Err(job_error(error));
+        }
+        tracing::warn!(job = %runner.context.run().job, error = error.chain(), "a chunk was lost; going on from the cursor");
+        let pause = Duration::from_millis(100 << failures).mul_f64(0.5 + fastrand::f64());
+        if runner.pause(pause).await {
+            return Ok(Outcome::Stopped);
+        }
+    }
+}
+
+struct Runner {
+    bulk: Arc<Bulk>,
+    store: Arc<dyn Store>,
+    context: Context,
+    sizer: ChunkSizer,
+    settings: Settings,
+    counts: Counts,
+    total: Option<Total>,
+    spacing: Spacing,
+}
+
+/// What a hold came to.
+enum Held {
+    /// It is over.
+    Over,
+    /// The run ends for now.
+    Leave(Outcome),
+}
+
+impl Runner {
+    /// Takes the run and does chunks until it ends or the database fails.
+    async fn attend(&mut self) -> StoreResult<Outcome> {
+        let clock = Clock::read(self.store.as_ref()).await?;
+        let (position, mut run) = self.take().await?;
+        self.begin_at(&position);
+        if !position.surveyed
+            && let Some(outcome) = self.survey(run.as_mut()).await?
+        {
+            return Ok(outcome);
+        }
+        let mut asked_at: Option<Instant> = None;
+        loop {
+            if self.context.cancellation().is_cancelled() {
+                return Ok(Outcome::Stopped);
+            }
+            if asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY) {
+                if let Held::Leave(outcome) = self.hold(run.as_mut(), clock).await? {
+                    return Ok(outcome);
+                }
+                asked_at = Some(Instant::now());
+            }
+            let begun = Instant::now();
+            let done = match run.chunk(self.rows()).await? {
+                Chunked::Done(done) => done,
+                Chunked::Stopped(_) => return Ok(Outcome::Stopped),
+            };
+            if self.learn(&done, begun.elapsed()) {
+                return self.abort().await;
+            }
+            if done.exhausted {
+                run.end(self.next().as_ref()).await?;
+                return Ok(Outcome::Completed);
+            }
+            let next = self.spacing.next(self.load(), done.rows, begun, Instant::now());
+            if self.pause(next.saturating_duration_since(Instant::now())).await {
+                return Ok(Outcome::Stopped);
+            }
+        }
+    }
+
+    async fn take(&self) -> StoreResult<(Position, Box<dyn BulkRun>)> {
+        let job = self.context.job();
+        let order = Order { run: job.run, payload: job.payload.clone(), nominal_at: job.nominal_at };
+        match &self.bulk.work {
+            Work::Here(work) => work.take(&order).await,
+            Work::Elsewhere { rows, perform } => {
+                let (position, reader) = rows.take(&order).await?;
+                let (context, perform) = (self.context.clone(), perform.clone());
+                let chunks = position.counts.chunks;
+                Ok((position, Box::new(Elsewhere { reader, perform, context, chunks })))
+            }
+        }
+    }
+
+    fn begin_at(&mut self, position: &Position) {
+        self.counts = position.counts;
+        self.total = position.total;
+        if let Some(rows) = position.chunk_rows {
+            self.sizer = ChunkSizer::new(self.bulk.definition.sizing, rows);
+        }
+        self.set(position.settings);
+    }
+
+    fn set(&mut self, settings: Settings) {
+        self.settings = settings;
+        self.sizer.resize(self.sizing());
+    }
+
+    fn sizing(&self) -> Sizing {
+        let sizing = self.settings.sizing(self.bulk.definition.sizing);
+        let max = match &self.bulk.work {
+            Work::Here(work) => work.chunk_max(),
+            Work::Elsewhere { .. } => None,
+        };
+        Sizing { target: max.map_or(sizing.target, |max| sizing.target.min(max)), ..sizing }
+    }
+
+    fn load(&self) -> Load {
+        self.settings.load(self.bulk.definition.load)
+    }
+
+    /// How many rows the next chunk has.
+    fn rows(&self) -> u32 {
+        self.sizer.rows().min(self.load().rows_max(self.sizing().target))
+    }
+
+    /// Finds the last target, once all who were writing at the start have ended. Answers what the run ends with for
+    /// now, if it does.
+    async fn survey(&mut self, run: &mut dyn BulkRun) -> StoreResult<Option<Outcome>> {
+        let begun = Instant::now();
+        let mut told = None;
+        loop {
+            let reason = match run.survey().await? {
+                Surveyed::Frozen(survey) => {
+                    self.total = survey.total;
+                    return Ok(None);
+                }
+                Surveyed::Held(reason) => reason,
+            };
+            // Most end within a moment.
+            let pause = if begun.elapsed() < LOOK_EVERY { LOOK_EVERY / 20 } else { LOOK_EVERY };
+            if told.as_ref() != Some(&reason) && begun.elapsed() >= LOOK_EVERY {
+                run.rest(&Rest { throttle: Some(reason.clone()), held: Duration::ZERO }).await?;
+                told = Some(reason.clone());
+            }
+            if self.pause(pause).await {
+                return Ok(Some(Outcome::Stopped));
+            }
+            if begun.elapsed() >= HOLD_HERE {
+                run.rest(&Rest { throttle: Some(reason.clone()), held: begun.elapsed() }).await?;
+                return Ok(Some(Outcome::Yield { after: HOLD_AWAY, note: format!("held by {reason}") }));
+            }
+        }
+    }
+
+    /// Waits here while something holds the run for a short time, and leaves when it takes longer.
+    async fn hold(&mut self, run: &mut dyn BulkRun, clock: Clock) -> StoreResult<Held> {
+        let begun = Instant::now();
+        let mut told: Option<Hold> = None;
+        while let Some(hold) = self.bulk.hold(clock).await {
+            if told.as_ref() != Some(&hold) {
+                tracing::info!(job = %self.context.run().job, reason = hold.reason, "held");
+                run.rest(&Rest { throttle: Some(hold.reason.clone()), held: Duration::ZERO }).await?;
+            }
+            let over = hold.at_least.is_some_and(|wait| wait > HOLD_HERE) || begun.elapsed() >= HOLD_HERE;
+            if over {
+                run.rest(&Rest { throttle: Some(hold.reason.clone()), held: begun.elapsed() }).await?;
+                let note = format!("held by {}", hold.reason);
+                let after = hold.at_least.unwrap_or(HOLD_AWAY);
+                return Ok(Held::Leave(Outcome::Yield { after, note }));
+            }
+            if self.pause(hold.at_least.unwrap_or(LOOK_EVERY).min(LOOK_EVERY)).await {
+                return Ok(Held::Leave(Outcome::Stopped));
+            }
+            told = Some(hold);
+        }
+        if told.is_some() {
+            run.rest(&Rest { throttle: None, held: begun.elapsed() }).await?;
+        }
+        Ok(Held::Over)
+    }
+
+    /// Takes in what a chunk brought. Answers whether more targets failed than may.
+    fn learn(&mut self, done: &ChunkDone, took: Duration) -> bool {
+        self.sizer.learn(done.rows, took);
+        self.set(done.settings);
+        self.counts = done.counts;
+        let passed = i64::try_from(done.counts.done + done.counts.failed).unwrap_or(i64::MAX);
+        let total = self.total.and_then(|total| i64::try_from(total.rows).ok());
+        self.context.progress(passed, total.map(|total| total.max(passed)), None);
+        done.failed > 0 && done.counts.failed > self.bulk.definition.failures_max
+    }
+
+    /// Aborts the run, so that an operator looks at what fails and resumes it.
+    async fn abort(&self) -> StoreResult<Outcome> {
+        let (failed, max) = (self.counts.failed, self.bulk.definition.failures_max);
+        let note = format!("{failed} targets failed, more than error_budget = {max} allows");
+        let operation = Operation::new(Verb::Abort).grace(HOLD_HERE).note(note);
+        self.store.operate(self.context.run().job, &operation).await?;
+        Ok(Outcome::Stopped)
+    }
+
+    /// The run that follows this one.
+    fn next(&self) -> Option<NewJob> {
+        let definition = self.bulk.then.as_ref()?;
+        let job = self.context.run().job;
+        let mut payload: serde_json::Value = serde_json::from_str(&self.context.job().payload).ok()?;
+        payload.as_object_mut()?.insert("previous".to_owned(), job.to_string().into());
+        let next = NewJob::new(definition.name.clone(), &payload).ok()?;
+        Some(definition.direct(next.key(format!("after {job}"))))
+    }
+
+    /// Sleeps, unless the run is to stop: answers whether it is.
+    async fn pause(&self, time: Duration) -> bool {
+        if time.is_zero() {
+            return self.context.cancellation().is_cancelled();
+        }
+        tokio::select! {
+            () = tokio::time::sleep(time) => false,
+            () = self.context.cancellation().cancelled() => true,
+        }
+    }
+}
+
+fn job_error(error: StoreError) -> JobError {
+    match error {
+        StoreError::Bulk(InvalidBulk::NotApplied { code, message, retryable, retry_after }) => {
+            JobError { code, message, retryable, retry_after }
+        }
+        StoreError::Bulk(invalid) => fatal("bulk", &invalid),
+        StoreError::Fenced(_) => JobError::retryable("fenced", error.to_string()),
+        error => JobError::retryable("bulk", error.chain()),
+    }
+}
+
+fn fatal(code: &str, invalid: &InvalidBulk) -> JobError {
+    JobError::fatal(code, invalid.to_string())
+}

@@ -1,0 +1,9 @@
+-- Keeps that target $2 (key as JSON text) of bulk job $1 failed, with code $3 and message $4. A run over the failures of
+-- another goes by their places; what failed again is the target that stands there.
+insert into milepost.bulk_failure (job_id, key, code, message)
+select $1, coalesce(
+    (select f.key
+     from milepost.bulk b
+     join milepost.bulk_failure f on f.retried_by = b.job_id and f.pos::text = $2::text::jsonb ->> 0
+     where b.job_id = $1 and b.retry_of is not null),
+    $2::text::jsonb), $3, $4

@@ -1,0 +1,5 @@
+-- Of tables $1 (schema-qualified names), those that are too large to be read whole for every chunk.
+select c.oid::regclass::text
+from unnest($1::text[]) n(name)
+join pg_class c on c.oid = to_regclass(n.name)
+where pg_relation_size(c.oid) > 8 * 1024 * 1024

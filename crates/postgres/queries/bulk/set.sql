@@ -1,0 +1,11 @@
+-- Sets what bulk job $1 may take; null: as it was.
+insert into milepost.bulk_setting as s (job_id, rows_per_s, duty, chunk_ms, chunk_rows_min, chunk_rows_max)
+select b.job_id, $2, $3, $4, $5, $6 from milepost.bulk b where b.job_id = $1
+on conflict (job_id) do update
+set rows_per_s = coalesce(excluded.rows_per_s, s.rows_per_s),
+    duty = coalesce(excluded.duty, s.duty),
+    chunk_ms = coalesce(excluded.chunk_ms, s.chunk_ms),
+    chunk_rows_min = coalesce(excluded.chunk_rows_min, s.chunk_rows_min),
+    chunk_rows_max = coalesce(excluded.chunk_rows_max, s.chunk_rows_max),
+    set_at = now()
+returning 1

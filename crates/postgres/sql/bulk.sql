@@ -1,0 +1,33 @@
+-- Public: start_bulk. It joins the caller's transaction.
+
+-- Starts a bulk job: a job of the definition's kind, in its group, with the definition's settings. payload: its
+-- parameters. Another call with the same key answers the same job with duplicate = true. MP007: no such definition.
+create or replace function milepost.start_bulk(
+    name text, payload jsonb default '{}', key text default null, run_at timestamptz default null,
+    priority int default null
+) returns table (job_id uuid, duplicate boolean) language plpgsql as $$
+declare
+    d milepost.bulk_definition;
+begin
+    select * into d from milepost.bulk_definition b where b.name = start_bulk.name;
+    if not found then
+        raise exception using errcode = 'MP007', message = format('there is no bulk job named %L', start_bulk.name),
+            hint = 'workers that run it tell of it when they start: `milepost work` with it in its configuration';
+    end if;
+    return query
+        with made as materialized (
+            select e.job_id, e.duplicate
+            from milepost.enqueue_many(
+                kinds => array[d.name], payloads => array[start_bulk.payload], keys => array[start_bulk.key],
+                queues => array[d.queue], priorities => array[coalesce(start_bulk.priority, d.priority)],
+                groups => array[d.group_key], run_ats => array[start_bulk.run_at],
+                max_attempts => array[d.max_attempts]) e
+        ),
+        kept as (
+            insert into milepost.bulk (job_id, origin)
+            select m.job_id, m.job_id from made m where not m.duplicate
+            on conflict do nothing
+        )
+        select m.job_id, m.duplicate from made m;
+end
+$$;

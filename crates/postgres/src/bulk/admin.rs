@@ -1,0 +1,183 @@
+//! The operators' port for bulk jobs.
+
+use async_trait::async_trait;
+use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::duration::whole_ms;
+use milepost_core::error::StoreError;
+use milepost_core::ident::JobId;
+use milepost_core::job::{Enqueued, NewJob, Priority};
+use milepost_core::ownership::{Put, Synced};
+use milepost_core::port::{BulkStore, StoreResult};
+use milepost_core::schedule::Source;
+use milepost_core::state::JobState;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::row;
+use crate::row::named;
+use crate::session::{Query, Session};
+use crate::statement;
+use crate::store::PostgresStore;
+use crate::{enqueue, row::Decoded};
+
+#[async_trait]
+impl BulkStore for PostgresStore {
+    async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
+        let written = self.inner.intake.execute(put(definition, source)).await;
+        let written = written.map_err(|e| self.fail("put_bulk", e))?;
+        Ok(if written == 1 { Put::Stands } else { Put::Foreign })
+    }
+
+    async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
+        let mut synced = Synced::default();
+        for definition in configured {
+            if self.put_bulk(definition, Source::Config).await? == Put::Foreign {
+                synced.foreign.push(definition.name.clone());
+            }
+        }
+        for (definition, source) in self.definitions(None).await? {
+            let named = configured.iter().any(|its| its.name == definition.name);
+            if source == Source::Config && !named {
+                let query = sqlx::query(statement::BULK_REMOVE_DEFINITION).bind(definition.name.clone());
+                self.inner.intake.execute(query).await.map_err(|e| self.fail("sync_bulks", e))?;
+                synced.removed.push(definition.name);
+            }
+        }
+        Ok(synced)
+    }
+
+    async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {
+        Ok(self.definitions(Some(name)).await?.into_iter().next().map(|(definition, _)| definition))
+    }
+
+    async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
+        enqueue::check(std::slice::from_ref(job), self.inner.options.payload_bytes_max)?;
+        self.begin_run(job, None).await
+    }
+
+    async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
+        let query = sqlx::query(statement::BULKS)
+            .bind(filter.job.map(|job| job.0))
+            .bind(filter.name.clone())
+            .bind(filter.state.map(JobState::as_str))
+            .bind(filter.group.clone())
+            .bind(filter.r#type.clone())
+            .bind(filter.category.clone())
+            .bind(i64::from(filter.limit));
+        let rows = self.inner.calm.rows(query).await;
+        rows.and_then(|rows| rows.iter().map(row::view).collect()).map_err(|e| self.fail("bulks", e))
+    }
+
+    async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {
+        let query = sqlx::query(statement::BULK_FAILURES).bind(job.0).bind(after).bind(i64::from(limit));
+        let rows = self.inner.calm.rows(query).await;
+        rows.and_then(|rows| rows.iter().map(row::failure).collect())
+            .map_err(|e| self.fail("bulk_failures", e))
+    }
+
+    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
+        let rows = |rows: Option<u32>| rows.map(u32::cast_signed);
+        let query = sqlx::query(statement::BULK_SET)
+            .bind(job.0)
+            .bind(settings.rows_per_s)
+            .bind(settings.duty)
+            .bind(settings.chunk_ms.map(u64::cast_signed))
+            .bind(rows(settings.chunk_rows_min))
+            .bind(rows(settings.chunk_rows_max));
+        let set = self.inner.intake.atomically(async |session| {
+            let known = session.row(query).await?.is_some();
+            if let (true, Some(priority)) = (known, priority) {
+                let query = sqlx::query(statement::BULK_SET_PRIORITY);
+                session.row(query.bind(job.0).bind(i16::from(priority.get()))).await?;
+            }
+            Ok(known)
+        });
+        match set.await.map_err(|e| self.fail("set_bulk", e))? {
+            true => Ok(()),
+            false => Err(InvalidBulk::NotBulk { job }.into()),
+        }
+    }
+
+    async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
+        let query = sqlx::query(statement::BULK_TEMPLATE).bind(job.0);
+        let row = self.inner.calm.row(query).await.map_err(|e| self.fail("retry_bulk_failures", e))?;
+        let Some(row) = row else { return Err(InvalidBulk::NotBulk { job }.into()) };
+        let again = template(&row).map_err(|e| self.fail("retry_bulk_failures", e))??;
+        self.begin_run(&again, Some(job)).await
+    }
+
+    async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
+        let query = sqlx::query(statement::BULK_INTERRUPT).bind(job.0);
+        let stopped = self.inner.calm.row(query).await.and_then(|row| match row {
+            Some(row) => row.try_get(0),
+            None => Ok(false),
+        });
+        stopped.map_err(|e| self.fail("interrupt_bulk", e))
+    }
+}
+
+impl PostgresStore {
+    async fn definitions(&self, name: Option<&str>) -> StoreResult<Vec<(Definition, Source)>> {
+        let query = sqlx::query(statement::BULK_DEFINITIONS).bind(name.map(str::to_owned));
+        let read = |row: &PgRow| Ok((row::definition(row)?, named(row, "source")?));
+        let rows = self.inner.calm.rows(query).await;
+        rows.and_then(|rows| rows.iter().map(read).collect()).map_err(|e| self.fail("bulk_definition", e))
+    }
+
+    /// Enqueues a job and keeps that it is a bulk job, over the failures of another if there is one: one commit.
+    async fn begin_run(&self, job: &NewJob, retry_of: Option<JobId>) -> StoreResult<Enqueued> {
+        let begun = self.inner.intake.atomically(async |session| {
+            let made = enqueue::insert_one(session, job).await?;
+            if made.duplicate {
+                return Ok(Ok(made));
+            }
+            let parent = retry_of.map(|job| job.0);
+            session.execute(sqlx::query(statement::BULK_BEGIN_RUN).bind(made.job.0).bind(parent)).await?;
+            let Some(parent) = retry_of else { return Ok(Ok(made)) };
+            let given = give(session, parent, made.job).await?;
+            Ok(if given == 0 { Err(InvalidBulk::NoFailures { job: parent }) } else { Ok(made) })
+        });
+        let begun = begun.await.map_err(|e| crate::error::enqueue_error(&self.inner.place, e))?;
+        Ok(begun?)
+    }
+}
+
+async fn give(session: &mut Session<'_>, from: JobId, to: JobId) -> Decoded<u64> {
+    session.execute(sqlx::query(statement::BULK_GIVE_FAILURES).bind(from.0).bind(to.0)).await
+}
+
+fn put(definition: &Definition, source: Source) -> Query {
+    let its = definition.clone();
+    sqlx::query(statement::BULK_PUT_DEFINITION)
+        .bind(its.name)
+        .bind(its.labels.r#type)
+        .bind(its.labels.category)
+        .bind(its.group)
+        .bind(its.queue)
+        .bind(i16::from(its.priority.get()))
+        .bind(its.max_attempts.cast_signed())
+        .bind(whole_ms(its.sizing.target))
+        .bind(its.sizing.rows_min.cast_signed())
+        .bind(its.sizing.rows_max.cast_signed())
+        .bind(its.load.rows_per_s)
+        .bind(its.load.duty)
+        .bind(its.failures_max.cast_signed())
+        .bind(its.then)
+        .bind(its.effects.as_str())
+        .bind(its.fingerprint)
+        .bind(source.as_str())
+}
+
+/// A job like the one that the row tells of.
+fn template(row: &PgRow) -> Decoded<Result<NewJob, StoreError>> {
+    let (kind, payload): (String, String) = (row.try_get("kind")?, row.try_get("payload")?);
+    let group: Option<String> = row.try_get("group_key")?;
+    let queue: String = row.try_get("queue")?;
+    let attempts = row.try_get::<i32, _>("max_attempts")?.unsigned_abs();
+    let priority = row::priority(row)?;
+    let job = NewJob::from_json(kind, payload).map_err(|invalid| StoreError::Invalid { index: 0, invalid });
+    Ok(job.map(|job| NewJob { group, ..job.queue(queue).priority(priority).max_attempts(attempts) }))
+}

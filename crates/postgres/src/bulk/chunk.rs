@@ -1,0 +1,317 @@
+//! One chunk: one transaction. The progress row is locked with the run's token; in a statement of its own the run is
+//! asked whether it is to go on; the next targets are applied; the cursor moves behind them.
+
+use std::time::{Duration, Instant};
+
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::key::Key;
+use milepost_core::bulk::run::{BadTarget, Chunk, ChunkDone, Chunked, Settings, Target, TargetFailure};
+use milepost_core::duration::whole_ms;
+use milepost_core::error::{Cause, StoreError};
+use milepost_core::port::StoreResult;
+use milepost_core::transition::Verb;
+use sqlx::postgres::PgRow;
+use sqlx::{Executor, Row};
+
+use super::row::{counts, key, settings};
+use super::run::{Run, failure, json};
+use super::work::Applied;
+use crate::row::stop_verb;
+use crate::session::{Query, Session};
+use crate::statement;
+
+/// After so many failures a chunk is committed as far as it came, so that it does not take much longer than others.
+const FAILURES_A_CHUNK: usize = 8;
+
+/// What the targets of a part came to.
+struct Part {
+    targets: u32,
+    /// Rows of the source that were read: fewer than asked for at its end.
+    read: u32,
+    last: Option<Key>,
+}
+
+/// What the targets of a chunk came to.
+pub(super) struct Parts {
+    pub(super) targets: u32,
+    pub(super) failures: Vec<TargetFailure>,
+    /// Behind which key the next chunk begins.
+    pub(super) cursor: Option<Key>,
+    pub(super) exhausted: bool,
+}
+
+/// Why a part was not applied.
+enum Trouble {
+    /// One of its targets cannot be.
+    Data {
+        code: String,
+        message: String,
+    },
+    Other(StoreError),
+}
+
+/// Where a chunk begins, and what it was told.
+pub(super) struct Begun {
+    pub(super) cursor: Option<Key>,
+    pub(super) upper: Option<Key>,
+    pub(super) word: Result<Settings, Verb>,
+}
+
+impl Run {
+    pub(super) async fn do_chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
+        let begun = Instant::now();
+        self.script(statement::BULK_BEGIN_CHUNK).await?;
+        let done = self.step(rows, begun).await;
+        match &done {
+            Ok(Chunked::Done(_)) => self.script("commit").await?,
+            // What it said counts; a connection that broke is found out at its next use.
+            Ok(Chunked::Stopped(_)) | Err(_) => drop(self.connection.execute("rollback").await),
+        }
+        done
+    }
+
+    async fn step(&mut self, rows: u32, begun: Instant) -> StoreResult<Chunked> {
+        let Begun { cursor, upper, word } = self.lock().await?;
+        let settings = match word {
+            Ok(settings) => settings,
+            Err(verb) => return Ok(Chunked::Stopped(verb)),
+        };
+        let parts = match &upper {
+            Some(upper) => self.apply_parts(cursor, upper, rows).await?,
+            None => Parts { targets: 0, failures: Vec::new(), cursor, exhausted: true },
+        };
+        self.keep_failures(&parts.failures).await?;
+        self.advance(&parts, rows, begun.elapsed(), settings).await
+    }
+
+    /// Locks the run's progress, then asks what it is to do: two statements, so that what an operator said while the
+    /// first one waited is heard.
+    pub(super) async fn lock(&mut self) -> StoreResult<Begun> {
+        let (job, token, run) = (self.order.run.job.0, self.order.run.token.0, self.order.run);
+        let locked = self.row(sqlx::query(statement::BULK_LOCK).bind(job).bind(token)).await?;
+        let locked = locked.ok_or(StoreError::Fenced(run))?;
+        let word = self.row(sqlx::query(statement::BULK_WORD).bind(job).bind(token)).await?;
+        let word = word.ok_or(StoreError::Fenced(run))?;
+        if !self.get::<bool>(&word, "holds")? {
+            return Err(StoreError::Fenced(run));
+        }
+        let read = || {
+            let word = match stop_verb(&word, "stop_verb")? {
+                Some(verb) => Err(verb),
+                None => Ok(settings(&word, "")?),
+            };
+            Ok(Begun { cursor: key(&locked, "cursor_key")?, upper: key(&locked, "upper_key")?, word })
+        };
+        read().map_err(|e| self.fail(e))
+    }
+
+    /// Applies up to so many targets. A part that has a bad one is rolled back and halved, until the bad one is alone;
+    /// what follows is tried in growing parts again.
+    pub(super) async fn apply_parts(
+        &mut self,
+        cursor: Option<Key>,
+        upper: &Key,
+        rows: u32,
+    ) -> StoreResult<Parts> {
+        let mut parts = Parts { targets: 0, failures: Vec::new(), cursor, exhausted: false };
+        let (mut left, mut size) = (rows, rows);
+        while left > 0 && parts.failures.len() < FAILURES_A_CHUNK {
+            self.script("savepoint part").await?;
+            let trouble = match self.part(parts.cursor.as_ref(), upper, size).await {
+                Ok(part) => {
+                    self.script("release part").await?;
+                    parts.targets += part.targets;
+                    parts.cursor = part.last.or(parts.cursor);
+                    if part.read < size {
+                        parts.exhausted = true;
+                        break;
+                    }
+                    left = left.saturating_sub(part.read);
+                    size = size.saturating_mul(2).min(left);
+                    continue;
+                }
+                Err(trouble) => trouble,
+            };
+            let (code, message) = match trouble {
+                Trouble::Other(error) => return Err(error),
+                Trouble::Data { code, message } => (code, message),
+            };
+            self.script("rollback to part").await?;
+            if size > 1 {
+                size /= 2;
+                continue;
+            }
+            let alone = self.look(parts.cursor.as_ref(), upper).await?;
+            let Some(key) = alone.last else {
+                // It went away meanwhile.
+                parts.exhausted = true;
+                break;
+            };
+            parts.failures.push(failure(key.clone(), code, message));
+            parts.targets += alone.targets;
+            parts.cursor = Some(key);
+            left = left.saturating_sub(alone.read.max(1));
+        }
+        Ok(parts)
+    }
+
+    async fn part(&mut self, cursor: Option<&Key>, upper: &Key, size: u32) -> Result<Part, Trouble> {
+        let pages = self.pages();
+        let statement = if cursor.is_some() { &pages.next } else { &pages.first };
+        let query = self.bind(statement, cursor, Some(upper), size);
+        let Applied::Handler(handler) = self.bulk.applied.clone() else {
+            return self.summary(query, cursor).await;
+        };
+        let (targets, read, last) = self.read(query).await?;
+        let (run, origin) = (self.order.run, self.origin);
+        let payload = self.order.payload.as_str();
+        let chunk = Chunk { run, origin, payload, cursor, targets: &targets };
+        if !targets.is_empty() {
+            let handled = handler.apply(&chunk, &mut self.connection).await;
+            handled.map_err(|cause| self.blame(cause))?;
+        }
+        Ok(Part { targets: u32::try_from(targets.len()).unwrap_or(u32::MAX), read, last })
+    }
+
+    /// What a bad target of its own is.
+    async fn look(&mut self, cursor: Option<&Key>, upper: &Key) -> StoreResult<Part> {
+        let pages = self.pages();
+        let statement = if cursor.is_some() { &pages.look_next } else { &pages.look_first };
+        let query = self.bind(statement, cursor, Some(upper), 1);
+        self.summary(query, cursor).await.map_err(|trouble| match trouble {
+            Trouble::Other(error) => error,
+            // Nothing is applied, so the source itself cannot be read.
+            Trouble::Data { code, message } => {
+                StoreError::Refused { verb: "bulk source", cause: BadTarget { code, message }.into() }
+            }
+        })
+    }
+
+    async fn summary(&mut self, query: Query, cursor: Option<&Key>) -> Result<Part, Trouble> {
+        let row = Session::lasting(&mut self.connection).row(query).await;
+        let row = row.and_then(|row| row.ok_or(sqlx::Error::RowNotFound)).map_err(|e| self.trouble(e))?;
+        let read = |row: &PgRow| {
+            let rows = |column: &str| -> Result<u32, sqlx::Error> {
+                Ok(u32::try_from(row.try_get::<i64, _>(column)?).unwrap_or(u32::MAX))
+            };
+            let part = Part { targets: rows("targets")?, read: rows("read")?, last: key(row, "key")? };
+            Ok::<_, sqlx::Error>((part, row.try_get::<Option<bool>, _>("moved")?))
+        };
+        let (part, moved) = read(&row).map_err(|e| Trouble::Other(self.fail(e)))?;
+        match (moved, cursor, &part.last) {
+            (Some(false), Some(cursor), Some(last)) => {
+                let stands = InvalidBulk::Stands { cursor: cursor.to_string(), answered: last.to_string() };
+                Err(Trouble::Other(stands.into()))
+            }
+            _ => Ok(part),
+        }
+    }
+
+    /// The targets themselves, how many rows of the source that took, and the last key.
+    pub(super) async fn read_targets(
+        &mut self,
+        cursor: Option<&Key>,
+        upper: &Key,
+        rows: u32,
+    ) -> StoreResult<(Vec<Target>, u32, Option<Key>)> {
+        let pages = self.pages();
+        let statement = if cursor.is_some() { &pages.next } else { &pages.first };
+        let query = self.bind(statement, cursor, Some(upper), rows);
+        self.read(query).await.map_err(|trouble| match trouble {
+            Trouble::Other(error) => error,
+            Trouble::Data { code, message } => {
+                StoreError::Refused { verb: "bulk source", cause: BadTarget { code, message }.into() }
+            }
+        })
+    }
+
+    async fn read(&mut self, query: Query) -> Result<(Vec<Target>, u32, Option<Key>), Trouble> {
+        let rows = Session::lasting(&mut self.connection).rows(query).await.map_err(|e| self.trouble(e))?;
+        let read = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        let target = |row: &PgRow| -> Result<_, sqlx::Error> {
+            Ok((row.try_get::<Option<String>, _>("target")?, key(row, "key")?))
+        };
+        let mut targets = Vec::with_capacity(rows.len());
+        let mut last = None;
+        for row in &rows {
+            let (row, key) = target(row).map_err(|e| Trouble::Other(self.fail(e)))?;
+            if let (Some(row), Some(key)) = (row, &key) {
+                targets.push(Target { key: key.clone(), row });
+            }
+            last = key.or(last);
+        }
+        Ok((targets, read, last))
+    }
+
+    async fn keep_failures(&mut self, failures: &[TargetFailure]) -> StoreResult<()> {
+        for TargetFailure { key, code, message, .. } in failures {
+            let query = sqlx::query(statement::BULK_FAIL)
+                .bind(self.order.run.job.0)
+                .bind(json(key))
+                .bind(code.clone())
+                .bind(message.clone());
+            self.execute(query).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn advance(
+        &mut self,
+        parts: &Parts,
+        rows: u32,
+        took: Duration,
+        settings: Settings,
+    ) -> StoreResult<Chunked> {
+        let failed = u32::try_from(parts.failures.len()).unwrap_or(u32::MAX);
+        let query = sqlx::query(statement::BULK_ADVANCE)
+            .bind(self.order.run.job.0)
+            .bind(self.order.run.token.0)
+            .bind(parts.cursor.as_ref().map(json))
+            .bind(i64::from(parts.targets.saturating_sub(failed)))
+            .bind(i64::from(failed))
+            .bind(rows.cast_signed())
+            .bind(whole_ms(took));
+        let row = self.row(query).await?.ok_or(StoreError::Fenced(self.order.run))?;
+        let counts = counts(&row).map_err(|e| self.fail(e))?;
+        let (rows, exhausted) = (parts.targets, parts.exhausted);
+        Ok(Chunked::Done(ChunkDone { rows, failed, counts, exhausted, settings }))
+    }
+
+    /// Whether an error of the database is about a target.
+    fn trouble(&self, error: sqlx::Error) -> Trouble {
+        match data_error(&error) {
+            Some((code, message)) => Trouble::Data { code, message },
+            None => Trouble::Other(self.fail(error)),
+        }
+    }
+
+    /// Whether an error of a function is about a target.
+    fn blame(&self, cause: Cause) -> Trouble {
+        let cause = match cause.downcast::<BadTarget>() {
+            Ok(bad) => return Trouble::Data { code: bad.code, message: bad.message },
+            Err(cause) => cause,
+        };
+        let cause = match cause.downcast::<sqlx::Error>() {
+            Ok(error) => return self.trouble(*error),
+            Err(cause) => cause,
+        };
+        match cause.downcast::<StoreError>() {
+            Ok(error) => match *error {
+                StoreError::Invalid { invalid, .. } => {
+                    Trouble::Data { code: "invalid_job".to_owned(), message: invalid.to_string() }
+                }
+                error => Trouble::Other(error),
+            },
+            Err(cause) => Trouble::Other(StoreError::Database { verb: "bulk chunk", cause }),
+        }
+    }
+}
+
+/// Code and words of an error that is about data: class 22 or 23, raised by a trigger or a function, or refused by one
+/// of Milepost's own functions.
+fn data_error(error: &sqlx::Error) -> Option<(String, String)> {
+    let error = error.as_database_error()?;
+    let code = error.code()?;
+    let about_data = ["22", "23", "P0001", "MP001"].iter().any(|prefix| code.starts_with(prefix));
+    about_data.then(|| (code.into_owned(), error.message().to_owned()))
+}

@@ -1,0 +1,20 @@
+//! Bulk jobs: what is done to many targets, a chunk a transaction, with the cursor in it.
+//!
+//! [`SqlBulk`] is what users write in SQL; [`ChunkHandler`] what they write in Rust. Either is a
+//! [`BulkWork`](milepost_core::port::BulkWork) for a worker. A run has a connection of its own, whose server process
+//! is known, so that a chunk can be stopped from elsewhere.
+
+mod admin;
+mod chunk;
+mod handler;
+mod plan;
+mod read;
+mod row;
+mod run;
+mod sql;
+mod target;
+mod work;
+
+pub use handler::{ChildJobs, ChunkHandler};
+pub use read::PostgresRows;
+pub use work::{Effect, SqlBulk};

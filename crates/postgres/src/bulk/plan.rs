@@ -1,0 +1,101 @@
+//! Whether the source's chunks can be read by an index.
+
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::port::StoreResult;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Executor, PgConnection, SqlSafeStr};
+
+use super::target::Targets;
+use super::work::SqlBulk;
+use crate::row;
+use crate::session::Session;
+use crate::statement;
+
+/// Refuses a source that would sort, or read a large table whole, for every chunk. The plan is asked for with those
+/// made as dear as can be, so that it has them only where there is no other way.
+pub(super) async fn check(
+    bulk: &SqlBulk,
+    targets: &Targets,
+    connection: &mut PgConnection,
+) -> StoreResult<()> {
+    let fail = |e| bulk.store.fail("bulk", e);
+    connection.execute(statement::BULK_BEGIN_CHUNK).await.map_err(fail)?;
+    let plan = explain(targets, connection).await.map_err(fail)?;
+    let refused = match problem(&plan) {
+        Problem::None => None,
+        Problem::Sorts => Some("sorts".to_owned()),
+        Problem::Reads(tables) => large(connection, &tables).await.map_err(fail)?,
+    };
+    connection.execute("rollback").await.map_err(fail)?;
+    match refused {
+        None => Ok(()),
+        Some(problem) => {
+            let key = bulk.source.key().join(", ");
+            Err(InvalidBulk::NoIndex { problem, key, plan: outline(&plan) }.into())
+        }
+    }
+}
+
+/// The plan for any parameters.
+async fn explain(targets: &Targets, connection: &mut PgConnection) -> Result<Value, sqlx::Error> {
+    connection.execute("set local plan_cache_mode = force_generic_plan").await?;
+    let prepare = format!("prepare milepost_source as {}", targets.page.sql);
+    connection.execute(AssertSqlSafe(prepare).into_sql_str()).await?;
+    let nulls = vec!["null"; targets.page.slots.len()];
+    let arguments = if nulls.is_empty() { String::new() } else { format!("({})", nulls.join(", ")) };
+    let explain = format!("explain (format json) execute milepost_source{arguments}");
+    let plan = connection.fetch_one(AssertSqlSafe(explain).into_sql_str()).await?;
+    connection.execute("deallocate milepost_source").await?;
+    super::row::plan(&plan)
+}
+
+enum Problem {
+    None,
+    Sorts,
+    /// Tables that are read whole.
+    Reads(Vec<String>),
+}
+
+fn problem(plan: &Value) -> Problem {
+    let mut tables = Vec::new();
+    if sorts(plan, &mut tables) {
+        return Problem::Sorts;
+    }
+    if tables.is_empty() { Problem::None } else { Problem::Reads(tables) }
+}
+
+/// Whether the rows of this node come from a sort; gathers the tables that are read whole on the way.
+fn sorts(node: &Value, tables: &mut Vec<String>) -> bool {
+    let kind = node["Node Type"].as_str().unwrap_or_default();
+    if kind == "Seq Scan" {
+        let quoted =
+            |name: &str| format!("\"{}\"", node[name].as_str().unwrap_or_default().replace('"', "\"\""));
+        tables.push(match node["Schema"].as_str() {
+            Some(_) => format!("{}.{}", quoted("Schema"), quoted("Relation Name")),
+            None => quoted("Relation Name"),
+        });
+    }
+    if kind == "Sort" || kind == "Incremental Sort" {
+        return true;
+    }
+    let children = node["Plans"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // A query of its own, for one value, may sort what it likes.
+    let own = |child: &&Value| !matches!(child["Parent Relationship"].as_str(), Some("InitPlan" | "SubPlan"));
+    children.iter().filter(own).fold(false, |found, child| sorts(child, tables) || found)
+}
+
+async fn large(connection: &mut PgConnection, tables: &[String]) -> Result<Option<String>, sqlx::Error> {
+    let query = sqlx::query(statement::BULK_LARGE_TABLES).bind(tables.to_vec());
+    let large: Vec<String> = Session::lasting(connection).rows(query).await.and_then(row::values)?;
+    Ok((!large.is_empty()).then(|| format!("reads all of {}", large.join(" and "))))
+}
+
+/// The plan on one line.
+fn outline(node: &Value) -> String {
+    let mut words = node["Node Type"].as_str().unwrap_or("?").to_owned();
+    if let Some(name) = node["Index Name"].as_str().or(node["Relation Name"].as_str()) {
+        words.push_str(&format!(" on {name}"));
+    }
+    let children: Vec<String> = node["Plans"].as_array().into_iter().flatten().map(outline).collect();
+    if children.is_empty() { words } else { format!("{words} ← {}", children.join(", ")) }
+}

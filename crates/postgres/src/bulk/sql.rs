@@ -1,0 +1,251 @@
+//! The users' statements as PostgreSQL takes them: what stands in them by name becomes numbered parameters, each text
+//! that is cast to the type that the server itself inferred.
+
+use std::collections::HashMap;
+
+use milepost_core::bulk::sql::{Apply, Bounds, CHUNK, Placeholders, Source};
+
+/// What a parameter stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Slot {
+    /// A member of the payload, or one of those that Milepost gives.
+    Parameter(String),
+    /// A column of the key up to which all is done.
+    Cursor(usize),
+    /// A column of the last key.
+    Upper(usize),
+    /// The most rows.
+    Limit,
+    /// The run itself.
+    Run,
+}
+
+/// The types of parameters, as casts write them.
+pub(super) type Types = HashMap<Slot, String>;
+
+/// A statement and what its parameters stand for, in their order.
+#[derive(Clone, Debug)]
+pub(super) struct Statement {
+    pub(super) sql: String,
+    pub(super) slots: Vec<Slot>,
+}
+
+/// Numbers parameters while a statement is written.
+struct Numbers<'a> {
+    /// `None`: to be inferred.
+    types: Option<&'a Types>,
+    slots: Vec<Slot>,
+}
+
+impl Numbers<'_> {
+    fn write(&mut self, slot: Slot) -> String {
+        let at = self.slots.iter().position(|its| *its == slot).unwrap_or_else(|| {
+            self.slots.push(slot.clone());
+            self.slots.len() - 1
+        });
+        let number = at + 1;
+        match self.types {
+            None => format!("${number}"),
+            Some(types) => {
+                let name = types.get(&slot).map_or("text", String::as_str);
+                format!("(${number}::text::{name})")
+            }
+        }
+    }
+
+    fn row(&mut self, columns: usize, slot: fn(usize) -> Slot) -> String {
+        let columns: Vec<String> = (0..columns).map(|column| self.write(slot(column))).collect();
+        row(&columns)
+    }
+}
+
+impl Placeholders for Numbers<'_> {
+    fn parameter(&mut self, name: &str) -> String {
+        self.write(Slot::Parameter(name.to_owned()))
+    }
+
+    fn cursor(&mut self, column: usize) -> String {
+        self.write(Slot::Cursor(column))
+    }
+
+    fn limit(&mut self) -> String {
+        self.write(Slot::Limit)
+    }
+}
+
+/// Which targets a chunk is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// The source's, from the beginning or after the cursor.
+    Source(Bounds),
+    /// Those of the source that failed in another run; the cursor is the place among those failures.
+    Failures,
+}
+
+/// Writes statements around a source and, if there is one, an apply.
+pub(super) struct Author<'a> {
+    pub(super) source: &'a Source,
+    pub(super) apply: Option<&'a Apply>,
+    /// `None`: the statements are only to be inferred from.
+    pub(super) types: Option<&'a Types>,
+    /// The types of the key columns.
+    pub(super) key_types: &'a [String],
+}
+
+impl Author<'_> {
+    /// The source by itself.
+    pub(super) fn page(&self, bounds: Bounds) -> Statement {
+        self.with(|numbers| self.source.query(bounds, numbers))
+    }
+
+    /// Applies a chunk; answers how many targets it had, how many the source had read, the last key, and whether that is
+    /// behind the cursor.
+    pub(super) fn apply(&self, from: From) -> Statement {
+        self.with(|numbers| {
+            let mut sql = self.chunk(from, numbers);
+            let mut read = String::new();
+            if let Some(apply) = self.apply {
+                let statement = apply.statement(numbers);
+                // What only selects is done only if somebody reads it.
+                let kept = if apply.is_query() { "as materialized" } else { "as" };
+                sql.push_str(&format!(", applied {kept} ({statement})"));
+                if apply.is_query() {
+                    read.push_str(", (select count(*) from applied)");
+                }
+            }
+            sql.push_str(&self.summary(from, &read, numbers));
+            sql
+        })
+    }
+
+    /// Answers what [`apply`](Self::apply) does, and applies nothing.
+    pub(super) fn look(&self, from: From) -> Statement {
+        self.with(|numbers| {
+            let chunk = self.chunk(from, numbers);
+            chunk + &self.summary(from, "", numbers)
+        })
+    }
+
+    /// The targets of a chunk as JSON objects, with their keys. A failure whose target is gone has none.
+    pub(super) fn rows(&self, from: From) -> Statement {
+        self.with(|numbers| {
+            let chunk = self.chunk(from, numbers);
+            let (key, order) = (self.key_json(), self.names().join(", "));
+            match from {
+                From::Source(_) => format!(
+                    "{chunk} select to_jsonb({CHUNK})::text as target, {key} as key from {CHUNK} order by {order}"
+                ),
+                From::Failures => format!(
+                    "{chunk} select to_jsonb(source)::text as target, jsonb_build_array(failed.pos::text)::text as key \
+                     from failed left join {CHUNK} as source on {} order by failed.pos",
+                    self.same_key()
+                ),
+            }
+        })
+    }
+
+    /// The last key of all.
+    pub(super) fn last(&self) -> Statement {
+        self.with(|numbers| {
+            format!(
+                "select {} from ({}) as source",
+                self.key_json(),
+                self.source.query(Bounds::Last, numbers)
+            )
+        })
+    }
+
+    /// How many targets there are up to the last key.
+    pub(super) fn count(&self) -> Statement {
+        self.with(|numbers| {
+            let (all, within) = (self.source.query(Bounds::All, numbers), self.within(numbers));
+            format!("select count(*) from ({all}) as source where {within}")
+        })
+    }
+
+    /// The same, to be estimated.
+    pub(super) fn estimate(&self) -> Statement {
+        let mut statement = self.page(Bounds::All);
+        statement.sql.insert_str(0, "explain (format json) ");
+        statement
+    }
+
+    fn with(&self, write: impl FnOnce(&mut Numbers<'_>) -> String) -> Statement {
+        let mut numbers = Numbers { types: self.types, slots: Vec::new() };
+        let sql = write(&mut numbers);
+        Statement { sql, slots: numbers.slots }
+    }
+
+    fn chunk(&self, from: From, numbers: &mut Numbers<'_>) -> String {
+        match from {
+            From::Source(bounds) => {
+                let (page, within) = (self.source.query(bounds, numbers), self.within(numbers));
+                format!("with {CHUNK} as materialized (select * from ({page}) as source where {within})")
+            }
+            From::Failures => {
+                let (run, after) = (numbers.write(Slot::Run), numbers.write(Slot::Cursor(0)));
+                let (upper, limit) = (numbers.write(Slot::Upper(0)), numbers.write(Slot::Limit));
+                let all = self.source.query(Bounds::All, numbers);
+                format!(
+                    "with failed as materialized (select pos, key from milepost.bulk_failure where retried_by = {run} \
+                     and pos > {after} and pos <= {upper} order by pos limit {limit}), \
+                     {CHUNK} as materialized (select source.* from failed join ({all}) as source on {})",
+                    self.same_key()
+                )
+            }
+        }
+    }
+
+    fn same_key(&self) -> String {
+        let columns = self.names().into_iter().zip(self.key_types).enumerate();
+        let same = columns.map(|(at, (name, of))| format!("source.{name} = (failed.key ->> {at})::{of}"));
+        same.collect::<Vec<_>>().join(" and ")
+    }
+
+    fn summary(&self, from: From, read: &str, numbers: &mut Numbers<'_>) -> String {
+        let rows = format!("(select count(*) from {CHUNK})");
+        match from {
+            From::Failures => format!(
+                " select {rows} as targets, (select count(*) from failed) as read, \
+                 (select jsonb_build_array(max(pos)::text)::text from failed having count(*) > 0) as key, true as moved{read}"
+            ),
+            From::Source(bounds) => {
+                let columns = self.source.key().len();
+                let moved = match bounds {
+                    Bounds::Next => {
+                        format!("{} > {}", row(&self.names()), numbers.row(columns, Slot::Cursor))
+                    }
+                    _ => "true".to_owned(),
+                };
+                let down: Vec<String> = self.names().iter().map(|name| format!("{name} desc")).collect();
+                format!(
+                    " select {rows} as targets, {rows} as read, last.key, last.moved{read} from (select) one \
+                     left join lateral (select {} as key, {moved} as moved from {CHUNK} order by {} limit 1) last on true",
+                    self.key_json(),
+                    down.join(", ")
+                )
+            }
+        }
+    }
+
+    fn within(&self, numbers: &mut Numbers<'_>) -> String {
+        format!("{} <= {}", row(&self.names()), numbers.row(self.source.key().len(), Slot::Upper))
+    }
+
+    fn key_json(&self) -> String {
+        let texts: Vec<String> = self.names().iter().map(|name| format!("{name}::text")).collect();
+        format!("jsonb_build_array({})::text", texts.join(", "))
+    }
+
+    /// The key columns as identifiers.
+    fn names(&self) -> Vec<String> {
+        self.source.key().iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect()
+    }
+}
+
+fn row(columns: &[String]) -> String {
+    match columns {
+        [column] => column.clone(),
+        _ => format!("({})", columns.join(", ")),
+    }
+}

@@ -1,0 +1,144 @@
+//! A source and an apply, prepared against the database: the statements of a run, with their types.
+
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::sql::Bounds;
+use milepost_core::port::StoreResult;
+use sqlx::{AssertSqlSafe, Column, Either, Executor, PgConnection, SqlSafeStr, Statement as _};
+
+use super::sql::{Author, From, Slot, Statement, Types};
+use super::work::{Applied, SqlBulk};
+use crate::row;
+use crate::session::Session;
+use crate::statement;
+
+/// How the targets of a run are read.
+#[derive(Clone, Debug)]
+pub(super) struct Pages {
+    /// Applies, or answers the targets for somebody else to apply.
+    pub(super) first: Statement,
+    pub(super) next: Statement,
+    /// Tells of the targets, and applies nothing.
+    pub(super) look_first: Statement,
+    pub(super) look_next: Statement,
+}
+
+/// The statements of a bulk job.
+#[derive(Clone, Debug)]
+pub(super) struct Targets {
+    pub(super) of_source: Pages,
+    pub(super) of_failures: Pages,
+    pub(super) last: Statement,
+    pub(super) count: Statement,
+    pub(super) estimate: Statement,
+    pub(super) page: Statement,
+}
+
+impl Targets {
+    /// Lets the database infer the types, and says what it does not take.
+    pub(super) async fn prepare(bulk: &SqlBulk, connection: &mut PgConnection) -> StoreResult<Self> {
+        let apply = match &bulk.applied {
+            Applied::Sql(apply) => Some(apply),
+            Applied::Handler(_) | Applied::Elsewhere => None,
+        };
+        let bare = Author { source: &bulk.source, apply, types: None, key_types: &[] };
+        let page = bare.page(Bounds::Next);
+        let described = describe(bulk, connection, &page, "source").await?;
+        let key_types = key_types(bulk, &described)?;
+        let key_types = type_names(bulk, connection, &key_types).await?;
+        let whole = bare.apply(From::Source(Bounds::Next));
+        let part = if apply.is_some() { "apply" } else { "source" };
+        let described = describe(bulk, connection, &whole, part).await?;
+        let names = type_names(bulk, connection, &described.parameters).await?;
+        let types: Types = whole.slots.into_iter().zip(names).collect();
+        Ok(Self::write(bulk, &types, &key_types))
+    }
+
+    fn write(bulk: &SqlBulk, types: &Types, key_types: &[String]) -> Self {
+        let apply = match &bulk.applied {
+            Applied::Sql(apply) => Some(apply),
+            Applied::Handler(_) | Applied::Elsewhere => None,
+        };
+        let author = Author { source: &bulk.source, apply, types: Some(types), key_types };
+        let mut among_failures = types.clone();
+        for slot in [Slot::Cursor(0), Slot::Upper(0), Slot::Limit] {
+            among_failures.insert(slot, "bigint".to_owned());
+        }
+        among_failures.insert(Slot::Run, "uuid".to_owned());
+        let of_failures = Author { types: Some(&among_failures), ..author };
+        let pages = |author: &Author<'_>, first, next| {
+            let read = |from| if apply.is_some() { author.apply(from) } else { author.rows(from) };
+            Pages {
+                first: read(first),
+                next: read(next),
+                look_first: author.look(first),
+                look_next: author.look(next),
+            }
+        };
+        let (first, next) = (From::Source(Bounds::First), From::Source(Bounds::Next));
+        Self {
+            of_source: pages(&author, first, next),
+            of_failures: pages(&of_failures, From::Failures, From::Failures),
+            last: author.last(),
+            count: author.count(),
+            estimate: author.estimate(),
+            page: author.page(Bounds::First),
+        }
+    }
+}
+
+/// What the database says of a statement.
+struct Described {
+    /// Ids of types.
+    parameters: Vec<i64>,
+    columns: Vec<(String, i64)>,
+}
+
+async fn describe(
+    bulk: &SqlBulk,
+    connection: &mut PgConnection,
+    statement: &Statement,
+    part: &'static str,
+) -> StoreResult<Described> {
+    let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
+    let described = connection.prepare(sql).await.map_err(|error| refused(bulk, part, error))?;
+    let id = |of: &sqlx::postgres::PgTypeInfo| of.oid().map_or(0, |oid| i64::from(oid.0));
+    let parameters = match described.parameters() {
+        Some(Either::Left(types)) => types.iter().map(id).collect(),
+        _ => Vec::new(),
+    };
+    let columns =
+        described.columns().iter().map(|its| (its.name().to_owned(), id(its.type_info()))).collect();
+    Ok(Described { parameters, columns })
+}
+
+/// Why a statement was not prepared; an error that is none of the statement's stays what it is.
+fn refused(bulk: &SqlBulk, part: &'static str, error: sqlx::Error) -> milepost_core::error::StoreError {
+    match error.as_database_error() {
+        // Syntax, names, types and rights.
+        Some(its) if its.code().is_some_and(|code| code.starts_with("42") || code.starts_with("0A")) => {
+            InvalidBulk::NotPrepared { part, why: its.message().to_owned() }.into()
+        }
+        _ => bulk.store.fail("bulk", error),
+    }
+}
+
+fn key_types(bulk: &SqlBulk, described: &Described) -> StoreResult<Vec<i64>> {
+    let find = |key: &String| {
+        let found = described.columns.iter().find(|(name, _)| name == key);
+        found.map(|(_, id)| *id).ok_or_else(|| {
+            let selected: Vec<&str> = described.columns.iter().map(|(name, _)| name.as_str()).collect();
+            InvalidBulk::NoKeyColumn { column: key.clone(), selected: selected.join(", ") }
+        })
+    };
+    Ok(bulk.source.key().iter().map(find).collect::<Result<_, _>>()?)
+}
+
+async fn type_names(
+    bulk: &SqlBulk,
+    connection: &mut PgConnection,
+    types: &[i64],
+) -> StoreResult<Vec<String>> {
+    let query = sqlx::query(statement::BULK_TYPE_NAMES).bind(types.to_vec());
+    let rows = Session::lasting(connection).rows(query).await;
+    rows.and_then(row::values).map_err(|e| bulk.store.fail("bulk", e))
+}

@@ -1,0 +1,50 @@
+-- Bulk jobs: ?1 one of them, ?2 definition, ?3 state, ?4 group, ?5 type, ?6 category (null: any); at most ?7. Those under
+-- way and those that wait come first, in the order in which they will run; then the others, newest first.
+WITH candidates AS MATERIALIZED (
+    -- Jobs that ticks and others made have no row of their own before their first chunk.
+    SELECT s.job_id AS id FROM milepost_group_slot s
+    WHERE s.group_key IN (SELECT group_key FROM milepost_bulk_definition)
+    UNION
+    SELECT l.id FROM milepost_live l
+    WHERE l.group_key IN (SELECT group_key FROM milepost_bulk_definition) AND l.due_at_ms IS NOT NULL
+    UNION
+    SELECT b.job_id FROM milepost_bulk b
+),
+seen AS MATERIALIZED (
+    SELECT c.id, j.kind AS name, j.group_key, j.created_at_ms, coalesce(l.priority, j.priority) AS priority,
+           coalesce(l.state, e.state) AS state, l.stop_verb, coalesce(l.due_at_ms, l.ready_at_ms) AS due_at_ms, l.id IS NOT NULL AS is_live
+    FROM candidates c
+    JOIN milepost_job j ON j.id = c.id
+    LEFT JOIN milepost_live l ON l.id = c.id
+    LEFT JOIN milepost_ended e ON e.id = c.id
+),
+placed AS MATERIALIZED (
+    SELECT s.*,
+           CASE WHEN state = 'blocked' THEN
+               row_number() OVER (PARTITION BY group_key, state ORDER BY priority, due_at_ms, id) END AS next
+    FROM seen s
+)
+SELECT p.id, p.name, d.type, d.category, p.group_key, p.state AS state, p.stop_verb AS stop_verb, p.priority, p.next,
+       CASE WHEN p.state IN ('blocked', 'pending', 'retry_wait') THEN p.due_at_ms END AS due_at_ms, p.created_at_ms, b.started_at_ms, b.updated_at_ms, b.ended_at_ms,
+       b.cursor_key AS cursor_key, b.upper_key AS upper_key, b.total, b.total_exact,
+       coalesce(b.done, 0) AS done, coalesce(b.failed, 0) AS failed, coalesce(b.chunks, 0) AS chunks,
+       b.chunk_rows, b.chunk_ms, coalesce(b.busy_ms, 0) AS busy_ms, coalesce(b.held_ms, 0) AS held_ms,
+       b.throttle, b.throttle_since_ms, b.retry_of, d.effects,
+       s.rows_per_s AS set_rows_per_s, s.duty AS set_duty, s.chunk_ms AS set_chunk_ms,
+       s.chunk_rows_min AS set_chunk_rows_min, s.chunk_rows_max AS set_chunk_rows_max
+FROM placed p
+LEFT JOIN milepost_bulk b ON b.job_id = p.id
+LEFT JOIN milepost_bulk_setting s ON s.job_id = p.id
+LEFT JOIN milepost_bulk_definition d ON d.name = p.name
+WHERE (b.job_id IS NOT NULL OR d.name IS NOT NULL)
+  AND (p.id = ?1 OR ?1 IS NULL)
+  AND (p.name = ?2 OR ?2 IS NULL)
+  AND (p.state = ?3 OR ?3 IS NULL)
+  AND (p.group_key = ?4 OR ?4 IS NULL)
+  AND (d.type = ?5 OR ?5 IS NULL)
+  AND (d.category = ?6 OR ?6 IS NULL)
+ORDER BY CASE p.state WHEN 'running' THEN 0 WHEN 'pending' THEN 1 WHEN 'retry_wait' THEN 1 WHEN 'blocked' THEN 2 ELSE 3 END,
+         CASE WHEN p.state IN ('blocked', 'pending', 'retry_wait') THEN p.group_key END,
+         p.next, CASE WHEN p.state IN ('running', 'pending', 'retry_wait') THEN p.due_at_ms END,
+         p.id DESC
+LIMIT ?7

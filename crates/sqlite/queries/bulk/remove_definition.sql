@@ -1,0 +1,2 @@
+-- Removes definition ?1 of a configuration.
+DELETE FROM milepost_bulk_definition WHERE name = ?1 AND source = 'config'

@@ -1,0 +1,7 @@
+-- Keeps what holds run token ?2 of bulk job ?1 (?3; NULL: nothing any more), and that it was held for ?4 ms more, at ?5.
+UPDATE milepost_bulk
+SET throttle = ?3,
+    throttle_since_ms = iif(?3 IS NULL, NULL, coalesce(throttle_since_ms, ?5)),
+    held_ms = held_ms + ?4,
+    updated_at_ms = ?5
+WHERE job_id = ?1 AND token = ?2 AND ended_at_ms IS NULL

@@ -1,0 +1,11 @@
+-- Sets what bulk job ?1 may take, at ?7; NULL: as it was.
+INSERT INTO milepost_bulk_setting AS s
+    (job_id, rows_per_s, duty, chunk_ms, chunk_rows_min, chunk_rows_max, set_at_ms)
+SELECT job_id, ?2, ?3, ?4, ?5, ?6, ?7 FROM milepost_bulk WHERE job_id = ?1
+ON CONFLICT (job_id) DO UPDATE SET
+    rows_per_s = coalesce(excluded.rows_per_s, s.rows_per_s),
+    duty = coalesce(excluded.duty, s.duty),
+    chunk_ms = coalesce(excluded.chunk_ms, s.chunk_ms),
+    chunk_rows_min = coalesce(excluded.chunk_rows_min, s.chunk_rows_min),
+    chunk_rows_max = coalesce(excluded.chunk_rows_max, s.chunk_rows_max),
+    set_at_ms = excluded.set_at_ms

@@ -1,0 +1,170 @@
+//! The operators' port for bulk jobs.
+
+use async_trait::async_trait;
+use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::duration::whole_ms;
+use milepost_core::error::StoreError;
+use milepost_core::ident::JobId;
+use milepost_core::job::{Enqueued, NewJob, Priority};
+use milepost_core::ownership::{Put, Synced};
+use milepost_core::port::{BulkStore, StoreResult};
+use milepost_core::schedule::Source;
+use milepost_core::state::JobState;
+use rusqlite::{OptionalExtension, Transaction};
+
+use super::{row, run};
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::failure::Failure;
+use crate::row::Id;
+use crate::store::SqliteStore;
+use crate::{enqueue, query};
+
+#[async_trait]
+impl BulkStore for SqliteStore {
+    async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
+        let definition = definition.clone();
+        self.write("put_bulk", Hint::NONE, move |tx| put(tx, &definition, source)).await
+    }
+
+    async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
+        let configured = configured.to_vec();
+        self.write("sync_bulks", Hint::NONE, move |tx| sync(tx, &configured)).await
+    }
+
+    async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {
+        let name = name.to_owned();
+        let found = move |conn: &rusqlite::Connection| {
+            let mut statement = conn.prepare_cached(query::BULK_DEFINITIONS)?;
+            Ok(statement.query_row([&name], row::definition).optional()?.map(|(definition, _)| definition))
+        };
+        self.read("bulk_definition", found).await
+    }
+
+    async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
+        enqueue::check(std::slice::from_ref(job), self.options().payload_bytes_max)?;
+        let job = job.clone();
+        self.write("start_bulk", Hint::READY, move |tx| run::start(tx, &job, None)).await
+    }
+
+    async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
+        let filter = filter.clone();
+        let list = move |conn: &rusqlite::Connection| {
+            let mut statement = conn.prepare_cached(query::BULKS)?;
+            let values = (
+                filter.job.as_ref().map(Id),
+                &filter.name,
+                filter.state.map(JobState::as_str),
+                &filter.group,
+                &filter.r#type,
+                &filter.category,
+                filter.limit,
+            );
+            Ok(statement.query_map(values, row::view)?.collect::<rusqlite::Result<_>>()?)
+        };
+        self.read("bulks", list).await
+    }
+
+    async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {
+        let list = move |conn: &rusqlite::Connection| {
+            let mut statement = conn.prepare_cached(query::BULK_FAILURES)?;
+            let rows = statement.query_map((Id(&job), after, limit), row::failure)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        };
+        self.read("bulk_failures", list).await
+    }
+
+    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
+        let settings = *settings;
+        self.write("set_bulk", Hint::NONE, move |tx| set(tx, job, settings, priority)).await
+    }
+
+    async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
+        self.write("retry_bulk_failures", Hint::READY, move |tx| {
+            let found = tx.prepare_cached(query::BULK_TEMPLATE)?.query_row([Id(&job)], run::template);
+            let not_bulk = || StoreError::from(InvalidBulk::NotBulk { job });
+            let (kind, queue, payload, group, priority, attempts) = found.optional()?.ok_or_else(not_bulk)?;
+            let again = NewJob::from_json(kind, payload)
+                .map_err(|invalid| StoreError::Invalid { index: 0, invalid })?;
+            let again = again.queue(queue).priority(priority).max_attempts(attempts);
+            run::start(tx, &NewJob { group, ..again }, Some(job))
+        })
+        .await
+    }
+
+    /// A chunk takes milliseconds here, and cannot be stopped from another process.
+    async fn interrupt_bulk(&self, _: JobId) -> StoreResult<bool> {
+        Ok(false)
+    }
+}
+
+fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Failure> {
+    let written = tx.prepare_cached(query::BULK_PUT_DEFINITION)?.execute(rusqlite::params![
+        its.name,
+        its.labels.r#type,
+        its.labels.category,
+        its.group,
+        its.queue,
+        its.priority.get(),
+        its.max_attempts,
+        whole_ms(its.sizing.target),
+        its.sizing.rows_min,
+        its.sizing.rows_max,
+        its.load.rows_per_s,
+        its.load.duty,
+        its.failures_max.cast_signed(),
+        its.then,
+        its.effects.as_str(),
+        its.fingerprint,
+        source.as_str(),
+        now_ms(),
+    ])?;
+    Ok(if written == 1 { Put::Stands } else { Put::Foreign })
+}
+
+fn sync(tx: &Transaction<'_>, configured: &[Definition]) -> Result<Synced, Failure> {
+    let mut synced = Synced::default();
+    for definition in configured {
+        if put(tx, definition, Source::Config)? == Put::Foreign {
+            synced.foreign.push(definition.name.clone());
+        }
+    }
+    let mut statement = tx.prepare_cached(query::BULK_DEFINITIONS)?;
+    let stored =
+        statement.query_map([None::<&str>], row::definition)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    for (definition, source) in stored {
+        let named = configured.iter().any(|its| its.name == definition.name);
+        if source == Source::Config && !named {
+            tx.prepare_cached(query::BULK_REMOVE_DEFINITION)?.execute([&definition.name])?;
+            synced.removed.push(definition.name);
+        }
+    }
+    Ok(synced)
+}
+
+fn set(
+    tx: &Transaction<'_>,
+    job: JobId,
+    settings: milepost_core::bulk::run::Settings,
+    priority: Option<Priority>,
+) -> Result<(), Failure> {
+    let set = tx.prepare_cached(query::BULK_SET)?.execute((
+        Id(&job),
+        settings.rows_per_s,
+        settings.duty,
+        settings.chunk_ms.map(u64::cast_signed),
+        settings.chunk_rows_min,
+        settings.chunk_rows_max,
+        now_ms(),
+    ))?;
+    if set == 0 {
+        return Err(Failure::Told(InvalidBulk::NotBulk { job }.into()));
+    }
+    if let Some(priority) = priority {
+        tx.prepare_cached(query::BULK_SET_PRIORITY)?.execute((Id(&job), priority.get()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,308 @@
+//! One chunk: one write transaction. The run is asked whether it is to go on; the next targets are applied; the cursor
+//! moves behind them.
+
+use std::time::Instant;
+
+use milepost_core::bulk::key::Key;
+use milepost_core::bulk::run::{
+    BadTarget, Chunk, ChunkDone, Chunked, Rehearsal, Survey, Target, TargetFailure,
+};
+use milepost_core::duration::whole_ms;
+use milepost_core::error::{Cause, StoreError};
+use milepost_core::transition::Verb;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction};
+use serde_json::{Map, Value};
+
+use super::row::{counts, key, to_json};
+use super::run::{Facts, Place, json, key_of, set};
+use super::work::Applied;
+use crate::clock::now_ms;
+use crate::failure::Failure;
+use crate::query;
+use crate::row::{Id, word_opt};
+
+/// After so many failures a chunk is committed as far as it came, so that it does not take much longer than others.
+const FAILURES_A_CHUNK: usize = 8;
+
+/// What the targets of a part came to.
+struct Part {
+    targets: u32,
+    last: Option<Key>,
+    /// Whether it was the last.
+    exhausted: bool,
+}
+
+/// What the targets of a chunk came to.
+pub(super) struct Parts {
+    pub(super) targets: u32,
+    pub(super) failures: Vec<TargetFailure>,
+    /// Behind which key the next chunk begins.
+    pub(super) cursor: Option<Key>,
+    pub(super) exhausted: bool,
+}
+
+/// Why a part was not applied.
+enum Trouble {
+    /// One of its targets cannot be.
+    Data {
+        code: String,
+        message: String,
+    },
+    Other(Failure),
+}
+
+/// Where a run stands.
+pub(super) struct Stand {
+    pub(super) cursor: Option<Key>,
+    pub(super) upper: Option<Key>,
+    pub(super) stop: Option<Verb>,
+}
+
+/// Does the next chunk, unless the run is to stop.
+pub(super) fn chunk(tx: &Transaction<'_>, facts: &Facts, rows: u32) -> Result<Chunked, Failure> {
+    let begun = Instant::now();
+    let Stand { cursor, upper, stop } = stand(tx, facts)?;
+    if let Some(verb) = stop {
+        return Ok(Chunked::Stopped(verb));
+    }
+    let parts = match &upper {
+        Some(upper) => apply_parts(tx, facts, cursor, upper, rows)?,
+        None => Parts { targets: 0, failures: Vec::new(), cursor, exhausted: true },
+    };
+    keep_failures(tx, facts, &parts.failures)?;
+    advance(tx, facts, &parts, rows, begun)
+}
+
+/// Does a few chunks and takes them back.
+pub(super) fn rehearse(
+    tx: &Transaction<'_>,
+    facts: &Facts,
+    survey: &Survey,
+    rows: u32,
+    chunks: u32,
+) -> Result<Rehearsal, Failure> {
+    let mut rehearsal = Rehearsal { chunks: Vec::new(), total: survey.total, failure: None };
+    let Some(upper) = &survey.upper else { return Ok(rehearsal) };
+    tx.prepare_cached("SAVEPOINT rehearsal")?.execute(())?;
+    let mut cursor = None;
+    for _ in 0..chunks {
+        let begun = Instant::now();
+        let parts = apply_parts(tx, facts, cursor, upper, rows)?;
+        rehearsal.chunks.push((parts.targets, begun.elapsed()));
+        rehearsal.failure = rehearsal.failure.or(parts.failures.into_iter().next());
+        cursor = parts.cursor;
+        if parts.exhausted {
+            break;
+        }
+    }
+    tx.prepare_cached("ROLLBACK TO rehearsal")?.execute(())?;
+    tx.prepare_cached("RELEASE rehearsal")?.execute(())?;
+    Ok(rehearsal)
+}
+
+/// Where the run stands, and whether it is to stop.
+pub(super) fn stand(conn: &Connection, facts: &Facts) -> Result<Stand, Failure> {
+    let run = facts.order.run;
+    let found = conn.prepare_cached(query::BULK_STAND)?.query_row((Id(&run.job), run.token.0), |row| {
+        Ok(Stand { cursor: key(row, 0)?, upper: key(row, 1)?, stop: word_opt(row, 2)? })
+    });
+    Ok(found.optional()?.ok_or(StoreError::Fenced(run))?)
+}
+
+/// Applies up to so many targets. A part that has a bad one is rolled back and halved, until the bad one is alone; what
+/// follows is tried in growing parts again.
+fn apply_parts(
+    tx: &Transaction<'_>,
+    facts: &Facts,
+    cursor: Option<Key>,
+    upper: &Key,
+    rows: u32,
+) -> Result<Parts, Failure> {
+    let mut parts = Parts { targets: 0, failures: Vec::new(), cursor, exhausted: false };
+    let (mut left, mut size) = (rows, rows);
+    while left > 0 && !parts.exhausted && parts.failures.len() < FAILURES_A_CHUNK {
+        let part = find_part(tx, facts, parts.cursor.as_ref(), upper, size)?;
+        tx.prepare_cached("SAVEPOINT part")?.execute(())?;
+        let applied = apply(tx, facts, parts.cursor.as_ref(), &part);
+        if applied.is_err() {
+            tx.prepare_cached("ROLLBACK TO part")?.execute(())?;
+        }
+        tx.prepare_cached("RELEASE part")?.execute(())?;
+        match applied {
+            Ok(()) => {}
+            Err(Trouble::Other(failure)) => return Err(failure),
+            Err(Trouble::Data { .. }) if size > 1 => {
+                size /= 2;
+                continue;
+            }
+            Err(Trouble::Data { code, message }) => {
+                let key = part.last.clone().unwrap_or_else(|| Key(Vec::new()));
+                let (pos, at) = (0, jiff::Timestamp::UNIX_EPOCH);
+                parts.failures.push(TargetFailure { pos, key, code, message, at, retried_by: None });
+            }
+        }
+        parts.targets += part.targets;
+        parts.exhausted = part.exhausted;
+        parts.cursor = part.last.or(parts.cursor);
+        left = left.saturating_sub(size);
+        size = size.saturating_mul(2).min(left);
+    }
+    Ok(parts)
+}
+
+/// The next so many targets: up to which key they go. Targets of one key are never torn apart.
+fn find_part(
+    conn: &Connection,
+    facts: &Facts,
+    cursor: Option<&Key>,
+    upper: &Key,
+    size: u32,
+) -> Result<Part, Failure> {
+    let pages = facts.pages(cursor);
+    let mut bound = conn.prepare_cached(&pages.bound)?;
+    facts.bind(&mut bound, Place { cursor, upper: Some(upper), skip: size - 1, ..Place::default() })?;
+    let found = bound.raw_query().next()?.map(key_of).transpose()?;
+    let exhausted = found.is_none() || found.as_ref() == Some(upper);
+    let last = found.unwrap_or_else(|| upper.clone());
+    let mut count = conn.prepare_cached(&pages.count)?;
+    facts.bind(&mut count, Place { cursor, bound: Some(&last), ..Place::default() })?;
+    let targets = count.raw_query().next()?.map_or(Ok(0), |row| row.get(0))?;
+    Ok(Part { targets, last: Some(last), exhausted })
+}
+
+fn apply(tx: &Transaction<'_>, facts: &Facts, cursor: Option<&Key>, part: &Part) -> Result<(), Trouble> {
+    let place = Place { cursor, bound: part.last.as_ref(), ..Place::default() };
+    let pages = facts.pages(cursor);
+    match (&facts.work.applied, &pages.apply) {
+        (Applied::Handler(handler), _) => {
+            let targets = targets(tx, facts, place).map_err(Trouble::Other)?;
+            let (run, origin) = (facts.order.run, facts.origin);
+            let payload = facts.order.payload.as_str();
+            let chunk = Chunk { run, origin, payload, cursor, targets: &targets };
+            if targets.is_empty() { Ok(()) } else { handler.apply(&chunk, tx).map_err(blame) }
+        }
+        (_, Some(sql)) => execute(tx, facts, sql, place).map_err(trouble),
+        (_, None) => Ok(()),
+    }
+}
+
+fn execute(tx: &Transaction<'_>, facts: &Facts, sql: &str, place: Place<'_>) -> rusqlite::Result<()> {
+    let mut statement = tx.prepare_cached(sql)?;
+    facts.bind(&mut statement, place)?;
+    // What it answers is nobody's, but it is done row by row.
+    let mut rows = statement.raw_query();
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+/// The targets themselves, in the order of their keys.
+pub(super) fn targets(conn: &Connection, facts: &Facts, place: Place<'_>) -> Result<Vec<Target>, Failure> {
+    let mut statement = conn.prepare_cached(&facts.pages(place.cursor).rows)?;
+    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    facts.bind(&mut statement, place)?;
+    let mut rows = statement.raw_query();
+    let mut targets = Vec::new();
+    while let Some(row) = rows.next()? {
+        let mut object = Map::with_capacity(names.len());
+        for (at, name) in names.iter().enumerate() {
+            object.insert(name.clone(), to_json(row.get_ref(at)?));
+        }
+        let key = facts.work.source.key().iter().map(|name| object.get(name).cloned().unwrap_or_default());
+        targets.push(Target { key: Key(key.collect()), row: Value::Object(object).to_string() });
+    }
+    Ok(targets)
+}
+
+/// Up to which key the next so many targets go, how many that are, and whether they are the last.
+pub(super) fn next_targets(
+    conn: &Connection,
+    facts: &Facts,
+    cursor: Option<&Key>,
+    upper: &Key,
+    rows: u32,
+) -> Result<(Vec<Target>, Parts), Failure> {
+    let part = find_part(conn, facts, cursor, upper, rows)?;
+    let targets = targets(conn, facts, Place { cursor, bound: part.last.as_ref(), ..Place::default() })?;
+    let Part { targets: found, last, exhausted } = part;
+    Ok((targets, Parts { targets: found, failures: Vec::new(), cursor: last, exhausted }))
+}
+
+fn keep_failures(tx: &Transaction<'_>, facts: &Facts, failures: &[TargetFailure]) -> Result<(), Failure> {
+    let job = facts.order.run.job;
+    let mut statement = tx.prepare_cached(query::BULK_FAIL)?;
+    for TargetFailure { key, code, message, .. } in failures {
+        statement.execute((Id(&job), json(key), code, message, now_ms()))?;
+    }
+    Ok(())
+}
+
+pub(super) fn advance(
+    tx: &Transaction<'_>,
+    facts: &Facts,
+    parts: &Parts,
+    rows: u32,
+    begun: Instant,
+) -> Result<Chunked, Failure> {
+    let run = facts.order.run;
+    let failed = u32::try_from(parts.failures.len()).unwrap_or(u32::MAX);
+    let values = (
+        Id(&run.job),
+        run.token.0,
+        parts.cursor.as_ref().map(json),
+        parts.targets.saturating_sub(failed),
+        failed,
+        rows,
+        whole_ms(begun.elapsed()),
+        now_ms(),
+    );
+    let advanced = tx.prepare_cached(query::BULK_ADVANCE)?.query_row(values, |row| counts(row, 0));
+    let counts = advanced.optional()?.ok_or(StoreError::Fenced(run))?;
+    let settings = set(tx, run.job)?;
+    let (rows, exhausted) = (parts.targets, parts.exhausted);
+    Ok(Chunked::Done(ChunkDone { rows, failed, counts, exhausted, settings }))
+}
+
+/// Whether an error of SQLite is about a target.
+fn trouble(error: rusqlite::Error) -> Trouble {
+    let about_data = match &error {
+        rusqlite::Error::SqliteFailure(code, words) => {
+            let kind = matches!(
+                code.code,
+                ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig
+            );
+            // What a function says of its argument, such as malformed JSON: the statement itself was prepared.
+            let raised = code.extended_code == rusqlite::ffi::SQLITE_ERROR;
+            (kind || raised).then(|| {
+                let name =
+                    if kind { format!("sqlite_{}", code.extended_code) } else { "sqlite_error".to_owned() };
+                (name, words.clone().unwrap_or_else(|| code.to_string()))
+            })
+        }
+        _ => None,
+    };
+    match about_data {
+        Some((code, message)) => Trouble::Data { code, message },
+        None => Trouble::Other(error.into()),
+    }
+}
+
+/// Whether an error of a function is about a target.
+fn blame(cause: Cause) -> Trouble {
+    let cause = match cause.downcast::<BadTarget>() {
+        Ok(bad) => return Trouble::Data { code: bad.code, message: bad.message },
+        Err(cause) => cause,
+    };
+    let cause = match cause.downcast::<rusqlite::Error>() {
+        Ok(error) => return trouble(*error),
+        Err(cause) => cause,
+    };
+    match cause.downcast::<StoreError>() {
+        Ok(error) => match *error {
+            StoreError::Invalid { invalid, .. } => {
+                Trouble::Data { code: "invalid_job".to_owned(), message: invalid.to_string() }
+            }
+            error => Trouble::Other(error.into()),
+        },
+        Err(cause) => Trouble::Other(StoreError::Database { verb: "bulk chunk", cause }.into()),
+    }
+}

@@ -1,0 +1,19 @@
+//! Bulk jobs: what is done to many targets, a chunk a transaction, with the cursor in it.
+//!
+//! [`SqlBulk`] is what users write in SQL; [`ChunkHandler`] what they write in Rust. Either is a
+//! [`BulkWork`](milepost_core::port::BulkWork) for a worker. A chunk keeps every other process of the machine from
+//! writing, so it takes 30 ms at most, whatever was asked for.
+
+mod admin;
+mod chunk;
+mod handler;
+mod plan;
+mod read;
+mod row;
+mod run;
+mod sql;
+mod work;
+
+pub use handler::{ChildJobs, ChunkHandler};
+pub use read::SqliteRows;
+pub use work::{Effect, SqlBulk};

@@ -1,0 +1,63 @@
+//! Whether SQLite takes the statements, and can read chunks by an index.
+
+use milepost_core::bulk::error::InvalidBulk;
+use rusqlite::Connection;
+
+use super::work::Work;
+use crate::failure::Failure;
+
+/// Prepares every statement and looks at the plan of the source.
+pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
+    let statements = &work.statements;
+    let page = prepare(conn, &statements.page, "source")?;
+    let columns: Vec<&str> = page.column_names().into_iter().collect();
+    for key in work.source.key() {
+        if !columns.contains(&key.as_str()) {
+            let selected = columns.join(", ");
+            return Err(refuse(InvalidBulk::NoKeyColumn { column: key.clone(), selected }));
+        }
+    }
+    for pages in [&statements.first, &statements.next, &statements.failures] {
+        prepare(conn, &pages.bound, "source")?;
+        prepare(conn, &pages.count, "source")?;
+        if let Some(apply) = &pages.apply {
+            prepare(conn, apply, "apply")?;
+        }
+    }
+    check_order(conn, work)
+}
+
+fn prepare<'conn>(
+    conn: &'conn Connection,
+    sql: &str,
+    part: &'static str,
+) -> Result<rusqlite::Statement<'conn>, Failure> {
+    conn.prepare(sql).map_err(|error| match error {
+        rusqlite::Error::SqlInputError { msg, .. } => refuse(InvalidBulk::NotPrepared { part, why: msg }),
+        rusqlite::Error::SqliteFailure(code, Some(why))
+            if code.extended_code == rusqlite::ffi::SQLITE_ERROR =>
+        {
+            refuse(InvalidBulk::NotPrepared { part, why })
+        }
+        error => error.into(),
+    })
+}
+
+/// Refuses a source that sorts for every chunk.
+fn check_order(conn: &Connection, work: &Work) -> Result<(), Failure> {
+    let explain = format!("explain query plan {}", work.statements.page);
+    let mut statement = conn.prepare(&explain)?;
+    // Without values: the plan does not depend on them.
+    let lines = statement.raw_query().mapped(|row| Ok((row.get::<_, i64>(1)?, row.get::<_, String>(3)?)));
+    let lines = lines.collect::<rusqlite::Result<Vec<_>>>()?;
+    if lines.iter().any(|(parent, words)| *parent == 0 && words.contains("TEMP B-TREE FOR ORDER BY")) {
+        let plan: Vec<String> = lines.into_iter().map(|(_, words)| words).collect();
+        let (key, plan) = (work.source.key().join(", "), plan.join("; "));
+        return Err(refuse(InvalidBulk::NoIndex { problem: "sorts".to_owned(), key, plan }));
+    }
+    Ok(())
+}
+
+fn refuse(invalid: InvalidBulk) -> Failure {
+    Failure::Told(invalid.into())
+}

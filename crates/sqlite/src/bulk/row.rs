@@ -1,0 +1,166 @@
+//! Rows of bulk jobs as the domain's types, and values as JSON.
+
+use std::time::Duration;
+
+use milepost_core::bulk::chunk::{Load, Sizing};
+use milepost_core::bulk::definition::{Definition, Labels};
+use milepost_core::bulk::key::Key;
+use milepost_core::bulk::listing::BulkView;
+use milepost_core::bulk::run::{Counts, Settings, TargetFailure, Total};
+use milepost_core::ident::JobId;
+use milepost_core::job::Priority;
+use milepost_core::schedule::Source;
+use rusqlite::types::{Type, Value as Sql, ValueRef};
+use rusqlite::{Row, RowIndex};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::row::{job_id, odd, time, time_opt, word, word_opt};
+
+/// How a blob stands in JSON.
+const BLOB: &str = "$blob";
+
+/// A value of SQLite as JSON.
+pub(super) fn to_json(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
+        ValueRef::Blob(bytes) => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            serde_json::json!({ BLOB: hex })
+        }
+    }
+}
+
+/// A value of JSON for SQLite.
+pub(super) fn to_sql(value: &Value) -> Sql {
+    match value {
+        Value::Null => Sql::Null,
+        Value::Bool(truth) => Sql::Integer((*truth).into()),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => Sql::Integer(number),
+            None => Sql::Real(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Sql::Text(text.clone()),
+        Value::Object(object) => match object.get(BLOB).and_then(Value::as_str).and_then(bytes) {
+            Some(bytes) => Sql::Blob(bytes),
+            None => Sql::Text(value.to_string()),
+        },
+        Value::Array(_) => Sql::Text(value.to_string()),
+    }
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let pair = |at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+    (0..hex.len()).step_by(2).map(pair).collect()
+}
+
+pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Key>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|e| odd(column, Type::Text, e))
+}
+
+pub(super) fn counts(row: &Row<'_>, column: usize) -> rusqlite::Result<Counts> {
+    Ok(Counts {
+        done: number(row, column)?,
+        failed: number(row, column + 1)?,
+        chunks: number(row, column + 2)?,
+    })
+}
+
+pub(super) fn total(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Total>> {
+    let (rows, exact): (Option<i64>, Option<bool>) = (row.get(column)?, row.get(column + 1)?);
+    Ok(rows.map(|rows| Total { rows: rows.unsigned_abs(), exact: exact.unwrap_or(false) }))
+}
+
+pub(super) fn settings(row: &Row<'_>, column: usize) -> rusqlite::Result<Settings> {
+    Ok(Settings {
+        rows_per_s: row.get(column)?,
+        duty: row.get(column + 1)?,
+        chunk_ms: row.get::<_, Option<i64>>(column + 2)?.map(i64::unsigned_abs),
+        chunk_rows_min: row.get(column + 3)?,
+        chunk_rows_max: row.get(column + 4)?,
+    })
+}
+
+pub(super) fn definition(row: &Row<'_>) -> rusqlite::Result<(Definition, Source)> {
+    let definition = Definition {
+        name: row.get(0)?,
+        labels: Labels { r#type: row.get(1)?, category: row.get(2)? },
+        group: row.get(3)?,
+        queue: row.get(4)?,
+        priority: priority(row, 5)?,
+        max_attempts: row.get(6)?,
+        sizing: Sizing {
+            target: Duration::from_millis(number(row, 7)?),
+            rows_min: row.get(8)?,
+            rows_max: row.get(9)?,
+        },
+        load: Load { rows_per_s: row.get(10)?, duty: row.get(11)? },
+        failures_max: number(row, 12)?,
+        then: row.get(13)?,
+        effects: word(row, 14)?,
+        fingerprint: row.get(15)?,
+    };
+    Ok((definition, word(row, 16)?))
+}
+
+pub(super) fn priority(row: &Row<'_>, column: usize) -> rusqlite::Result<Priority> {
+    Priority::try_from(row.get::<_, u8>(column)?).map_err(|e| odd(column, Type::Integer, e))
+}
+
+pub(super) fn view(row: &Row<'_>) -> rusqlite::Result<BulkView> {
+    let at = |name: &str| name.idx(row.as_ref());
+    Ok(BulkView {
+        id: job_id(row, at("id")?)?,
+        name: row.get("name")?,
+        r#type: row.get("type")?,
+        category: row.get("category")?,
+        group: row.get("group_key")?,
+        state: word(row, at("state")?)?,
+        stopping: word_opt(row, at("stop_verb")?)?,
+        priority: row.get("priority")?,
+        next: row.get("next")?,
+        due_at: time_opt(row, at("due_at_ms")?)?,
+        created_at: time(row, at("created_at_ms")?)?,
+        started_at: time_opt(row, at("started_at_ms")?)?,
+        updated_at: time_opt(row, at("updated_at_ms")?)?,
+        ended_at: time_opt(row, at("ended_at_ms")?)?,
+        cursor: key(row, at("cursor_key")?)?,
+        upper: key(row, at("upper_key")?)?,
+        total: total(row, at("total")?)?,
+        counts: counts(row, at("done")?)?,
+        chunk_rows: row.get("chunk_rows")?,
+        chunk_ms: row.get::<_, Option<i64>>("chunk_ms")?.map(i64::unsigned_abs),
+        busy_ms: number(row, at("busy_ms")?)?,
+        held_ms: number(row, at("held_ms")?)?,
+        throttle: row.get("throttle")?,
+        throttle_since: time_opt(row, at("throttle_since_ms")?)?,
+        settings: settings(row, at("set_rows_per_s")?)?,
+        effects: word_opt(row, at("effects")?)?,
+        retry_of: id_opt(row, at("retry_of")?)?,
+    })
+}
+
+pub(super) fn failure(row: &Row<'_>) -> rusqlite::Result<TargetFailure> {
+    Ok(TargetFailure {
+        pos: row.get(0)?,
+        key: key(row, 1)?.unwrap_or_else(|| Key(Vec::new())),
+        code: row.get(2)?,
+        message: row.get(3)?,
+        at: time(row, 4)?,
+        retried_by: id_opt(row, 5)?,
+    })
+}
+
+pub(super) fn id_opt(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<JobId>> {
+    let bytes: Option<Vec<u8>> = row.get(column)?;
+    let id = |bytes: Vec<u8>| Uuid::from_slice(&bytes).map(JobId).map_err(|e| odd(column, Type::Blob, e));
+    bytes.map(id).transpose()
+}
+
+fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.unsigned_abs())
+}

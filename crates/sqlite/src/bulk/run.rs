@@ -1,0 +1,299 @@
+//! A run in the hands of this process: taken over, surveyed, ended. Its chunks are in `chunk.rs`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::key::Key;
+use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Settings, Survey, Surveyed, Total};
+use milepost_core::duration::whole_ms;
+use milepost_core::error::StoreError;
+use milepost_core::ident::JobId;
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::port::{BulkRun, StoreResult};
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction};
+use serde_json::{Map, Value};
+
+use super::row::{counts, id_opt, key, settings, to_json, to_sql, total};
+use super::sql::Pages;
+use super::work::{Applied, SqlBulk, Work};
+use super::{chunk, row as bulk_row};
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::failure::Failure;
+use crate::row::Id;
+use crate::store::SqliteStore;
+use crate::{enqueue, finish, query};
+
+/// What all statements of a run need.
+#[derive(Clone)]
+pub(super) struct Facts {
+    pub(super) work: Arc<Work>,
+    pub(super) order: Order,
+    pub(super) payload: Arc<Map<String, Value>>,
+    /// Whose targets these are.
+    pub(super) origin: JobId,
+    /// Whether they are the failures of another run.
+    pub(super) over_failures: bool,
+}
+
+/// Which targets a statement is about.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Place<'a> {
+    pub(super) cursor: Option<&'a Key>,
+    pub(super) upper: Option<&'a Key>,
+    pub(super) bound: Option<&'a Key>,
+    /// How many targets further on.
+    pub(super) skip: u32,
+}
+
+impl Facts {
+    /// The statements by which the targets behind the cursor are read.
+    pub(super) fn pages(&self, cursor: Option<&Key>) -> &Pages {
+        let statements = &self.work.statements;
+        match (self.over_failures, cursor) {
+            (true, _) => &statements.failures,
+            (false, Some(_)) => &statements.next,
+            (false, None) => &statements.first,
+        }
+    }
+
+    /// Gives a statement of the users' its values.
+    pub(super) fn bind(&self, statement: &mut Statement<'_>, place: Place<'_>) -> rusqlite::Result<()> {
+        for at in 1..=statement.parameter_count() {
+            let name = statement.parameter_name(at).unwrap_or_default().trim_start_matches(':').to_owned();
+            statement.raw_bind_parameter(at, self.value(&name, place))?;
+        }
+        Ok(())
+    }
+
+    fn value(&self, name: &str, place: Place<'_>) -> Sql {
+        let column = |key: Option<&Key>, at: &str| {
+            let value = at.parse().ok().and_then(|at: usize| key?.0.get(at));
+            value.map_or(Sql::Null, to_sql)
+        };
+        match name.strip_prefix("milepost_").and_then(|own| own.split_once('_').or(Some((own, "")))) {
+            Some(("limit", _)) => Sql::Integer(1),
+            Some(("skip", _)) => Sql::Integer(place.skip.into()),
+            Some(("run", _)) => Sql::Blob(self.order.run.job.0.as_bytes().to_vec()),
+            Some(("cursor", "0")) if self.over_failures && place.cursor.is_none() => Sql::Integer(0),
+            Some(("cursor", at)) => column(place.cursor, at),
+            Some(("upper", at)) => column(place.upper, at),
+            Some(("bound", at)) => column(place.bound, at),
+            _ => self.parameter(name).unwrap_or(Sql::Null),
+        }
+    }
+
+    fn parameter(&self, name: &str) -> Option<Sql> {
+        match name {
+            "bulk_id" => Some(Sql::Text(self.origin.to_string())),
+            "nominal_at" => Some(self.order.nominal_at.map_or(Sql::Null, |at| Sql::Text(at.to_string()))),
+            name => self.payload.get(name).map(to_sql),
+        }
+    }
+
+    fn check_parameters(&self) -> Result<(), InvalidBulk> {
+        let apply = match &self.work.applied {
+            Applied::Sql(apply) => apply.parameters(),
+            Applied::Handler(_) | Applied::Elsewhere => Vec::new(),
+        };
+        for (part, names) in [("source", self.work.source.parameters()), ("apply", apply)] {
+            if let Some(name) = names.into_iter().find(|name| self.parameter(name).is_none()) {
+                return Err(InvalidBulk::NoParameter { name: name.to_owned(), part });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A run and its store.
+pub(super) struct Run {
+    pub(super) store: SqliteStore,
+    pub(super) facts: Facts,
+}
+
+impl Run {
+    /// Takes it from whoever had it.
+    pub(super) async fn take(bulk: &SqlBulk, order: &Order) -> StoreResult<(Position, Self)> {
+        let mut run = Self::open(bulk, order)?;
+        let facts = run.facts.clone();
+        let taken = move |tx: &Transaction<'_>| take(tx, &facts);
+        let (position, facts) = bulk.store.write("bulk", Hint::NONE, taken).await?;
+        run.facts = facts;
+        Ok((position, run))
+    }
+
+    pub(super) fn open(bulk: &SqlBulk, order: &Order) -> StoreResult<Self> {
+        let payload = match serde_json::from_str(&order.payload) {
+            Ok(Value::Object(payload)) => Arc::new(payload),
+            _ => return Err(InvalidBulk::NotAnObject.into()),
+        };
+        let (work, order, origin) = (bulk.work.clone(), order.clone(), order.run.job);
+        let facts = Facts { work, order, payload, origin, over_failures: false };
+        facts.check_parameters()?;
+        Ok(Self { store: bulk.store.clone(), facts })
+    }
+
+    /// Which targets there are. Nobody was writing when the run was taken, so all who had begun before have ended.
+    pub(super) async fn find_targets(&self) -> StoreResult<Survey> {
+        let facts = self.facts.clone();
+        self.store
+            .read(
+                "bulk",
+                move |conn| if facts.over_failures { failures(conn, &facts) } else { targets(conn, &facts) },
+            )
+            .await
+    }
+}
+
+#[async_trait]
+impl BulkRun for Run {
+    async fn survey(&mut self) -> StoreResult<Surveyed> {
+        let survey = self.find_targets().await?;
+        let (run, found) = (self.facts.order.run, survey.clone());
+        let freeze = move |tx: &Transaction<'_>| {
+            let frozen = tx.prepare_cached(query::BULK_FREEZE)?.execute((
+                Id(&run.job),
+                run.token.0,
+                found.upper.as_ref().map(json),
+                found.total.map(|total| total.rows.cast_signed()),
+                found.total.map(|total| total.exact),
+                now_ms(),
+            ))?;
+            if frozen == 1 { Ok(()) } else { Err(StoreError::Fenced(run).into()) }
+        };
+        self.store.write("bulk", Hint::NONE, freeze).await?;
+        Ok(Surveyed::Frozen(survey))
+    }
+
+    async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
+        let facts = self.facts.clone();
+        let hint = match facts.work.applied {
+            // It may have made jobs.
+            Applied::Handler(_) => Hint::READY,
+            Applied::Sql(_) | Applied::Elsewhere => Hint::NONE,
+        };
+        self.store.write("bulk", hint, move |tx| chunk::chunk(tx, &facts, rows)).await
+    }
+
+    async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {
+        let (run, rest) = (self.facts.order.run, rest.clone());
+        let keep = move |tx: &Transaction<'_>| {
+            let values = (Id(&run.job), run.token.0, rest.throttle, whole_ms(rest.held), now_ms());
+            tx.prepare_cached(query::BULK_REST)?.execute(values)?;
+            Ok(())
+        };
+        self.store.write("bulk", Hint::NONE, keep).await
+    }
+
+    async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()> {
+        let (run, then) = (self.facts.order.run, then.cloned());
+        let end = move |tx: &Transaction<'_>| {
+            let values = (Id(&run.job), run.token.0, now_ms());
+            let ended = tx.prepare_cached(query::BULK_END)?.query_row(values, |row| row.get::<_, String>(0));
+            let result = ended.optional()?.ok_or(StoreError::Fenced(run))?;
+            finish::complete(tx, run, Some(&result))?;
+            then.map_or(Ok(()), |job| start(tx, &job, None).map(drop))
+        };
+        self.store.write("bulk", Hint::READY, end).await
+    }
+}
+
+fn take(tx: &Transaction<'_>, facts: &Facts) -> Result<(Position, Facts), Failure> {
+    let (run, mut facts) = (facts.order.run, facts.clone());
+    let values = (Id(&run.job), run.token.0, &facts.work.fingerprint, now_ms());
+    let taken = tx.prepare_cached(query::BULK_TAKE)?.query_row(values, |row| {
+        facts.origin = id_opt(row, 0)?.unwrap_or(run.job);
+        facts.over_failures = id_opt(row, 1)?.is_some();
+        Ok((position(row)?, row.get::<_, String>(10)?, row.get::<_, bool>(11)?))
+    });
+    let (position, fingerprint, ended) = taken.optional()?.ok_or(StoreError::Fenced(run))?;
+    if ended {
+        return Err(Failure::Told(InvalidBulk::Done { job: run.job }.into()));
+    }
+    if fingerprint != facts.work.fingerprint {
+        return Err(Failure::Told(InvalidBulk::Changed { job: run.job }.into()));
+    }
+    let settings = set(tx, run.job)?;
+    Ok((Position { settings, ..position }, facts))
+}
+
+fn position(row: &Row<'_>) -> rusqlite::Result<Position> {
+    Ok(Position {
+        cursor: key(row, 2)?,
+        surveyed: row.get(3)?,
+        total: total(row, 4)?,
+        counts: counts(row, 6)?,
+        chunk_rows: row.get(9)?,
+        settings: Settings::default(),
+    })
+}
+
+/// What operators set.
+pub(super) fn set(conn: &Connection, job: JobId) -> rusqlite::Result<Settings> {
+    let found = conn.prepare_cached(query::BULK_SETTINGS)?.query_row([Id(&job)], |row| settings(row, 0));
+    Ok(found.optional()?.unwrap_or_default())
+}
+
+fn targets(conn: &Connection, facts: &Facts) -> Result<Survey, Failure> {
+    let statements = &facts.work.statements;
+    let mut last = conn.prepare(&statements.last)?;
+    facts.bind(&mut last, Place::default())?;
+    let upper = last.raw_query().next()?.map(key_of).transpose()?;
+    let Some(upper) = upper else {
+        return Ok(Survey { upper: None, total: Some(Total { rows: 0, exact: true }) });
+    };
+    let mut count = conn.prepare(&statements.count)?;
+    facts.bind(&mut count, Place { upper: Some(&upper), ..Place::default() })?;
+    let rows = count.raw_query().next()?.map_or(Ok(0), |row| row.get::<_, i64>(0))?;
+    let total = Some(Total { rows: rows.unsigned_abs(), exact: true });
+    Ok(Survey { upper: Some(upper), total })
+}
+
+fn failures(conn: &Connection, facts: &Facts) -> Result<Survey, Failure> {
+    let job = facts.order.run.job;
+    let left = conn
+        .prepare_cached(query::BULK_FAILURES_LEFT)?
+        .query_row([Id(&job)], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, i64>(1)?)));
+    let (last, rows) = left?;
+    let total = Some(Total { rows: rows.unsigned_abs(), exact: true });
+    Ok(Survey { upper: last.map(|pos| Key(vec![pos.into()])), total })
+}
+
+/// A row that is nothing but a key.
+pub(super) fn key_of(row: &Row<'_>) -> rusqlite::Result<Key> {
+    let columns = row.as_ref().column_count();
+    (0..columns).map(|column| row.get_ref(column).map(to_json)).collect::<rusqlite::Result<_>>().map(Key)
+}
+
+pub(super) fn json(key: &Key) -> String {
+    Value::from(key.0.clone()).to_string()
+}
+
+/// Enqueues a job and keeps that it is a bulk job, over the failures of another if there is one.
+pub(super) fn start(
+    tx: &Transaction<'_>,
+    job: &NewJob,
+    retry_of: Option<JobId>,
+) -> Result<Enqueued, Failure> {
+    let made = enqueue::insert(tx, std::slice::from_ref(job))?;
+    let made = *made.first().ok_or(StoreError::NoSuchJob(job.id))?;
+    if !made.duplicate {
+        tx.prepare_cached(query::BULK_BEGIN_RUN)?.execute((Id(&made.job), retry_of.as_ref().map(Id)))?;
+    }
+    if let (false, Some(parent)) = (made.duplicate, retry_of) {
+        let given = tx.prepare_cached(query::BULK_GIVE_FAILURES)?.execute((Id(&parent), Id(&made.job)))?;
+        if given == 0 {
+            return Err(Failure::Told(InvalidBulk::NoFailures { job: parent }.into()));
+        }
+    }
+    Ok(made)
+}
+
+/// A job like the one that the row tells of.
+pub(super) fn template(
+    row: &Row<'_>,
+) -> rusqlite::Result<(String, String, String, Option<String>, milepost_core::job::Priority, u32)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, bulk_row::priority(row, 4)?, row.get(5)?))
+}

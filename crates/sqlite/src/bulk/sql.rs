@@ -1,0 +1,113 @@
+//! The users' statements as SQLite takes them: parameters keep their names, those of Milepost begin with `milepost_`.
+//!
+//! SQLite has no statement that changes data and answers about its targets at once. So a chunk first looks for its last
+//! key, then counts and applies what lies between the cursor and that key; nobody can write in between.
+
+use milepost_core::bulk::sql::{Apply, Bounds, Placeholders, Source};
+
+/// The statements of a chunk that begins at the beginning, or behind the cursor.
+#[derive(Clone, Debug)]
+pub(super) struct Pages {
+    /// The last key of the next so many targets; none when there are fewer.
+    pub(super) bound: String,
+    /// How many targets there are up to that key.
+    pub(super) count: String,
+    /// The targets.
+    pub(super) rows: String,
+    /// Applies them.
+    pub(super) apply: Option<String>,
+}
+
+/// The statements of a bulk job.
+#[derive(Clone, Debug)]
+pub(super) struct Statements {
+    pub(super) first: Pages,
+    pub(super) next: Pages,
+    /// Of a run over the failures of another.
+    pub(super) failures: Pages,
+    pub(super) last: String,
+    pub(super) count: String,
+    /// The source as it is read for a chunk, to look at its plan.
+    pub(super) page: String,
+}
+
+impl Statements {
+    pub(super) fn write(source: &Source, apply: Option<&Apply>) -> Self {
+        let (keys, names) = (names(source), row(&names(source)));
+        let (upper, bound) = (parameters("upper", keys.len()), parameters("bound", keys.len()));
+        let between = |bounds| {
+            format!("select * from ({}) as source where {names} <= {bound}", source.query(bounds, &mut Named))
+        };
+        let pages = |page, chunk: String| {
+            let page = source.query(page, &mut Named);
+            let look = format!("select {} from ({page}) as source where {names} <= {upper}", keys.join(", "));
+            Pages::over(look, &chunk, apply)
+        };
+        let run = ":milepost_run";
+        let of_run = format!("retried_by = {run} and pos > :milepost_cursor_0");
+        let same = keys.iter().enumerate().map(|(at, key)| format!("source.{key} = failed.key ->> {at}"));
+        let failed = format!(
+            "select source.* from (select pos, key from milepost_bulk_failure where {of_run} \
+             and pos <= :milepost_bound_0) as failed join ({}) as source on {}",
+            source.query(Bounds::All, &mut Named),
+            same.collect::<Vec<_>>().join(" and ")
+        );
+        let look = format!(
+            "select pos from milepost_bulk_failure where {of_run} and pos <= :milepost_upper_0 \
+             order by pos limit :milepost_limit offset :milepost_skip"
+        );
+        let last = source.query(Bounds::Last, &mut Named);
+        let all = source.query(Bounds::All, &mut Named);
+        Self {
+            first: pages(Bounds::First, between(Bounds::All)),
+            next: pages(Bounds::Next, between(Bounds::After)),
+            failures: Pages::over(look, &failed, apply),
+            last: format!("select {} from ({last}) as source", keys.join(", ")),
+            count: format!("select count(*) from ({all}) as source where {names} <= {upper}"),
+            page: source.query(Bounds::Next, &mut Named),
+        }
+    }
+}
+
+impl Pages {
+    fn over(bound: String, chunk: &str, apply: Option<&Apply>) -> Self {
+        Self {
+            bound,
+            count: format!("select count(*) from ({chunk})"),
+            rows: chunk.to_owned(),
+            apply: apply.map(|apply| apply.statement_over(chunk, &mut Named)),
+        }
+    }
+}
+
+struct Named;
+
+impl Placeholders for Named {
+    fn parameter(&mut self, name: &str) -> String {
+        format!(":{name}")
+    }
+
+    fn cursor(&mut self, column: usize) -> String {
+        format!(":milepost_cursor_{column}")
+    }
+
+    fn limit(&mut self) -> String {
+        ":milepost_limit offset :milepost_skip".to_owned()
+    }
+}
+
+/// The key columns as identifiers.
+fn names(source: &Source) -> Vec<String> {
+    source.key().iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect()
+}
+
+fn parameters(name: &str, columns: usize) -> String {
+    row(&(0..columns).map(|column| format!(":milepost_{name}_{column}")).collect::<Vec<_>>())
+}
+
+fn row(columns: &[String]) -> String {
+    match columns {
+        [column] => column.clone(),
+        _ => format!("({})", columns.join(", ")),
+    }
+}
