@@ -109,3 +109,11 @@ pub trait BulkStore: Send + Sync {
     /// Stops the statement that a run is in, so that its chunk rolls back. Answers whether there was one.
     async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool>;
 }
+
+/// Something that can hold bulk jobs: a replica that lags, locks that are waited for, a probe of the user's.
+#[async_trait]
+pub trait Throttle: Send + Sync {
+    /// Why no chunk may start now, in words that begin with its name; `None`: one may. What cannot be found out holds
+    /// too.
+    async fn holds(&self) -> Option<String>;
+}

@@ -7,7 +7,6 @@
 mod elsewhere;
 mod hold;
 mod runner;
-mod throttle;
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +36,8 @@ pub use milepost_core::bulk::run::{
 pub use milepost_core::bulk::sql::InvalidSql;
 #[doc(inline)]
 pub use milepost_core::bulk::window::{InvalidWindow, Window, Windows};
-pub use throttle::Throttle;
+#[doc(inline)]
+pub use milepost_core::port::Throttle;
 
 /// A function that is called for each chunk.
 pub(crate) type Perform = dyn Fn(Context) -> BoxFuture<'static, Result<Outcome, JobError>> + Send + Sync;
