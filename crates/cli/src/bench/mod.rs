@@ -2,6 +2,7 @@
 
 mod aged;
 mod backlog;
+mod bulk;
 mod drain;
 mod held_snapshot;
 mod latency;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 
 use crate::output::{self, Outcome};
 use crate::store::StoreAddress;
@@ -34,12 +36,24 @@ Examples:
   milepost bench jobs --store postgres://postgres@localhost/bench --jobs 200000
   milepost bench jobs --store postgres://postgres@localhost/bench --mode latency";
 
+const BULK_EXAMPLES: &str = "\
+As `milepost bench jobs`, it makes its store anew; its own two tables,
+milepost_bench_member and milepost_bench_note, are removed at its end.
+
+Examples:
+  milepost bench bulk --store postgres://postgres@localhost/bench --json
+  milepost bench bulk --store sqlite:bench.db --rows 200000
+  milepost bench bulk --store postgres://postgres@localhost/bench --rows 60000 --rate 2000";
+
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// Enqueue and run jobs that do nothing
     #[command(after_help = EXAMPLES)]
     Jobs(JobsBench),
+    /// Run a bulk job over many rows, and the same statements by hand
+    #[command(after_help = BULK_EXAMPLES)]
+    Bulk(bulk::BulkBench),
 }
 
 /// How to measure jobs.
@@ -131,7 +145,23 @@ impl JobsBench {
 
 /// Measures and prints.
 pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow::Result<Outcome> {
-    let BenchCommand::Jobs(bench) = command;
+    let told = match command {
+        BenchCommand::Jobs(bench) => run_jobs(bench, address).await?,
+        BenchCommand::Bulk(bench) => {
+            let report = bulk::run(&bench, address).await?;
+            if bench.json { line(&report) } else { report.print() }
+        }
+    };
+    output::heard_or_not(told)?;
+    Ok(Outcome::Done)
+}
+
+fn line(report: &impl Serialize) -> anyhow::Result<()> {
+    Ok(output::line(serde_json::to_string(report)?)?)
+}
+
+/// Measures jobs; answers whether anybody heard of it.
+async fn run_jobs(bench: JobsBench, address: &StoreAddress) -> anyhow::Result<anyhow::Result<()>> {
     bench.mode.check(address)?;
     let report = match bench.mode {
         Mode::Throughput => drain::run(&bench, &Target::prepare(address).await?).await?,
@@ -143,11 +173,5 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         Mode::LyingStatistics => lying_statistics::run(&bench, address).await?,
         Mode::Limited => limited::run(&bench, address).await?,
     };
-    let told = if bench.json {
-        output::line(serde_json::to_string(&report)?).map_err(Into::into)
-    } else {
-        report.print()
-    };
-    output::heard_or_not(told)?;
-    Ok(Outcome::Done)
+    Ok(if bench.json { line(&report) } else { report.print() })
 }

@@ -68,19 +68,24 @@ impl Report {
 
     /// Prints it for people.
     pub(super) fn print(&self) -> anyhow::Result<()> {
-        let mut listing = Listing::new(&["WHAT", "MEASURED"]);
-        let Value::Object(fields) = serde_json::to_value(self)? else {
-            return Ok(());
-        };
-        for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
-            let text = match value {
-                Value::String(text) => text,
-                value => value.to_string(),
-            };
-            listing.row([Field::text(name), Field::text(text)]);
-        }
-        Ok(listing.print()?)
+        print(self)
     }
+}
+
+/// Prints the fields of a report for people, but for those that were not measured.
+pub(super) fn print(report: &impl Serialize) -> anyhow::Result<()> {
+    let mut listing = Listing::new(&["WHAT", "MEASURED"]);
+    let Value::Object(fields) = serde_json::to_value(report)? else {
+        return Ok(());
+    };
+    for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
+        let text = match value {
+            Value::String(text) => text,
+            value => value.to_string(),
+        };
+        listing.row([Field::text(name), Field::text(text)]);
+    }
+    Ok(listing.print()?)
 }
 
 /// A measured number, without digits that mean nothing.

@@ -203,25 +203,28 @@ impl Author<'_> {
     }
 
     fn summary(&self, from: From, read: &str, numbers: &mut Numbers<'_>) -> String {
-        let rows = format!("(select count(*) from {CHUNK})");
         match from {
             From::Failures => format!(
-                " select {rows} as targets, (select count(*) from failed) as read, \
-                 (select jsonb_build_array(max(pos)::text)::text from failed having count(*) > 0) as key, true as moved{read}"
+                " select (select count(*) from {CHUNK}) as targets, failures.read, failures.key, true as moved{read} \
+                 from (select count(*) as read, \
+                 case when count(*) > 0 then jsonb_build_array(max(pos)::text)::text end as key from failed) failures"
             ),
             From::Source(bounds) => {
                 let columns = self.source.key().len();
+                let last: Vec<String> = self.names().iter().map(|name| format!("last.{name}")).collect();
                 let moved = match bounds {
-                    Bounds::Next => {
-                        format!("{} > {}", row(&self.names()), numbers.row(columns, Slot::Cursor))
-                    }
+                    Bounds::Next => format!("{} > {}", row(&last), numbers.row(columns, Slot::Cursor)),
                     _ => "true".to_owned(),
                 };
                 let down: Vec<String> = self.names().iter().map(|name| format!("{name} desc")).collect();
+                // The key is written as JSON outside, once.
                 format!(
-                    " select {rows} as targets, {rows} as read, last.key, last.moved{read} from (select) one \
-                     left join lateral (select {} as key, {moved} as moved from {CHUNK} order by {} limit 1) last on true",
-                    self.key_json(),
+                    " select counted.rows as targets, counted.rows as read, case when counted.rows > 0 then {} end as key, \
+                     {moved} as moved{read} \
+                     from (select count(*) as rows from {CHUNK}) counted \
+                     left join lateral (select {} from {CHUNK} order by {} limit 1) last on true",
+                    key_json(&last),
+                    self.names().join(", "),
                     down.join(", ")
                 )
             }
@@ -233,8 +236,7 @@ impl Author<'_> {
     }
 
     fn key_json(&self) -> String {
-        let texts: Vec<String> = self.names().iter().map(|name| format!("{name}::text")).collect();
-        format!("jsonb_build_array({})::text", texts.join(", "))
+        key_json(&self.names())
     }
 
     /// The key columns as identifiers.
@@ -248,4 +250,10 @@ fn row(columns: &[String]) -> String {
         [column] => column.clone(),
         _ => format!("({})", columns.join(", ")),
     }
+}
+
+/// A key as the text of a JSON array of texts.
+fn key_json(columns: &[String]) -> String {
+    let texts: Vec<String> = columns.iter().map(|column| format!("{column}::text")).collect();
+    format!("jsonb_build_array({})::text", texts.join(", "))
 }

@@ -1,0 +1,162 @@
+//! `milepost bench bulk`: a bulk job over many rows, beside the same statements by hand.
+
+mod by_hand;
+mod members;
+mod recorder;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use hdrhistogram::Histogram;
+use milepost::bulk::{Bulk, Definition, Sizing};
+use milepost::{JobState, NewJob, RetentionPolicy, Worker};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::process;
+use super::report::{Percentiles, per_s, rounded};
+use super::target::{QUEUE, Target};
+use crate::store::StoreAddress;
+use members::Members;
+use recorder::{Recorder, Tape};
+
+/// How to measure bulk jobs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BulkBench {
+    /// How many rows
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    rows: u64,
+    /// Rows a second to be held; nothing is then done by hand
+    #[arg(long, value_parser = rate)]
+    rate: Option<f64>,
+    /// How long a chunk shall take [SQLite: 30ms at most]
+    #[arg(long, default_value = "350ms", value_parser = crate::args::positive_duration)]
+    chunk: Duration,
+    /// How often each is measured; the medians count
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=99))]
+    rounds: u64,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if rate > 0.0 && f64::is_finite(rate) => Ok(rate),
+        _ => Err("rows a second are a number over 0".to_owned()),
+    }
+}
+
+/// One JSON object.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct BulkReport {
+    bench: &'static str,
+    store: &'static str,
+    rows: u64,
+    rows_per_s: f64,
+    by_hand_rows_per_s: Option<f64>,
+    ratio: Option<Value>,
+    chunks: u64,
+    chunk_ms: Percentiles,
+    peak_rss_mb: Option<f64>,
+    #[serde(flatten)]
+    own: BTreeMap<&'static str, Value>,
+}
+
+/// What one run showed.
+struct Ran {
+    rows_per_s: f64,
+    tape: Tape,
+}
+
+pub(super) async fn run(bench: &BulkBench, address: &StoreAddress) -> Result<BulkReport> {
+    let target = Target::prepare(address).await?;
+    let members = Members::make(&target, address, bench.rows).await?;
+    let measured = measure(bench, &target, &members).await;
+    members.remove().await?;
+    measured
+}
+
+async fn measure(bench: &BulkBench, target: &Target, members: &Members) -> Result<BulkReport> {
+    let mut rounds = Vec::new();
+    let mut by_hand = Vec::new();
+    for _ in 0..if bench.rate.is_some() { 1 } else { bench.rounds } {
+        let ran = run_bulk(bench, target, members).await?;
+        members.verify(bench.rows).await?;
+        if bench.rate.is_none() {
+            members.forget_notes().await?;
+            let took = by_hand::run(members, &ran.tape.sizes()).await?;
+            members.verify(bench.rows).await?;
+            by_hand.push(per_s(bench.rows, took.as_secs_f64()));
+        }
+        members.forget_notes().await?;
+        rounds.push(ran);
+    }
+    rounds.sort_by(|a, b| a.rows_per_s.total_cmp(&b.rows_per_s));
+    by_hand.sort_by(f64::total_cmp);
+    let middle = rounds.len() / 2;
+    let ran = rounds.get(middle).context("at least one round")?;
+    Ok(report(bench, target, ran, by_hand.get(middle).copied()))
+}
+
+fn report(bench: &BulkBench, target: &Target, ran: &Ran, by_hand: Option<f64>) -> BulkReport {
+    let mut own = BTreeMap::new();
+    if let Some(rate) = bench.rate {
+        own.insert("rate", rounded(rate));
+        own.insert("rate_held", rounded(ran.rows_per_s / rate));
+    }
+    BulkReport {
+        bench: "bulk",
+        store: target.name,
+        rows: bench.rows,
+        rows_per_s: ran.rows_per_s,
+        by_hand_rows_per_s: by_hand,
+        ratio: by_hand.map(|by_hand| rounded(ran.rows_per_s / by_hand)),
+        chunks: ran.tape.chunks.len() as u64,
+        chunk_ms: percentiles(&ran.tape),
+        peak_rss_mb: process::peak_rss_mb(),
+        own,
+    }
+}
+
+fn percentiles(tape: &Tape) -> Percentiles {
+    let Ok(mut histogram) = Histogram::<u64>::new(3) else { return Percentiles::default() };
+    for chunk in &tape.chunks {
+        // One that is out of range is no chunk.
+        let _ = histogram.record(u64::try_from(chunk.took.as_micros()).unwrap_or(u64::MAX));
+    }
+    Percentiles::of(&histogram)
+}
+
+/// A whole run, by a worker; from its first chunk to its end.
+async fn run_bulk(bench: &BulkBench, target: &Target, members: &Members) -> Result<Ran> {
+    let mut definition = Definition::new("bench_notify");
+    QUEUE.clone_into(&mut definition.queue);
+    definition.sizing = Sizing { target: bench.chunk, ..Sizing::default() };
+    definition.load.rows_per_s = bench.rate;
+    let (recorder, tape) = Recorder::new(members.work(target, &definition)?);
+    let bulk = Bulk::new(definition, Arc::new(recorder));
+    bulk.check().await?;
+    let job = bulk.definition().direct(NewJob::new("", &serde_json::json!({}))?);
+    let job = target.store.start_bulk(&job).await?.job;
+    Worker::builder(target.store.clone())
+        .queues([QUEUE])
+        .bulk(bulk)
+        .options(|options| options.retention = RetentionPolicy::FOREVER)
+        .drain()
+        .await?;
+    let state = target.store.job(job).await?.map(|job| job.row.state);
+    anyhow::ensure!(state == Some(JobState::Succeeded), "the run of the bench is {state:?}");
+    let tape = tape.take();
+    Ok(Ran { rows_per_s: per_s(bench.rows, tape.elapsed().as_secs_f64()), tape })
+}
+
+impl BulkReport {
+    /// Prints it for people.
+    pub(super) fn print(&self) -> Result<()> {
+        super::report::print(self)
+    }
+}

@@ -1,0 +1,8 @@
+-- The next $3 members after $2 get a note of run $1, by hand; answers the last of them.
+with chunk as materialized (
+    select id, place from milepost_bench_member where id > $2::bigint order by id limit $3::bigint
+),
+applied as (
+    insert into milepost_bench_note (run, member, place) select $1::uuid, id, place from chunk
+)
+select max(id) from chunk

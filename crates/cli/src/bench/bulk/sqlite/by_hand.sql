@@ -1,0 +1,3 @@
+-- The members after ?2, up to ?3, get a note of run ?1, by hand.
+INSERT INTO milepost_bench_note (run, member, place)
+SELECT ?1, id, place FROM milepost_bench_member WHERE id > ?2 AND id <= ?3

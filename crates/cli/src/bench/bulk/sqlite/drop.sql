@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS milepost_bench_note;
+DROP TABLE IF EXISTS milepost_bench_member;
