@@ -120,6 +120,9 @@ statements! {
     BULK_UNSEAT = "bulk/unseat";
     BULK_WORD = "bulk/word";
     BULKS = "bulk/bulks";
+    LOCK_WAITS = "throttle/lock_waits";
+    OLDEST_SNAPSHOT = "throttle/oldest_snapshot";
+    REPLICA_LAG = "throttle/replica_lag";
     ABANDONED_RUNS = "mend/abandoned_runs";
     AUDIT = "mend/audit";
     DROP_PROGRESS = "mend/drop_progress";

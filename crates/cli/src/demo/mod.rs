@@ -3,6 +3,7 @@
 
 mod bar;
 mod ledger;
+mod notices;
 mod places;
 mod plan;
 mod process;
@@ -37,10 +38,16 @@ processes share the work. Half way one of them is killed (SIGKILL); when its
 lease has run out, the other takes its jobs back. Then the database is asked what
 happened: no row may be missing and none may be there twice.
 
+Then the places have a million channels, and two bulk jobs of one group want to
+notify them at the same moment: one all of them, one those near Istanbul. The
+process that runs the first is killed in the middle of a chunk; the other goes on
+from the cursor. A run is aborted and resumed. Again the database is asked: every
+target has one row a run, and no two ran at once.
+
 Without --store and MILEPOST_STORE the demo works in a temporary SQLite file,
 which it removes. A store that you name is made when it is empty. What the demo
 did stays there to be looked at: jobs in a queue of each run's own (demo-...),
-and rows in the table milepost_demo_notification. Other jobs are not touched.
+and rows in tables named milepost_demo_.... Other jobs are not touched.
 
 Examples:
   milepost demo
@@ -95,7 +102,9 @@ async fn demonstrate(plan: Plan, address: &StoreAddress) -> Result<Outcome> {
     let facts = ledger.facts(&scope).await?;
     let checks = verify::verify(plan, &facts, &seen);
     output::heard_or_not(report::print(plan, &checks, &seen))?;
-    let passed = checks.iter().all(|check| check.passed);
+    let notices = notices::perform(address, &scope, plan).await?;
+    output::heard_or_not(report::print_notices(&notices))?;
+    let passed = checks.iter().chain(&notices).all(|check| check.passed);
     Ok(if passed { Outcome::Done } else { Outcome::SomeFailed })
 }
 

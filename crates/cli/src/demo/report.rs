@@ -13,6 +13,25 @@ use crate::table::{Column, Field, Listing};
 
 /// Prints what was verified and how fast it went.
 pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
+    print_checks(checks)?;
+    let speed = |what, duration: Duration| {
+        let rate = HumanCount(per_s(plan.places.into(), duration));
+        format!("{what} in {:.1} s: {rate} jobs a second", duration.as_secs_f64())
+    };
+    output::line(format_args!("\n{}.", speed("Enqueued", seen.enqueue)))?;
+    output::line(format_args!("{}, the wait for the lease included.", speed("Run", seen.run)))?;
+    print_sum(checks)
+}
+
+/// Prints what was verified of the bulk jobs.
+pub(super) fn print_notices(checks: &[Check]) -> Result<()> {
+    output::line("")?;
+    print_checks(checks)?;
+    output::line("")?;
+    print_sum(checks)
+}
+
+fn print_checks(checks: &[Check]) -> Result<()> {
     let mut listing = Listing::new([
         Column::unbroken(""),
         Column::unbroken("IN THE DATABASE"),
@@ -27,13 +46,10 @@ pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
             Field::text(&check.expected),
         ]);
     }
-    listing.print()?;
-    let speed = |what, duration: Duration| {
-        let rate = HumanCount(per_s(plan.places.into(), duration));
-        format!("{what} in {:.1} s: {rate} jobs a second", duration.as_secs_f64())
-    };
-    output::line(format_args!("\n{}.", speed("Enqueued", seen.enqueue)))?;
-    output::line(format_args!("{}, the wait for the lease included.", speed("Run", seen.run)))?;
+    Ok(listing.print()?)
+}
+
+fn print_sum(checks: &[Check]) -> Result<()> {
     match checks.iter().filter(|check| !check.passed).count() {
         0 => output::line("Every check passed.")?,
         1 => output::line("One check FAILED.")?,

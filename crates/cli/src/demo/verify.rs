@@ -17,7 +17,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    fn equal(what: &'static str, found: u64, expected: u64, meaning: &str) -> Self {
+    pub(super) fn equal(what: &'static str, found: u64, expected: u64, meaning: &str) -> Self {
         let expected_text = match expected {
             0 => meaning.to_owned(),
             _ => format!("{} {meaning}", HumanCount(expected)),

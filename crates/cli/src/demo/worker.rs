@@ -9,6 +9,7 @@ use clap::Args;
 use milepost::{Context, Job, JobError, Outcome, RetryPolicy, Worker};
 
 use super::ledger::{self, Ledger, Notification};
+use super::notices;
 use super::places::Place;
 use super::plan::{BACKOFF, Plan};
 use crate::output;
@@ -51,9 +52,10 @@ pub(crate) async fn run(args: DemoWorkerArgs, address: &StoreAddress) -> Result<
     let notifier =
         Arc::new(Notifier { ledger: ledger.clone(), plan: Plan { places }, queue: queue.as_str().into() });
     let concurrency = (places / TURNS_MIN).clamp(1, CONCURRENCY_MAX) as usize;
-    let worker = Worker::builder(ledger.store())
+    let worker = Worker::builder(ledger.store()).queues([queue.as_str()]);
+    let worker = notices::serve(worker, address, &queue, Plan { places }).await?;
+    let worker = worker
         .handle(move |place, context| notifier.clone().notify(place, context))
-        .queues([queue])
         .options(|options| {
             options.name = name;
             options.lease = LEASE;

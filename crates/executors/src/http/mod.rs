@@ -13,6 +13,7 @@
 //! Every attempt of a job carries the same `Idempotency-Key`. Messages name the server and no more of the URL, since
 //! paths and parameters hold secrets as often as headers do.
 
+mod probe;
 mod retry_after;
 mod settings;
 mod tls;
@@ -25,6 +26,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
+pub use self::probe::HttpProbe;
 pub use self::settings::{HttpConfig, InvalidHttp, check_header, check_url};
 use crate::capped::{Capped, RESULT_BYTES_MAX};
 use crate::{facts, result};

@@ -13,8 +13,10 @@ mod row;
 mod run;
 mod sql;
 mod target;
+mod throttle;
 mod work;
 
 pub use handler::{ChildJobs, ChunkHandler};
 pub use read::PostgresRows;
+pub use throttle::{Measure, ServerThrottle};
 pub use work::{Effect, SqlBulk};

@@ -12,8 +12,10 @@ mod read;
 mod row;
 mod run;
 mod sql;
+mod throttle;
 mod work;
 
 pub use handler::{ChildJobs, ChunkHandler};
 pub use read::SqliteRows;
+pub use throttle::SqlProbe;
 pub use work::{Effect, SqlBulk};

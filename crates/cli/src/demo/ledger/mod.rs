@@ -32,6 +32,11 @@ impl Scope {
         Self { queue: format!("demo-{random:08x}"), first_id }
     }
 
+    /// The one of a queue, as far as a worker process knows it.
+    pub(super) fn of(queue: &str) -> Self {
+        Self { queue: queue.to_owned(), first_id: Uuid::nil() }
+    }
+
     /// The key of a place's job.
     pub(super) fn key(&self, place: u32) -> String {
         format!("{}/{place}", self.queue)

@@ -1,0 +1,179 @@
+//! The second half of the demo: bulk notices to a million channels, two runs of one group that want to start at the same
+//! moment, a process killed in the middle, a run aborted and resumed.
+
+mod channels;
+mod show;
+mod verify;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use milepost::bulk::{Bulk, Definition, Labels, Sizing};
+use milepost::{NewJob, WorkerBuilder};
+use serde_json::json;
+
+use super::ledger::Scope;
+use super::places::PLACES_MAX;
+use super::plan::Plan;
+use crate::store::StoreAddress;
+use channels::Channels;
+
+pub(super) use show::perform;
+
+/// How many channels all places have together.
+const CHANNELS_MAX: u64 = 1_000_000;
+/// How long a run takes at least, so that there is something to see.
+const RUN_S: u64 = 4;
+/// Within so many kilometres of the centre a channel is near.
+const NEAR_KM: f64 = 1_500.0;
+/// The earth's mean radius, in kilometres.
+const EARTH_KM: f64 = 6_371.0;
+/// Around Istanbul: latitude and longitude in degrees.
+const CENTRE: (f64, f64) = (41.01, 28.95);
+
+/// Goes through all channels.
+const ALL: &str = "select id from milepost_demo_channel where world = :world and id > :cursor \
+                   order by id limit :limit";
+/// Goes through those whose point on the unit sphere is near enough to the centre's.
+const NEAR: &str = "select id from milepost_demo_channel where world = :world and id > :cursor \
+                    and x * :x + y * :y + z * :z >= :nearness order by id limit :limit";
+/// Writes a notice for each.
+const NOTIFY: &str = "insert into milepost_demo_notice (run, channel) select :bulk_id, id from chunk";
+
+/// One of the two bulk jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Notice {
+    /// To every channel.
+    Popular,
+    /// To the channels near a place.
+    Nearby,
+}
+
+impl Notice {
+    const BOTH: [Self; 2] = [Self::Popular, Self::Nearby];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Popular => "demo.popular",
+            Self::Nearby => "demo.nearby",
+        }
+    }
+
+    const fn source(self) -> &'static str {
+        match self {
+            Self::Popular => ALL,
+            Self::Nearby => NEAR,
+        }
+    }
+
+    /// What it is, for a demo of this scope.
+    fn definition(self, scope: &Scope, world: World) -> Definition {
+        let category = match self {
+            Self::Popular => "popular content",
+            Self::Nearby => "by place",
+        };
+        let mut definition = Definition::new(self.name());
+        definition.labels =
+            Labels { r#type: Some("notification rows".to_owned()), category: Some(category.to_owned()) };
+        definition.group.clone_from(&scope.queue);
+        definition.queue = queue(scope);
+        definition.sizing = Sizing { target: Duration::from_millis(200), ..Sizing::default() };
+        definition.load.rows_per_s = Some((world.0 / RUN_S).max(1) as f64);
+        definition
+    }
+
+    /// Its parameters.
+    fn params(self, world: World) -> serde_json::Value {
+        match self {
+            Self::Popular => json!({ "world": world.0 }),
+            Self::Nearby => {
+                let [x, y, z] = on_sphere(CENTRE.0, CENTRE.1);
+                json!({ "world": world.0, "x": x, "y": y, "z": z, "nearness": (NEAR_KM / EARTH_KM).cos() })
+            }
+        }
+    }
+
+    fn job(self, scope: &Scope, world: World) -> Result<NewJob> {
+        Ok(self.definition(scope, world).direct(NewJob::new(self.name(), &self.params(world))?))
+    }
+}
+
+/// Where the bulk jobs of a demo wait, apart from its other jobs.
+fn queue(scope: &Scope) -> String {
+    format!("{}-bulk", scope.queue)
+}
+
+/// How many channels there are, which is also what tells one demo's channels from those of a smaller one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct World(u64);
+
+impl World {
+    const fn of(plan: Plan) -> Self {
+        Self(plan.places as u64 * CHANNELS_MAX / PLACES_MAX as u64)
+    }
+
+    /// The channels of a place: as many as of every other, give or take one.
+    fn channels_of(self, place: u32, plan: Plan) -> std::ops::Range<u64> {
+        let before = |place: u64| place * self.0 / plan.places as u64;
+        before(place as u64 - 1) + 1..before(place as u64) + 1
+    }
+}
+
+/// A point of the unit sphere, so that near is a matter of multiplying.
+fn on_sphere(lat: f64, lng: f64) -> [f64; 3] {
+    let (lat, lng) = (lat.to_radians(), lng.to_radians());
+    [lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()]
+}
+
+/// Lets a worker process of the demo run both.
+pub(super) async fn serve(
+    worker: WorkerBuilder,
+    address: &StoreAddress,
+    scope_queue: &str,
+    plan: Plan,
+) -> Result<WorkerBuilder> {
+    let scope = Scope::of(scope_queue);
+    let channels = channels::open(address).await?;
+    Notice::BOTH.into_iter().try_fold(worker, |worker, notice| {
+        Ok(worker.bulk(bulk(channels.as_ref(), notice, &scope, World::of(plan))?))
+    })
+}
+
+fn bulk(channels: &dyn Channels, notice: Notice, scope: &Scope, world: World) -> Result<Bulk> {
+    let definition = notice.definition(scope, world);
+    let work = channels.work(&definition, notice.source(), NOTIFY)?;
+    Ok(Bulk::new(definition, work))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_channel_belongs_to_one_place() {
+        for places in [1000, 3000, PLACES_MAX] {
+            let plan = Plan { places };
+            let world = World::of(plan);
+            let mut next = 1;
+            for place in 1..=places {
+                let channels = world.channels_of(place, plan);
+                assert_eq!(channels.start, next);
+                assert!((5..=6).contains(&(channels.end - channels.start)), "{channels:?}");
+                next = channels.end;
+            }
+            assert_eq!(next, world.0 + 1);
+        }
+        assert_eq!(World::of(Plan { places: PLACES_MAX }), World(CHANNELS_MAX));
+    }
+
+    #[test]
+    fn near_is_near() {
+        let nearness = |a: (f64, f64), b: (f64, f64)| {
+            let (a, b) = (on_sphere(a.0, a.1), on_sphere(b.0, b.1));
+            a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>()
+        };
+        let limit = (NEAR_KM / EARTH_KM).cos();
+        assert!(nearness(CENTRE, (37.98, 23.73)) >= limit, "Athens is 560 km away");
+        assert!(nearness(CENTRE, (48.86, 2.35)) < limit, "Paris is 2,250 km away");
+    }
+}

@@ -1,0 +1,265 @@
+//! The show: two bulk jobs of one group at the same moment, a kill, an abort, a resume.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use indicatif::HumanCount;
+use milepost::bulk::{BulkFilter, BulkView};
+use milepost::{HistoryEntry, JobId, JobState, Operation, Verb};
+
+use super::channels::{self, Channel, Channels};
+use super::verify::verify;
+use super::{Notice, World, on_sphere, queue};
+use crate::demo::bar::Bar;
+use crate::demo::ledger::Scope;
+use crate::demo::places::Places;
+use crate::demo::plan::Plan;
+use crate::demo::process::WorkerProcess;
+use crate::demo::verify::Check;
+use crate::demo::worker::LEASE;
+use crate::output;
+use crate::store::StoreAddress;
+
+/// Channels in one transaction.
+const BATCH: usize = 10_000;
+/// How often the runs are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long a process goes on before it is looked again whether it is in a chunk.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
+/// How long nothing may move before the demo gives up.
+const STALL_MAX: Duration = Duration::from_secs(60);
+/// How long a chunk in hand may take after an abort.
+const GRACE: Duration = Duration::from_secs(10);
+/// At which share the process is killed, and the run aborted.
+const KILL_AT: f64 = 0.3;
+const ABORT_AT: f64 = 0.6;
+
+/// What was seen, as far as the tables do not show it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shown {
+    pub(super) histories: Vec<Vec<HistoryEntry>>,
+    pub(super) taken_over: u64,
+    /// Chunks that were committed after the abort was acknowledged.
+    pub(super) chunks_after_abort: u64,
+    /// Targets behind the cursor of the aborted run, and all of them.
+    pub(super) aborted_at: u64,
+    pub(super) aborted_of: u64,
+}
+
+/// Shows it, and answers what was verified.
+pub(crate) async fn perform(address: &StoreAddress, scope: &Scope, plan: Plan) -> Result<Vec<Check>> {
+    let channels = channels::open(address).await?;
+    let world = World::of(plan);
+    fill(channels.as_ref(), world, plan).await?;
+    let show = Show { channels: channels.as_ref(), address, scope, plan, world };
+    let (jobs, shown) = show.run().await?;
+    let [popular, nearby] = jobs;
+    let popular = channels.facts(Notice::Popular, popular, world).await?;
+    let nearby = channels.facts(Notice::Nearby, nearby, world).await?;
+    Ok(verify(popular, nearby, &shown))
+}
+
+/// Makes the channels, unless an earlier demo left them.
+async fn fill(channels: &dyn Channels, world: World, plan: Plan) -> Result<()> {
+    if channels.lay(world).await? == world.0 {
+        return Ok(());
+    }
+    let bar = Bar::new("channels", world.0);
+    let mut batch = Vec::with_capacity(BATCH);
+    for place in Places::open()?.take(plan.places as usize) {
+        let place = place?;
+        let point = on_sphere(place.lat, place.lng);
+        batch.extend(world.channels_of(place.id, plan).map(|id| Channel { id, point }));
+        if batch.len() >= BATCH {
+            bar.advance(batch.len() as u64);
+            channels.add(world, std::mem::take(&mut batch)).await?;
+        }
+    }
+    channels.add(world, batch).await
+}
+
+struct Show<'a> {
+    channels: &'a dyn Channels,
+    address: &'a StoreAddress,
+    scope: &'a Scope,
+    plan: Plan,
+    world: World,
+}
+
+impl Show<'_> {
+    async fn run(&self) -> Result<([JobId; 2], Shown)> {
+        let store = self.channels.store();
+        let both = Notice::BOTH.map(|notice| notice.job(self.scope, self.world));
+        let [popular, nearby] = both;
+        let (popular, nearby) = (popular?, nearby?);
+        let (popular, nearby) = tokio::join!(store.start_bulk(&popular), store.start_bulk(&nearby));
+        let jobs = [popular?.job, nearby?.job];
+        output::note(format_args!(
+            "two bulk jobs of one group want to notify {} channels at the same moment",
+            HumanCount(self.world.0)
+        ));
+        let spawn = |number| WorkerProcess::spawn(number, self.address, self.scope, self.plan);
+        let workers = vec![spawn(3)?, spawn(4)?];
+        let mut stage = Stage { show: self, jobs, workers, bar: Bar::new("bulk", self.world.0) };
+        let mut shown = Shown::default();
+        stage.kill(&mut shown).await?;
+        let aborted = stage.abort(&mut shown).await?;
+        stage.resume(aborted).await?;
+        for job in jobs {
+            stage.until(job, "succeeds", |view| view.state == JobState::Succeeded).await?;
+            shown.histories.push(store.history(job).await?);
+        }
+        for worker in stage.workers {
+            worker.finish().await?;
+        }
+        Ok((jobs, shown))
+    }
+}
+
+/// The runs and who works on them.
+struct Stage<'a> {
+    show: &'a Show<'a>,
+    jobs: [JobId; 2],
+    workers: Vec<WorkerProcess>,
+    bar: Bar,
+}
+
+impl Stage<'_> {
+    /// Kills the process that runs the first one, in the middle, and waits until the other goes on with it.
+    async fn kill(&mut self, shown: &mut Shown) -> Result<()> {
+        let running = self.first_running().await?;
+        self.until(running, "comes to its first third", |view| reached(view, KILL_AT)).await?;
+        let name = self.runner(running).await?;
+        let at = self.workers.iter().position(|worker| worker.name == name);
+        let victim = self.workers.swap_remove(at.with_context(|| format!("{name} is none of ours"))?);
+        let pid = victim.pid();
+        self.freeze_in_chunk(&victim).await?;
+        victim.kill().await?;
+        let before = self.view(running).await?;
+        let passed = HumanCount(before.passed());
+        self.bar.note(format_args!(
+            "killed {name} (process {pid}) in the middle of a chunk of {}, at {passed}",
+            before.name
+        ));
+        let killed_at = Instant::now();
+        let after =
+            self.until(running, "is taken over", |view| view.counts.chunks > before.counts.chunks).await?;
+        shown.taken_over += u64::from(after.passed() > before.passed());
+        self.bar.note(format_args!(
+            "{:.1} s later: its lease of {} s has run out, the other process went on from the cursor",
+            killed_at.elapsed().as_secs_f64(),
+            LEASE.as_secs()
+        ));
+        Ok(())
+    }
+
+    /// Stops a process where it is, in the middle of a chunk.
+    async fn freeze_in_chunk(&self, worker: &WorkerProcess) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            worker.freeze()?;
+            if self.show.channels.is_in_chunk().await? {
+                return Ok(());
+            }
+            worker.thaw()?;
+            if began.elapsed() > STALL_MAX {
+                bail!("{} was in no chunk for {STALL_MAX:?}", worker.name);
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+    }
+
+    /// Aborts the run that is under way; answers which.
+    async fn abort(&mut self, shown: &mut Shown) -> Result<JobId> {
+        let running = self.first_running().await?;
+        self.until(running, "comes to its second third", |view| reached(view, ABORT_AT)).await?;
+        let store = self.show.channels.store();
+        store.operate(running, &Operation::new(Verb::Abort).grace(GRACE).note("by the demo")).await?;
+        let told = self.view(running).await?;
+        let aborted = self.until(running, "is aborted", |view| view.state == JobState::Aborted).await?;
+        // Until the other one has begun: none of the aborted one's chunks comes after that.
+        let other = self.other(running);
+        self.until(other, "begins", |view| view.counts.chunks > 0).await?;
+        let at_last = self.view(running).await?;
+        shown.chunks_after_abort = at_last.counts.chunks - told.counts.chunks;
+        shown.aborted_at = at_last.passed();
+        shown.aborted_of = aborted.total.map_or(0, |total| total.rows);
+        let passed = HumanCount(shown.aborted_at);
+        self.bar
+            .note(format_args!("aborted {} at {passed}; the one that waited goes first now", aborted.name));
+        Ok(running)
+    }
+
+    async fn resume(&mut self, job: JobId) -> Result<()> {
+        self.show.channels.store().operate(job, &Operation::new(Verb::Resume)).await?;
+        let view = self.view(job).await?;
+        self.bar.note(format_args!("resumed {}: it goes on when the group is free", view.name));
+        Ok(())
+    }
+
+    /// The run that is under way.
+    async fn first_running(&mut self) -> Result<JobId> {
+        let began = Instant::now();
+        loop {
+            for job in self.jobs {
+                if self.view(job).await?.state == JobState::Running {
+                    return Ok(job);
+                }
+            }
+            self.rest(began, "no run has begun").await?;
+        }
+    }
+
+    async fn until(&mut self, job: JobId, what: &str, so: impl Fn(&BulkView) -> bool) -> Result<BulkView> {
+        let (mut moved_at, mut passed) = (Instant::now(), None);
+        loop {
+            let view = self.view(job).await?;
+            self.bar.reached(view.passed());
+            self.bar.say(view.name.clone());
+            if so(&view) {
+                return Ok(view);
+            }
+            if matches!(view.state, JobState::Failed | JobState::Canceled) {
+                bail!("bulk job {} is {}, before it {what}", view.name, view.state);
+            }
+            if passed != Some(view.passed()) {
+                (moved_at, passed) = (Instant::now(), Some(view.passed()));
+            }
+            self.rest(moved_at, &format!("bulk job {} does not move; expected that it {what}", view.name))
+                .await?;
+        }
+    }
+
+    async fn rest(&mut self, since: Instant, stall: &str) -> Result<()> {
+        if since.elapsed() > STALL_MAX {
+            bail!("{stall}, for {STALL_MAX:?}");
+        }
+        self.workers.iter_mut().try_for_each(WorkerProcess::check)?;
+        tokio::time::sleep(LOOK_EVERY).await;
+        Ok(())
+    }
+
+    async fn view(&self, job: JobId) -> Result<BulkView> {
+        let filter = BulkFilter { job: Some(job), ..BulkFilter::default() };
+        let found = self.show.channels.store().bulks(&filter).await?;
+        found.into_iter().next().with_context(|| format!("bulk job {job} is gone"))
+    }
+
+    /// The name of the worker that runs the job.
+    async fn runner(&self, job: JobId) -> Result<String> {
+        let store = self.show.channels.store();
+        let worker = store.job(job).await?.and_then(|job| job.row.worker);
+        let queue = queue(self.show.scope);
+        let mut workers = store.workers().await?.into_iter().filter(|its| its.queues.contains(&queue));
+        let name = workers.find(|its| Some(its.id) == worker).map(|its| its.name);
+        name.context("nobody runs the bulk job")
+    }
+
+    fn other(&self, job: JobId) -> JobId {
+        if self.jobs[0] == job { self.jobs[1] } else { self.jobs[0] }
+    }
+}
+
+fn reached(view: &BulkView, share: f64) -> bool {
+    view.state == JobState::Running && view.share().is_some_and(|its| its >= share)
+}

@@ -1,0 +1,67 @@
+//! Holds what the database says about the bulk jobs against what was to happen.
+
+use indicatif::HumanCount;
+use milepost::{HistoryEntry, JobState};
+
+use super::channels::NoticeFacts;
+use super::show::Shown;
+use crate::demo::verify::Check;
+
+/// Every check of the second half.
+pub(super) fn verify(popular: NoticeFacts, nearby: NoticeFacts, shown: &Shown) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for (names, facts) in [(POPULAR, popular), (NEARBY, nearby)] {
+        let NoticeFacts { targets, notices, missing, doubled } = facts;
+        checks.push(Check::equal(names[0], notices, targets, names[1]));
+        checks.push(Check::equal(names[2], missing, 0, "every target has its row"));
+        checks.push(Check::equal(names[3], doubled, 0, "no target has two"));
+    }
+    let target = nearby.targets > 0 && nearby.targets < popular.targets;
+    checks.push(Check {
+        what: "runs at once",
+        found: overlaps(&shown.histories),
+        expected: "one of the group at a time, whoever starts them".to_owned(),
+        passed: overlaps(&shown.histories) == 0 && target,
+    });
+    checks.push(Check::equal(
+        "taken over",
+        shown.taken_over,
+        1,
+        "run of the killed process, from its cursor",
+    ));
+    checks.push(Check {
+        what: "after the abort",
+        found: shown.chunks_after_abort,
+        expected: "chunk at most: the one in hand".to_owned(),
+        passed: shown.aborted_at > 0 && shown.chunks_after_abort <= 1,
+    });
+    checks.push(Check {
+        what: "resumed at",
+        found: shown.aborted_at,
+        expected: format!("of {} targets, behind the cursor", HumanCount(shown.aborted_of)),
+        passed: shown.aborted_at > 0 && shown.aborted_at < shown.aborted_of,
+    });
+    checks
+}
+
+const POPULAR: [&str; 4] = ["to everybody", "channels, one row each", "  missing", "  doubled"];
+const NEARBY: [&str; 4] =
+    ["to those nearby", "channels near Istanbul, one row each", "  missing", "  doubled"];
+
+/// How often a run began while another one was running.
+fn overlaps(histories: &[Vec<HistoryEntry>]) -> u64 {
+    let mut changes: Vec<(usize, &HistoryEntry)> = histories
+        .iter()
+        .enumerate()
+        .flat_map(|(job, history)| history.iter().map(move |entry| (job, entry)))
+        .filter(|(_, entry)| entry.to == JobState::Running || entry.from == Some(JobState::Running))
+        .collect();
+    // Of one moment, ends come first.
+    changes.sort_by_key(|(_, entry)| (entry.at, entry.to == JobState::Running));
+    let (mut running, mut overlaps) = (vec![false; histories.len()], 0);
+    for (job, entry) in changes {
+        running[job] = entry.to == JobState::Running;
+        overlaps += u64::from(running[job] && running.iter().filter(|runs| **runs).count() > 1);
+    }
+    overlaps
+}

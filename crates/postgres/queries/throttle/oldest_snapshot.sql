@@ -1,0 +1,8 @@
+-- For how many seconds the oldest transaction that holds back vacuum has been open.
+select coalesce(extract(epoch from max(clock_timestamp() - since)), 0)::float8
+from (
+    select xact_start as since from pg_stat_activity
+    where backend_xmin is not null and pid <> pg_backend_pid()
+    union all
+    select prepared from pg_prepared_xacts
+) open

@@ -1,0 +1,110 @@
+//! What the server says about its load.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::port::Throttle;
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Row, SqlSafeStr, TypeInfo, ValueRef};
+
+use crate::session::Query;
+use crate::statement;
+use crate::store::PostgresStore;
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is looked at, and how much of it is too much.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Measure {
+    /// How far the slowest replica is behind.
+    ReplicaLag(Duration),
+    /// How many locks are waited for.
+    LockWaits(u32),
+    /// How long the oldest transaction that holds back vacuum is open.
+    OldestSnapshot(Duration),
+    /// A query of the user's that answers one value: true to go on, false to hold, or a text that says why to hold.
+    Sql(String),
+}
+
+/// Holds bulk jobs while the server has too much of something.
+#[derive(Clone, Debug)]
+pub struct ServerThrottle {
+    store: PostgresStore,
+    measure: Measure,
+}
+
+impl ServerThrottle {
+    /// Looks at this on the store's server.
+    #[must_use]
+    pub fn new(store: &PostgresStore, measure: Measure) -> Self {
+        Self { store: store.clone(), measure }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.measure {
+            Measure::ReplicaLag(_) => "replica_lag",
+            Measure::LockWaits(_) => "lock_waits",
+            Measure::OldestSnapshot(_) => "oldest_snapshot",
+            Measure::Sql(_) => "sql probe",
+        }
+    }
+
+    fn query(&self) -> Query {
+        match &self.measure {
+            Measure::ReplicaLag(_) => sqlx::query(statement::REPLICA_LAG),
+            Measure::LockWaits(_) => sqlx::query(statement::LOCK_WAITS),
+            Measure::OldestSnapshot(_) => sqlx::query(statement::OLDEST_SNAPSHOT),
+            Measure::Sql(sql) => sqlx::query(AssertSqlSafe(sql.clone()).into_sql_str()),
+        }
+    }
+
+    /// Why the answer holds.
+    fn judge(&self, row: &PgRow) -> Result<Option<String>, sqlx::Error> {
+        let late = |seconds: f64, max: Duration| (seconds > max.as_secs_f64()).then_some(seconds);
+        Ok(match &self.measure {
+            Measure::ReplicaLag(max) => {
+                if !row.try_get::<bool, _>(1)? {
+                    return Ok(Some("it cannot be seen; grant pg_monitor to the worker's role".to_owned()));
+                }
+                late(row.try_get(0)?, *max).map(|s| format!("{s:.1} s behind, more than {max:?}"))
+            }
+            Measure::LockWaits(max) => {
+                let waits: i64 = row.try_get(0)?;
+                (waits > i64::from(*max)).then(|| format!("{waits} locks are waited for, more than {max}"))
+            }
+            Measure::OldestSnapshot(max) => {
+                late(row.try_get(0)?, *max).map(|s| format!("one is open for {s:.1} s, more than {max:?}"))
+            }
+            Measure::Sql(_) => answer(row)?,
+        })
+    }
+}
+
+/// What a probe's value says.
+fn answer(row: &PgRow) -> Result<Option<String>, sqlx::Error> {
+    let value = row.try_get_raw(0)?;
+    if value.is_null() {
+        return Ok(Some("it answered null; let it answer true, false or a text".to_owned()));
+    }
+    if value.type_info().name() == "BOOL" {
+        return Ok(if row.try_get(0)? { None } else { Some("it answered false".to_owned()) });
+    }
+    row.try_get(0).map(Some)
+}
+
+#[async_trait]
+impl Throttle for ServerThrottle {
+    async fn holds(&self) -> Option<String> {
+        let asked = tokio::time::timeout(PATIENCE, self.store.inner.calm.row(self.query())).await;
+        let why = match asked {
+            Err(_) => Some(format!("it did not answer within {PATIENCE:?}")),
+            Ok(Ok(Some(row))) => self.judge(&row).unwrap_or_else(|error| Some(error.to_string())),
+            Ok(Ok(None)) => Some("it answered no row; let it answer true, false or a text".to_owned()),
+            Ok(Err(error)) => {
+                Some(format!("it cannot be asked: {}", self.store.fail("throttle", error).chain()))
+            }
+        };
+        why.map(|why| format!("{}: {why}", self.name()))
+    }
+}
