@@ -132,7 +132,9 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         .collect();
-    let length = headers.iter().find(|(name, _)| name == "content-length")?.1.parse().ok()?;
+    // A GET has no body.
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length = length.map_or(Some(0), |(_, length)| length.parse().ok())?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
     Some(Request { path, headers, body })

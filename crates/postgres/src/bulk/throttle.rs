@@ -87,10 +87,13 @@ fn answer(row: &PgRow) -> Result<Option<String>, sqlx::Error> {
     if value.is_null() {
         return Ok(Some("it answered null; let it answer true, false or a text".to_owned()));
     }
-    if value.type_info().name() == "BOOL" {
-        return Ok(if row.try_get(0)? { None } else { Some("it answered false".to_owned()) });
+    match value.type_info().name() {
+        "BOOL" => Ok(if row.try_get(0)? { None } else { Some("it answered false".to_owned()) }),
+        "TEXT" | "VARCHAR" | "UNKNOWN" | "NAME" | "BPCHAR" | "CHAR" => row.try_get(0).map(Some),
+        other => {
+            Ok(Some(format!("it answered a value of type {other}; let it answer true, false or a text")))
+        }
     }
-    row.try_get(0).map(Some)
 }
 
 #[async_trait]
