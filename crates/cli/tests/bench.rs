@@ -8,6 +8,7 @@ use support::{Place, Ran, on_each_store};
 
 on_each_store! {
     a_bench_makes_its_store_anew_each_time,
+    a_bulk_job_is_measured_beside_the_same_by_hand,
     a_job_of_another_queue_keeps_the_bench_away_even_when_it_has_ended,
     a_schedule_keeps_the_bench_away,
 }
@@ -20,6 +21,19 @@ fn a_bench_makes_its_store_anew_each_time(place: Place) {
     for _ in 0..2 {
         assert_eq!(bench(&place, &[]).json()["jobs"], 200);
         assert_eq!(place.ids().len(), 200);
+    }
+}
+
+fn a_bulk_job_is_measured_beside_the_same_by_hand(place: Place) {
+    for _ in 0..2 {
+        let ran = place.run(&["bench", "bulk", "--rows", "3000", "--rounds", "1", "--json"]).ok();
+        assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
+        let told = ran.json();
+        assert_eq!((&told["bench"], &told["rows"]), (&"bulk".into(), &3000.into()));
+        assert!(
+            told["rows_per_s"].as_f64().unwrap() > 0.0 && told["by_hand_rows_per_s"].as_f64().unwrap() > 0.0
+        );
+        assert!(told["chunks"].as_u64().unwrap() > 1 && told["chunk_ms"]["p50"].as_f64().unwrap() > 0.0);
     }
 }
 

@@ -32,7 +32,8 @@ async fn locks_that_are_waited_for_hold() {
     let mut holder = PgConnection::connect(&database.url()).await.unwrap();
     holder.execute("begin; lock table milepost.job").await.unwrap();
     let mut waiter = PgConnection::connect(&database.url()).await.unwrap();
-    let waiting = tokio::spawn(async move { waiter.execute("begin; lock table milepost.job").await.map(drop) });
+    let waiting =
+        tokio::spawn(async move { waiter.execute("begin; lock table milepost.job").await.map(drop) });
     wait::until("somebody waits", || async { holds(&store, Measure::LockWaits(0)).await.is_some() }).await;
     let why = holds(&store, Measure::LockWaits(0)).await.unwrap();
     assert_eq!(why, "lock_waits: 1 locks are waited for, more than 0");

@@ -3,6 +3,8 @@
 
 mod channels;
 mod show;
+#[cfg(test)]
+mod tampering;
 mod verify;
 
 use std::time::Duration;

@@ -65,3 +65,41 @@ fn overlaps(histories: &[Vec<HistoryEntry>]) -> u64 {
     }
     overlaps
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use milepost::{RunToken, Verb};
+
+    use super::*;
+
+    /// A run from one second to another.
+    fn run(from: i64, to: i64) -> Vec<HistoryEntry> {
+        let entry = |at, verb, from, to| HistoryEntry {
+            pos: at,
+            job: milepost::JobId::new(),
+            at: Timestamp::from_second(at).unwrap(),
+            verb,
+            from: Some(from),
+            to,
+            attempt: 1,
+            token: RunToken(1),
+            worker: None,
+            ready_at: None,
+            error_code: None,
+            error_message: None,
+            note: None,
+        };
+        vec![
+            entry(from, Verb::Claim, JobState::Pending, JobState::Running),
+            entry(to, Verb::Succeed, JobState::Running, JobState::Succeeded),
+        ]
+    }
+
+    #[test]
+    fn runs_at_once_are_seen_and_runs_in_turn_are_none() {
+        assert_eq!(overlaps(&[run(0, 10), run(10, 20)]), 0, "one ends as the other begins");
+        assert_eq!(overlaps(&[run(0, 10), run(9, 20)]), 1);
+        assert_eq!(overlaps(&[[run(0, 5), run(8, 10)].concat(), run(5, 8)]), 0, "aborted and resumed");
+    }
+}
