@@ -142,6 +142,10 @@ statements! {
     ARRIVAL_PARTS = "move/arrival_parts";
     BEGIN_MOVE = "move/begin_move";
     BRING_AUDIT = "move/audit";
+    BRING_BULK_DEFINITIONS = "move/bulk_definition";
+    BRING_BULK_FAILURES = "move/bulk_failure";
+    BRING_BULK_SETTINGS = "move/bulk_setting";
+    BRING_BULKS = "move/bulk";
     BRING_ENDED = "move/ended";
     BRING_GROUP_BUCKETS = "move/group_bucket";
     BRING_GROUP_LIMITS = "move/group_limit";

@@ -17,9 +17,10 @@ fn files_in(folder: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What an examination asks, what a repair does and what a move carries, which may read all there is.
+/// What an examination asks, what a repair does, what a move carries and what is done once for a whole chunk of a bulk
+/// job, which may read all there is.
 fn rare_files() -> Vec<(String, String)> {
-    [files_in("doctor"), files_in("mend"), files_in("move")].concat()
+    [files_in("doctor"), files_in("mend"), files_in("move"), files_in("bulk")].concat()
 }
 
 fn files() -> Vec<(String, String)> {
