@@ -86,6 +86,7 @@ pub(super) fn failure(row: &Row<'_>) -> Sql<BulkFailure> {
 
 fn job_opt(row: &Row<'_>, column: usize) -> Sql<Option<JobId>> {
     let bytes: Option<Vec<u8>> = row.get(column)?;
-    let id = |bytes: Vec<u8>| Uuid::from_slice(&bytes).map(JobId).map_err(|e| row::odd(column, Type::Blob, e));
+    let id =
+        |bytes: Vec<u8>| Uuid::from_slice(&bytes).map(JobId).map_err(|e| row::odd(column, Type::Blob, e));
     bytes.map(id).transpose()
 }
