@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost::Worker;
-use milepost::bulk::Bulk;
+use milepost::bulk::{Bulk, BulkFilter};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::run::{Chunked, Order, Settings};
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
-use milepost_core::port::{BulkRun, BulkStore, BulkWork, Store, WorkerStore};
+use milepost_core::port::{AdminStore, BulkRun, BulkStore, BulkWork, MaintenanceStore, Store};
 use milepost_core::schedule::Source;
 use milepost_core::transition::Verb;
 use milepost_postgres::{PostgresStore, bulk as of_postgres};
 use milepost_sqlite::{SqliteStore, bulk as of_sqlite};
 use milepost_testkit::Scene;
 use milepost_testkit::scene::LONG;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::Executor;
 
 use crate::{Move, block_on};
@@ -157,6 +157,38 @@ pub(crate) async fn leave_half_done(both: &Move) -> Vec<JobId> {
     jobs
 }
 
+/// What is listed of definitions, runs and failures, keys as texts.
+pub(crate) async fn listed(store: &dyn Store) -> Vec<Value> {
+    let mut listed = Vec::new();
+    for way in WAYS {
+        let definition = store.bulk_definition(way.name).await.unwrap();
+        listed.push(json!({ "definition": format!("{definition:?}") }));
+    }
+    let mut runs = store.bulks(&BulkFilter::default()).await.unwrap();
+    runs.sort_unstable_by_key(|run| run.id);
+    for run in runs {
+        let failures = store.bulk_failures(run.id, 0, 1000).await.unwrap();
+        let failures: Vec<Value> = failures.iter().map(|failure| with_texts(failure, &["key"])).collect();
+        listed.push(json!({ "run": with_texts(&run, &["cursor", "upper"]), "failures": failures }));
+    }
+    listed
+}
+
+/// As JSON, with keys in the form in which PostgreSQL has them.
+fn with_texts(row: &impl serde::Serialize, keys: &[&str]) -> Value {
+    let mut row = serde_json::to_value(row).unwrap();
+    for key in keys {
+        for value in row[key].as_array_mut().into_iter().flatten() {
+            *value = match (&*value, value["$blob"].as_str()) {
+                (_, Some(hex)) => format!("\\x{hex}").into(),
+                (Value::String(_) | Value::Null, _) => continue,
+                (value, _) => value.to_string().into(),
+            };
+        }
+    }
+    row
+}
+
 /// Copies the application's own tables, as its owner does.
 async fn copy_tables(both: &Move, store: &PostgresStore) {
     store
@@ -202,7 +234,7 @@ fn runs_that_are_half_done_go_on_behind_their_cursors() {
         let worker = Worker::builder(Arc::new(store.clone()) as Arc<dyn Store>);
         let worker = WAYS.iter().fold(worker, |worker, way| worker.bulk(way.on_postgres(&store)));
         worker.drain().await.unwrap();
-        let runs = store.bulks(&milepost::bulk::BulkFilter::default()).await.unwrap();
+        let runs = store.bulks(&BulkFilter::default()).await.unwrap();
         assert_eq!(runs.len(), WAYS.len() + 1);
         for run in runs {
             assert_eq!(run.state, milepost_core::state::JobState::Succeeded, "{run:#?}");
