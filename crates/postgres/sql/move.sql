@@ -12,11 +12,11 @@ begin
 end
 $$;
 
--- The key of a bulk job's target from a SQLite store, each value as the text that PostgreSQL reads of its type; a blob,
--- which stands as {"$blob": "hex"} there, as that of a bytea.
+-- The key of a bulk job's target from a SQLite store, each value as the text that PostgreSQL reads of its type. A blob
+-- stands as {"$blob": "hex"} there and becomes that of a bytea, an endless number as {"$real": "inf"}.
 create or replace function milepost.key_of_texts(key jsonb) returns jsonb language sql immutable strict as $$
     select coalesce(jsonb_agg(
-        case when jsonb_typeof(v) = 'object' then '\x' || (v ->> '$blob') else v #>> '{}' end order by n), '[]')
+        case when jsonb_typeof(v) = 'object' then coalesce('\x' || (v ->> '$blob'), v ->> '$real') else v #>> '{}' end order by n), '[]')
     from jsonb_array_elements(key) with ordinality e(v, n)
 $$;
 
