@@ -103,7 +103,7 @@ taken_portion as (
             select job_id, pos from milepost.bulk_failure where retried_by = l.id order by pos limit $6
         ) e
     ) oldest
-    where f.job_id = oldest.job_id and f.pos = oldest.pos
+    where f.job_id = oldest.job_id and f.pos = oldest.pos and f.retried_by = oldest.id
     returning 1
 ),
 portion as (
