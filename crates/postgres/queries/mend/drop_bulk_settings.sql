@@ -2,6 +2,6 @@
 delete from milepost.bulk_setting
 where job_id in (
     select s.job_id from milepost.bulk_setting s
-    where not exists (select from milepost.bulk b where b.job_id = s.job_id) limit $1
+    where not exists (select from milepost.job j where j.id = s.job_id) limit $1
 )
 returning job_id::text
