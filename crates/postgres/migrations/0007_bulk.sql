@@ -59,6 +59,7 @@ create table milepost.bulk (
 ) with (fillfactor = 50);
 
 -- What operators set for a run.
+-- given: how many of its failures went to runs that try them again.
 create table milepost.bulk_setting (
     job_id uuid primary key,
     rows_per_s double precision,
@@ -66,10 +67,11 @@ create table milepost.bulk_setting (
     chunk_ms bigint,
     chunk_rows_min int,
     chunk_rows_max int,
+    given bigint not null default 0,
     set_at timestamptz not null default now()
 );
 
--- Targets that could not be applied.
+-- Targets that could not be applied. One that is tried again belongs to the run that does so, and is forgotten with it.
 create table milepost.bulk_failure (
     job_id uuid not null,
     pos bigint generated always as identity,
@@ -81,4 +83,5 @@ create table milepost.bulk_failure (
     primary key (job_id, pos)
 );
 
+create index bulk_failure_own on milepost.bulk_failure (job_id, pos) where retried_by is null;
 create index bulk_failure_retried on milepost.bulk_failure (retried_by, pos) where retried_by is not null;

@@ -1,6 +1,7 @@
 -- Forgets up to $4 jobs that have been $1 (succeeded, canceled, skipped or failed) for more than $2 ms, oldest first
 -- and none from before $3, with all that belongs to them. Their keys stay until $5 ms have passed since then (null:
--- for ever). A job whose history has more than $6 entries stays and loses that many; the next calls find the rest.
+-- for ever). A job that has more than $6 entries of history, or as many failed targets, stays and loses that many; the
+-- next calls find the rest. A failure belongs to the run that tries it again, else to its own.
 with ended as materialized (
     select id, ended_at as over_at from milepost.ended
     where state = $1::text::milepost.job_state
@@ -24,9 +25,16 @@ due as materialized (
     union all
     select id, over_at, true from letters
 ),
+measured as materialized (
+    select id, over_at,
+           exists (select from milepost.history h where h.job_id = due.id order by h.pos offset $6) as long_history,
+           exists (select from milepost.bulk_failure f where f.job_id = due.id and f.retried_by is null order by f.pos offset $6)
+               as many_own,
+           exists (select from milepost.bulk_failure f where f.retried_by = due.id order by f.pos offset $6) as many_taken
+    from due
+),
 long as materialized (
-    select id, over_at from due
-    where exists (select from milepost.history h where h.job_id = due.id order by h.pos offset $6)
+    select id, over_at, long_history, many_own, many_taken from measured where long_history or many_own or many_taken
 ),
 whole as materialized (
     select id, over_at, is_letter from due where not exists (select from long where long.id = due.id)
@@ -64,10 +72,44 @@ reports as (
 told as (
     delete from milepost.history h using whole w where h.job_id = w.id returning 1
 ),
+runs as (
+    delete from milepost.bulk b using whole w where b.job_id = w.id returning 1
+),
+set_by_hand as (
+    delete from milepost.bulk_setting s using whole w where s.job_id = w.id returning 1
+),
+own_failures as (
+    delete from milepost.bulk_failure f using whole w where f.job_id = w.id and f.retried_by is null returning 1
+),
+taken_failures as (
+    delete from milepost.bulk_failure f using whole w where f.retried_by = w.id returning 1
+),
+own_portion as (
+    delete from milepost.bulk_failure f
+    using (
+        select l.id, e.pos from (select id from long where many_own limit 1) l
+        cross join lateral (
+            select pos from milepost.bulk_failure where job_id = l.id and retried_by is null order by pos limit $6
+        ) e
+    ) oldest
+    where f.job_id = oldest.id and f.pos = oldest.pos and f.retried_by is null
+    returning 1
+),
+taken_portion as (
+    delete from milepost.bulk_failure f
+    using (
+        select l.id, e.job_id, e.pos from (select id from long where many_taken limit 1) l
+        cross join lateral (
+            select job_id, pos from milepost.bulk_failure where retried_by = l.id order by pos limit $6
+        ) e
+    ) oldest
+    where f.job_id = oldest.job_id and f.pos = oldest.pos and f.retried_by = oldest.id
+    returning 1
+),
 portion as (
     delete from milepost.history h
     using (
-        select l.id, e.pos from (select id from long limit 1) l
+        select l.id, e.pos from (select id from long where long_history limit 1) l
         cross join lateral (
             select pos from milepost.history where job_id = l.id order by pos limit $6
         ) e
@@ -77,6 +119,9 @@ portion as (
 )
 select (select count(*) from gone) as jobs,
        (select count(*) from gone) + (select count(*) from jobs) + (select count(*) from forgotten)
-           + (select count(*) from reports) + (select count(*) from told) + (select count(*) from portion) as rows,
+           + (select count(*) from reports) + (select count(*) from told) + (select count(*) from portion)
+           + (select count(*) from runs) + (select count(*) from set_by_hand) + (select count(*) from own_failures)
+           + (select count(*) from taken_failures) + (select count(*) from own_portion)
+           + (select count(*) from taken_portion) as rows,
        coalesce((select min(over_at) from long), (select max(over_at) from due)) as reached,
        (select count(*) from due) >= $4 or exists (select from long) as more

@@ -12,6 +12,14 @@ begin
 end
 $$;
 
+-- The key of a bulk job's target from a SQLite store, each value as the text that PostgreSQL reads of its type. A blob
+-- stands as {"$blob": "hex"} there and becomes that of a bytea, an endless number as {"$real": "inf"}.
+create or replace function milepost.key_of_texts(key jsonb) returns jsonb language sql immutable strict as $$
+    select coalesce(jsonb_agg(
+        case when jsonb_typeof(v) = 'object' then coalesce('\x' || (v ->> '$blob'), v ->> '$real') else v #>> '{}' end order by n), '[]')
+    from jsonb_array_elements(key) with ordinality e(v, n)
+$$;
+
 -- The tables that a move fills, and those that go with them.
 create or replace function milepost.moved_tables() returns setof text language sql stable as $$
     select c.relname::text from pg_catalog.pg_class c
@@ -77,6 +85,8 @@ begin
     from (select max(pos) as last from milepost.history) h where last > 0;
     perform setval(pg_get_serial_sequence('milepost.audit', 'pos'), last)
     from (select max(pos) as last from milepost.audit) a where last > 0;
+    perform setval(pg_get_serial_sequence('milepost.bulk_failure', 'pos'), last)
+    from (select max(pos) as last from milepost.bulk_failure) f where last > 0;
     perform setval(pg_get_serial_sequence('milepost.worker', 'id'), last)
     from (select greatest(max(id), worker_last) as last from milepost.worker) w where last > 0;
     perform setval('milepost.group_slot_beyond', last)

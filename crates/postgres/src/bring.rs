@@ -1,5 +1,7 @@
 //! Rows of another store, each column as an array.
 
+mod bulk;
+
 use jiff::Timestamp as Time;
 use jiff_sqlx::Timestamp;
 use milepost_core::history::HistoryEntry;
@@ -23,10 +25,14 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::GroupLimits(rows) => group_limits(rows),
         Rows::GroupBuckets(rows) => group_buckets(rows),
         Rows::Schedules(rows) => schedules(rows),
+        Rows::BulkDefinitions(rows) => bulk::definitions(rows),
         Rows::Audit(rows) => audit(rows),
         Rows::Jobs(rows) => jobs(rows),
         Rows::Keys(rows) => keys(rows),
         Rows::Progress(rows) => progress(rows),
+        Rows::Bulks(rows) => bulk::bulks(rows),
+        Rows::BulkSettings(rows) => bulk::settings(rows),
+        Rows::BulkFailures(rows) => bulk::failures(rows),
         Rows::History(rows) => history(rows),
         Rows::Slots(rows) => slots(rows),
         Rows::Ended(rows) => ended(rows),

@@ -1,5 +1,6 @@
 //! Connections: which settings they have and how they are named to people.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub enum WakeMode {
 }
 
 /// How to use a PostgreSQL server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PostgresOptions {
     /// Connections for workers' verbs, such as claims and ends; as many again for callers' verbs, such as
     /// enqueues and cancels, so that neither waits for the other.
@@ -39,6 +40,10 @@ pub struct PostgresOptions {
     pub payload_bytes_max: usize,
     /// How idle workers learn of new work.
     pub wake: WakeMode,
+    /// The URL of the same database past a transaction pooler, for bulk jobs: each of their runs has a connection of its
+    /// own, which keeps what was prepared and can be stopped by its process id. Without it they are refused in
+    /// [`WakeMode::Poll`]; in [`WakeMode::Listen`] it is not needed.
+    pub direct: Option<String>,
     /// How long to wait for a connection before the server counts as unreachable.
     pub acquire_timeout: Duration,
 }
@@ -49,8 +54,22 @@ impl Default for PostgresOptions {
             connections_max: 10,
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             wake: WakeMode::Listen,
+            direct: None,
             acquire_timeout: Duration::from_secs(10),
         }
+    }
+}
+
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresOptions")
+            .field("connections_max", &self.connections_max)
+            .field("payload_bytes_max", &self.payload_bytes_max)
+            .field("wake", &self.wake)
+            // It may hold a password.
+            .field("direct", &self.direct.is_some())
+            .field("acquire_timeout", &self.acquire_timeout)
+            .finish()
     }
 }
 
@@ -61,19 +80,30 @@ pub(crate) fn place(options: &PgConnectOptions) -> String {
 }
 
 /// Reads a `postgres://` URL. The error never repeats it, since it may hold a password.
-pub(crate) fn parse(url: &str, options: &PostgresOptions) -> StoreResult<PgConnectOptions> {
+pub(crate) fn parse(url: &str, wake: WakeMode) -> StoreResult<PgConnectOptions> {
     let connect = PgConnectOptions::from_str(url).map_err(|e| StoreError::Unavailable {
         place: "the PostgreSQL store (its URL is not usable)".to_owned(),
         cause: e.into(),
     })?;
     let name = connect.get_application_name().unwrap_or("milepost").to_owned();
     let connect = connect.application_name(&name);
-    Ok(match options.wake {
+    Ok(match wake {
         WakeMode::Listen => connect,
         // Callers' own statements on the pool are not kept either. Poolers refuse start-up parameters they do not
         // know, and the binary protocol needs no float digits.
         WakeMode::Poll => connect.statement_cache_capacity(0).extra_float_digits(None),
     })
+}
+
+/// How to reach the server itself, for connections that must last; `None` behind a pooler when nobody said how.
+pub(crate) fn direct(
+    connect: &PgConnectOptions,
+    options: &PostgresOptions,
+) -> StoreResult<Option<PgConnectOptions>> {
+    match options.wake {
+        WakeMode::Listen => Ok(Some(connect.clone())),
+        WakeMode::Poll => options.direct.as_ref().map(|url| parse(url, WakeMode::Listen)).transpose(),
+    }
 }
 
 /// Connections by who uses them.

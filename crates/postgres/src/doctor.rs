@@ -88,6 +88,8 @@ const fn mends(check: Check) -> &'static [&'static str] {
         Check::HolderWithoutSlot => &[statement::RETAKE_SLOT],
         Check::ReadyAtWrong => &[statement::SET_READY],
         Check::ProgressWithoutJob => &[statement::DROP_PROGRESS],
+        Check::BulkWithoutJob => &[statement::DROP_BULK],
+        Check::BulkLeftover => &[statement::DROP_BULK_SETTINGS, statement::DROP_BULK_FAILURES],
         _ => &[],
     }
 }

@@ -128,6 +128,9 @@ statements! {
     DROP_PROGRESS = "mend/drop_progress";
     FREE_KEY = "mend/free_key";
     FREE_SLOTS = "mend/free_slots";
+    DROP_BULK = "mend/drop_bulk";
+    DROP_BULK_FAILURES = "mend/drop_bulk_failures";
+    DROP_BULK_SETTINGS = "mend/drop_bulk_settings";
     DROP_ENDED = "mend/drop_ended";
     DROP_LIVE = "mend/drop_live";
     PLACE_IN_ENDED = "mend/place_in_ended";
@@ -142,6 +145,10 @@ statements! {
     ARRIVAL_PARTS = "move/arrival_parts";
     BEGIN_MOVE = "move/begin_move";
     BRING_AUDIT = "move/audit";
+    BRING_BULK_DEFINITIONS = "move/bulk_definition";
+    BRING_BULK_FAILURES = "move/bulk_failure";
+    BRING_BULK_SETTINGS = "move/bulk_setting";
+    BRING_BULKS = "move/bulk";
     BRING_ENDED = "move/ended";
     BRING_GROUP_BUCKETS = "move/group_bucket";
     BRING_GROUP_LIMITS = "move/group_limit";
@@ -168,6 +175,12 @@ statements! {
 questions! {
     "attempts_over",
     "autovacuum_off",
+    "bulk_cursor_beyond",
+    "bulk_end_differs",
+    "bulk_failures_differ",
+    "bulk_leftover",
+    "bulk_token_ahead",
+    "bulk_without_job",
     "clock_difference",
     "commits_unsafe",
     "dead_rows",

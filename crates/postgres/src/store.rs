@@ -28,6 +28,8 @@ pub(crate) struct Inner {
     /// For people's questions: the planner's own plans.
     pub(crate) calm: Sessions,
     pub(crate) connect: PgConnectOptions,
+    /// For connections that must last.
+    pub(crate) direct: Option<PgConnectOptions>,
     pub(crate) options: PostgresOptions,
     pub(crate) place: String,
     pub(crate) floors: Floors,
@@ -41,13 +43,15 @@ impl PostgresStore {
     /// [`Unavailable`](milepost_core::error::StoreError::Unavailable) names host and cause, never the
     /// password; [`Schema`](milepost_core::error::StoreError::Schema) when the server is too old.
     pub async fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
-        let connect = connect::parse(url, &options)?;
+        let connect = connect::parse(url, options.wake)?;
+        let direct = connect::direct(&connect, &options)?;
         let place = connect::place(&connect);
         let Pools { hot, intake, calm } =
             connect::pools(&connect, &options).await.map_err(|e| store_error(&place, "connect", e))?;
         connect::check_server(&calm, &place).await?;
         let (floors, reached) = (Floors::default(), Reached::default());
-        Ok(Self { inner: Arc::new(Inner { hot, intake, calm, connect, options, place, floors, reached }) })
+        let inner = Inner { hot, intake, calm, connect, direct, options, place, floors, reached };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Brings the schema to this binary's version, in one transaction. Safe to call from many processes.

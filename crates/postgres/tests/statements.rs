@@ -19,13 +19,19 @@ async fn migrated() -> (Database, PostgresStore) {
     (database, store)
 }
 
+/// Several statements in one message, which cannot be prepared.
+const SCRIPTS: &[&str] = &["begin_pinned", "bulk/begin_chunk", "bulk/take_begin"];
+
 #[tokio::test]
 async fn every_statement_prepares_against_a_migrated_database() {
     let (database, _store) = migrated().await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     assert!(statement::ALL.len() > 30, "the list is the list of files");
-    // Two statements in one message, which cannot be prepared; it has a test of its own.
-    let statements = statement::ALL.iter().filter(|(name, _)| *name != "begin_pinned");
+    for name in SCRIPTS {
+        connection.execute(statement_named(name)).await.unwrap();
+        connection.execute("rollback").await.unwrap();
+    }
+    let statements = statement::ALL.iter().filter(|(name, _)| !SCRIPTS.contains(name));
     for (name, sql) in statements.chain(statement::QUESTIONS) {
         let prepared = connection.prepare((*sql).into_sql_str()).await;
         assert!(prepared.is_ok(), "{name}.sql: {:?}", prepared.err());
@@ -58,7 +64,8 @@ async fn changed_settings(connection: &mut PgConnection) -> Vec<(String, String)
 
 #[test]
 fn every_query_file_is_a_listed_statement() {
-    let mut files: Vec<String> = ["", "mend/", "move/", "doctor/"].into_iter().flat_map(files_in).collect();
+    let mut files: Vec<String> =
+        ["", "bulk/", "mend/", "move/", "doctor/"].into_iter().flat_map(files_in).collect();
     files.sort_unstable();
     let questions = statement::QUESTIONS.iter().map(|(name, _)| format!("doctor/{name}"));
     let mut listed: Vec<String> =
@@ -131,6 +138,18 @@ const READ_OFF: &[(&str, &[&str])] = &[
     ("prune_workers", &["worker_ended", "live_worker"]),
 ];
 
+/// What a chunk asks of its own accord, on a connection whose plans are not pinned, since users' statements run on it.
+const OF_CHUNKS: &[(&str, &str)] = &[
+    ("bulk/take", "gen_random_uuid(), 1, 'x'"),
+    ("bulk/lock", "gen_random_uuid(), 1"),
+    ("bulk/word", "gen_random_uuid(), 1"),
+    ("bulk/advance", "gen_random_uuid(), 1, null, 1, 0, 1, 1"),
+    ("bulk/fail", "gen_random_uuid(), '[]', 'x', 'x'"),
+    ("bulk/rest", "gen_random_uuid(), 1, null, 1"),
+    ("bulk/settings", "gen_random_uuid()"),
+    ("bulk/end", "gen_random_uuid(), 1"),
+];
+
 /// When ANALYZE looked.
 const LIES: &[&str] = &["empty", "all pending", "all running"];
 
@@ -162,6 +181,10 @@ async fn hot_statements_neither_scan_nor_sort_a_backlog_under_lying_statistics()
             analyze(&mut connection).await;
         }
         explain_all(&mut connection, lie).await;
+        let mut chunks = PgConnection::connect(&database.url()).await.unwrap();
+        for (name, arguments) in OF_CHUNKS {
+            check_plan(name, lie, &explain(&mut chunks, name, arguments).await);
+        }
         assert_groups_do_not_scan(&mut connection, lie).await;
     }
 }

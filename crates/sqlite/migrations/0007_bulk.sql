@@ -51,6 +51,7 @@ CREATE TABLE milepost_bulk (
 ) STRICT, WITHOUT ROWID;
 
 -- What operators set for a run.
+-- given: how many of its failures went to runs that try them again.
 CREATE TABLE milepost_bulk_setting (
     job_id         BLOB    NOT NULL PRIMARY KEY,
     rows_per_s     REAL,
@@ -58,10 +59,11 @@ CREATE TABLE milepost_bulk_setting (
     chunk_ms       INTEGER,
     chunk_rows_min INTEGER,
     chunk_rows_max INTEGER,
+    given          INTEGER NOT NULL DEFAULT 0,
     set_at_ms      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Targets that could not be applied.
+-- Targets that could not be applied. One that is tried again belongs to the run that does so, and is forgotten with it.
 CREATE TABLE milepost_bulk_failure (
     pos        INTEGER PRIMARY KEY,
     job_id     BLOB    NOT NULL,
@@ -73,4 +75,5 @@ CREATE TABLE milepost_bulk_failure (
 ) STRICT;
 
 CREATE INDEX milepost_bulk_failure_job ON milepost_bulk_failure (job_id, pos);
+CREATE INDEX milepost_bulk_failure_own ON milepost_bulk_failure (job_id, pos) WHERE retried_by IS NULL;
 CREATE INDEX milepost_bulk_failure_retried ON milepost_bulk_failure (retried_by, pos) WHERE retried_by IS NOT NULL;

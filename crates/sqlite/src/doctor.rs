@@ -187,6 +187,8 @@ const fn mends(check: Check) -> &'static [&'static str] {
         Check::JobWithoutKey => &[query::RETAKE_KEY],
         Check::ReadyAtWrong => &[query::SET_READY],
         Check::ProgressWithoutJob => &[query::DROP_PROGRESS],
+        Check::BulkWithoutJob => &[query::DROP_BULK],
+        Check::BulkLeftover => &[query::DROP_BULK_SETTINGS, query::DROP_BULK_FAILURES],
         _ => &[],
     }
 }

@@ -1,5 +1,7 @@
 //! A store that is left, read page by page in the order of keys.
 
+mod bulk;
+
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::limit::Rate;
 use milepost_core::port::StoreResult;
@@ -92,10 +94,16 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::GroupLimits => look.page(query::PAGE_OF_GROUP_LIMITS, group_limit, Rows::GroupLimits),
         Part::GroupBuckets => look.page(query::PAGE_OF_GROUP_BUCKETS, group_bucket, Rows::GroupBuckets),
         Part::Schedules => look.page(query::PAGE_OF_SCHEDULES, schedule, Rows::Schedules),
+        Part::BulkDefinitions => {
+            look.page(query::PAGE_OF_BULK_DEFINITIONS, bulk::definition, Rows::BulkDefinitions)
+        }
         Part::Audit => look.page(query::PAGE_OF_AUDIT, note, Rows::Audit),
         Part::Jobs => look.page(query::PAGE_OF_JOBS, job, Rows::Jobs),
         Part::Keys => look.page(query::PAGE_OF_KEYS, key, Rows::Keys),
         Part::Progress => look.page(query::PAGE_OF_PROGRESS, progress, Rows::Progress),
+        Part::Bulks => look.page(query::PAGE_OF_BULKS, bulk::bulk, Rows::Bulks),
+        Part::BulkSettings => look.page(query::PAGE_OF_BULK_SETTINGS, bulk::setting, Rows::BulkSettings),
+        Part::BulkFailures => look.page(query::PAGE_OF_BULK_FAILURES, bulk::failure, Rows::BulkFailures),
         Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
         Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
         Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
@@ -143,12 +151,15 @@ impl Look<'_> {
             (Position::Name(name), _) => vec![name.clone().into()],
             (Position::Key(key, kind), _) => vec![key.clone().into(), kind.clone().into()],
             (Position::Slot(group, slot), _) => vec![group.clone().into(), (*slot).into()],
-            (Position::Start, Part::Workers | Part::Audit | Part::History) => vec![i64::MIN.into()],
+            (Position::Start, Part::Workers | Part::Audit | Part::BulkFailures | Part::History) => {
+                vec![i64::MIN.into()]
+            }
             (Position::Start, Part::Keys) => vec![String::new().into(), String::new().into()],
             (Position::Start, Part::Slots) => vec![String::new().into(), i64::MIN.into()],
-            (Position::Start, Part::Jobs | Part::Progress | Part::Ended | Part::Live) => {
-                vec![Vec::new().into()]
-            }
+            (
+                Position::Start,
+                Part::Jobs | Part::Progress | Part::Bulks | Part::BulkSettings | Part::Ended | Part::Live,
+            ) => vec![Vec::new().into()],
             (Position::Start, _) => vec![String::new().into()],
         }
     }

@@ -251,11 +251,19 @@ impl<'a> Pruner<'a> {
         if sort == Sort::History {
             return Ok(Step::Done);
         }
+        for sql in [query::FORGET_OWN_FAILURES, query::FORGET_TAKEN_FAILURES] {
+            let mut forget = self.conn.prepare_cached(sql)?;
+            if self.in_portions(|limit| forget.execute((Id(&last.job), limit)))? == Step::OutOfTime {
+                return Ok(Step::OutOfTime);
+            }
+        }
         let job = Id(&last.job);
         let home = if sort == Sort::Failed { query::FORGET_FAILED } else { query::LEAVE_ENDED };
         let mut rows = self.conn.prepare_cached(home)?.execute([&job])?;
         rows += self.forget_key(last)?;
-        for sql in [query::FORGET_PROGRESS, query::FORGET_JOB] {
+        let rest =
+            [query::FORGET_PROGRESS, query::FORGET_BULK, query::FORGET_BULK_SETTING, query::FORGET_JOB];
+        for sql in rest {
             rows += self.conn.prepare_cached(sql)?.execute([&job])?;
         }
         rows += self.conn.prepare_cached(query::FORGET_HISTORY)?.execute((&job, i64::MAX, 1))?;
@@ -266,8 +274,16 @@ impl<'a> Pruner<'a> {
     /// Forgets a job's history but for its last entry, in portions; a later call goes on where time is up.
     fn forget_history(&mut self, last: &Entry) -> Result<Step, Failure> {
         let mut forget = self.conn.prepare_cached(query::FORGET_HISTORY)?;
+        self.in_portions(|limit| forget.execute((Id(&last.job), last.pos, limit)))
+    }
+
+    /// Forgets rows, so many at a time, as long as there is time.
+    fn in_portions(
+        &mut self,
+        mut forget: impl FnMut(u32) -> rusqlite::Result<usize>,
+    ) -> Result<Step, Failure> {
         loop {
-            let rows = forget.execute((Id(&last.job), last.pos, self.limit))?;
+            let rows = forget(self.limit)?;
             self.pruned.rows += rows as u64;
             if rows < self.limit as usize {
                 return Ok(Step::Done);

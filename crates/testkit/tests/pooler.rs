@@ -6,13 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use milepost::bulk::{Bulk, BulkFilter, Definition, InvalidBulk};
 use milepost::{Context, JobError, Outcome, RetryPolicy, Worker};
+use milepost_core::error::StoreError;
 use milepost_core::finish::End;
 use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
-use milepost_core::port::{MaintenanceStore, Operation, WorkerStore};
+use milepost_core::port::{BulkStore, BulkWork, MaintenanceStore, Operation, WorkerStore};
+use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::Report;
+use milepost_postgres::bulk::{Effect, SqlBulk};
 use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode, pooled};
 use milepost_testkit::database::Database;
 use milepost_testkit::{Scene, effect, scene, wait};
@@ -241,4 +245,39 @@ async fn an_error_of_the_database_costs_no_connection() {
         !before.is_empty() && before.iter().all(|pid| after.contains(pid)),
         "{before:?} became {after:?}"
     );
+}
+
+/// Goes through the members and notes them.
+fn notes(store: &PostgresStore) -> SqlBulk {
+    let source = "select id from public.member where id > :cursor order by id limit :limit";
+    let apply = "insert into public.note (member) select id from chunk".to_owned();
+    let definition = Definition::new("notes");
+    SqlBulk::new(store, &definition, source, &["id".to_owned()], Effect::Sql(apply)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bulk_jobs_run_past_the_pooler_or_say_that_they_cannot() {
+    let database = Database::create().await;
+    let through = store(&database).await;
+    let lay = "create table public.member (id bigint primary key); create table public.note (member bigint);
+               insert into public.member select generate_series(1, 5000)";
+    through.pool().execute(lay).await.unwrap();
+    let refused = notes(&through).check().await.unwrap_err();
+    assert!(matches!(refused, StoreError::Bulk(InvalidBulk::NoDirect)), "{refused}");
+
+    let direct = Some(database.url());
+    let options = PostgresOptions { wake: WakeMode::Poll, direct, ..PostgresOptions::default() };
+    assert!(!format!("{options:?}").contains("postgres://"), "it may hold a password");
+    let past = PostgresStore::connect(&database.pooled_url(), options).await.unwrap();
+    let bulk = Bulk::new(Definition::new("notes"), Arc::new(notes(&past)));
+    bulk.check().await.unwrap();
+    let job = NewJob::new("notes", &serde_json::json!({})).unwrap();
+    let job = past.start_bulk(&bulk.definition().direct(job)).await.unwrap().job;
+    Worker::builder(Arc::new(past.clone())).bulk(bulk).drain().await.unwrap();
+    let run = past.bulks(&BulkFilter { job: Some(job), ..BulkFilter::default() }).await.unwrap().remove(0);
+    assert_eq!((run.state, run.counts.done), (JobState::Succeeded, 5000), "{run:#?}");
+    let noted = "select count(distinct member) from public.note";
+    assert_eq!(ask_all_servers::<i64>(&database, noted).await, [5000; SERVER_CONNECTIONS]);
+    let prepared = "select count(*) from pg_prepared_statements";
+    assert_eq!(ask_all_servers::<i64>(&database, prepared).await, [0; SERVER_CONNECTIONS]);
 }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost::Outcome;
+use milepost::bulk::{BulkFilter, Definition};
 use milepost_core::ident::JobId;
+use milepost_core::port::BulkStore;
+use milepost_core::schedule::Source;
 use milepost_core::state::JobState;
 use milepost_testkit::database::Database;
 use milepost_testkit::suite::runtime;
@@ -184,4 +187,28 @@ async fn a_client_in_another_language_enqueues_and_cancels() {
     assert_eq!(jobs.len(), 3);
     scene.assert_all_succeed(&jobs).await;
     worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn psql_starts_bulk_jobs_as_they_are_defined() {
+    let (database, store, scene) = Database::with_scene().await;
+    let start = "select * from milepost.start_bulk('notify', '{\"place\": \"Bern\"}', key => 'Bern')";
+    assert_refused(&database, "MP007", start).await;
+    let definition = Definition { group: "mails".to_owned(), max_attempts: 7, ..Definition::new("notify") };
+    store.put_bulk(&definition, Source::Operator).await.unwrap();
+    let first = answer(&database, start).await;
+    let (job, duplicate) = first.split_once(' ').unwrap();
+    assert_eq!(duplicate, "f");
+    assert_eq!(answer(&database, start).await, format!("{job} t"), "its key is taken");
+    let second = answer(&database, "select job_id from milepost.start_bulk('notify', priority => 1)").await;
+    let bulks = store.bulks(&BulkFilter::default()).await.unwrap();
+    let listed: Vec<_> = bulks.iter().map(|run| (run.id, run.state, run.priority, run.next)).collect();
+    let expected = [(id(job), JobState::Pending, 2, None), (id(&second), JobState::Blocked, 1, Some(1))];
+    assert_eq!(listed, expected, "one of its group runs at a time");
+    let row = scene.view(id(job)).await.row;
+    assert_eq!((row.queue.as_str(), row.group.as_deref(), row.max_attempts), ("bulk", Some("mails"), 7));
+    let payload = answer(&database, &format!("select payload from milepost.job where id = '{job}'")).await;
+    assert_eq!(payload, "{\"place\": \"Bern\"}");
+    let invalid = "select * from milepost.start_bulk('notify', priority => 9)";
+    assert_refused(&database, "MP001", invalid).await;
 }

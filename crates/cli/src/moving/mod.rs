@@ -10,8 +10,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::doctor::Cost;
 use milepost_core::error::StoreError;
+use milepost_core::port::BulkStore;
 use milepost_core::relocation::{MoveError, MoveId, PAGE_ROWS_MAX};
 
 use self::ends::Ends;
@@ -160,8 +162,22 @@ async fn finish(ends: &Ends, id: MoveId, resumed: bool, args: &MoveArgs) -> Resu
         let who = doctor::who::operator()?;
         ends.target.complete_move(id, &marks, &who).await.with_context(|| ends.of_target())?;
         ends.source.depart_for_good(id).await.with_context(|| ends.of_source())?;
+        remind_of_bulks(ends).await?;
     }
     Ok(Report::of(ends, id, resumed, carried, seconds, checks, complete))
+}
+
+/// Bulk jobs that go on read tables that are not ours.
+async fn remind_of_bulks(ends: &Ends) -> Result<()> {
+    let first = BulkFilter { limit: 1000, ..BulkFilter::default() };
+    let runs = ends.source.bulks(&first).await.with_context(|| ends.of_source())?;
+    let half_done = runs.iter().filter(|run| run.cursor.is_some() && !run.state.is_ended()).count();
+    if half_done > 0 {
+        output::note(format_args!(
+            "bulk jobs that are half done: {half_done}. They go on behind their cursors: move the tables that they read before workers start"
+        ));
+    }
+    Ok(())
 }
 
 async fn give_up(ends: &Ends, json: bool) -> Result<Outcome> {

@@ -123,7 +123,7 @@ fn a_store_of_another_version_is_refused_with_what_to_do() {
     both.old.tamper("INSERT INTO milepost.schema_migration VALUES (999, 'later', 'x', 0) RETURNING name");
     let newer = both.run(&[]);
     assert!(newer.status == 1 && newer.err.contains("newer milepost"), "{}", newer.err);
-    both.old.tamper("DELETE FROM milepost.schema_migration WHERE version IN (999, 6) RETURNING name");
+    both.old.tamper("DELETE FROM milepost.schema_migration WHERE version IN (999, 7) RETURNING name");
     let older = both.run(&[]);
     assert!(older.status == 1 && older.err.contains("migrate`"), "{}", older.err);
 }

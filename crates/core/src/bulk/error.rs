@@ -88,6 +88,11 @@ pub enum InvalidBulk {
         /// The job.
         job: JobId,
     },
+    /// Its connections would go through a transaction pooler.
+    #[error(
+        "a bulk job needs a connection of its own that lasts, and this store is reached through a transaction pooler; give PostgresOptions::direct the address of the database itself"
+    )]
+    NoDirect,
     /// No such definition.
     #[error("there is no bulk job named {name:?}")]
     NoDefinition {

@@ -147,6 +147,26 @@ checks! {
         means "A row of progress belongs to a job that is gone.",
         mend "Delete it.",
         repair "Deletes it.";
+    BulkWithoutJob = "bulk_without_job", Warning, All, Full, promise 13,
+        means "A row of bulk belongs to a job that is gone.",
+        mend "Delete it.",
+        repair "Deletes it.";
+    BulkLeftover = "bulk_leftover", Warning, All, Full, promise 13,
+        means "Settings of a bulk job, or targets that failed, belong to a bulk job that is gone.",
+        mend "Delete them.",
+        repair "Deletes them.";
+    BulkEndDiffers = "bulk_end_differs", Error, All, Full, promise 13,
+        means "A bulk job succeeded before it was through with its targets, or is through with them and did not succeed: somebody changed rows by hand, or another handler runs jobs of its name.",
+        mend "Compare its notes, rows or jobs with its targets. Where some are missing start it anew; cancel a job that is through.";
+    BulkTokenAhead = "bulk_token_ahead", Error, All, Full, promise 4,
+        means "A bulk job was taken over with a run token that its job never had: no worker can go on with it.",
+        mend "See in its history which tokens it had and who writes to the tables without the verbs; cancel it and start it anew.";
+    BulkFailuresDiffer = "bulk_failures_differ", Error, All, Full, promise 13,
+        means "A bulk job counted other failures than stand in the table: some are missing or were never counted.",
+        mend "Compare its failures with what was done to their targets; find out who writes to the tables without the verbs.";
+    BulkCursorBeyond = "bulk_cursor_beyond", Error, All, Full, promise 13,
+        means "The cursor of a bulk job stands behind its last target, or stands though its last target is not known: targets may have been passed over.",
+        mend "Abort it, compare what it did with its targets, and start it anew.";
     HistoryWithoutJob = "history_without_job", Warning, All, Full, promise 6,
         means "A history belongs to a job that is gone: its row of job was deleted by hand.",
         mend "Keep it as evidence, or delete it.";

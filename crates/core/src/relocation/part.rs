@@ -24,6 +24,8 @@ named_enum! {
         GroupBuckets = "group_bucket",
         /// Work that comes back.
         Schedules = "schedule",
+        /// What bulk jobs there are.
+        BulkDefinitions = "bulk_definition",
         /// What people did to the store.
         Audit = "audit",
         /// What was asked.
@@ -32,6 +34,12 @@ named_enum! {
         Keys = "job_key",
         /// How far jobs said they were, and checkpoints.
         Progress = "progress",
+        /// How far bulk jobs are.
+        Bulks = "bulk",
+        /// What operators set for bulk jobs.
+        BulkSettings = "bulk_setting",
+        /// Targets of bulk jobs that failed.
+        BulkFailures = "bulk_failure",
         /// What happened.
         History = "history",
         /// Who holds groups.

@@ -1,6 +1,6 @@
 -- Keeps what holds run token $2 of bulk job $1 ($3; null: nothing any more), and that it was held for $4 ms more.
 update milepost.bulk
-set throttle = $3,
+set throttle = $3::text,
     throttle_since = case when $3 is null then null else coalesce(throttle_since, now()) end,
     held_ms = held_ms + $4,
     updated_at = now()

@@ -1,3 +1,3 @@
 -- Lets the planner know what was brought.
 analyze milepost.job, milepost.job_key, milepost.live, milepost.ended, milepost.history, milepost.progress,
-        milepost.worker, milepost.group_slot
+        milepost.worker, milepost.group_slot, milepost.bulk, milepost.bulk_setting, milepost.bulk_failure

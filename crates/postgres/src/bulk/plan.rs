@@ -81,7 +81,11 @@ fn sorts(node: &Value, tables: &mut Vec<String>) -> bool {
     let children = node["Plans"].as_array().map(Vec::as_slice).unwrap_or_default();
     // A query of its own, for one value, may sort what it likes.
     let own = |child: &&Value| !matches!(child["Parent Relationship"].as_str(), Some("InitPlan" | "SubPlan"));
-    children.iter().filter(own).fold(false, |found, child| sorts(child, tables) || found)
+    let mut found = false;
+    for child in children.iter().filter(own) {
+        found |= sorts(child, tables);
+    }
+    found
 }
 
 async fn large(connection: &mut PgConnection, tables: &[String]) -> Result<Option<String>, sqlx::Error> {

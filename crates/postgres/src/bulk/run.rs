@@ -359,5 +359,5 @@ fn key_at(row: &PgRow) -> Decoded<Key> {
 }
 
 fn is_canceled(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "57014")
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code).is_some_and(|code| code == "57014")
 }

@@ -47,8 +47,12 @@ impl Numbers<'_> {
         match self.types {
             None => format!("${number}"),
             Some(types) => {
-                let name = types.get(&slot).map_or("text", String::as_str);
-                format!("(${number}::text::{name})")
+                let (text, of) =
+                    (format!("${number}::text"), types.get(&slot).map_or("text", String::as_str));
+                match slot {
+                    Slot::Cursor(_) | Slot::Upper(_) => key_value(&text, of),
+                    _ => format!("({text}::{of})"),
+                }
             }
         }
     }
@@ -198,7 +202,9 @@ impl Author<'_> {
 
     fn same_key(&self) -> String {
         let columns = self.names().into_iter().zip(self.key_types).enumerate();
-        let same = columns.map(|(at, (name, of))| format!("source.{name} = (failed.key ->> {at})::{of}"));
+        let same = columns.map(|(at, (name, of))| {
+            format!("source.{name} = {}", key_value(&format!("(failed.key ->> {at})"), of))
+        });
         same.collect::<Vec<_>>().join(" and ")
     }
 
@@ -242,6 +248,14 @@ impl Author<'_> {
     /// The key columns as identifiers.
     fn names(&self) -> Vec<String> {
         self.source.key().iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect()
+    }
+}
+
+/// A text as a value of a key's type. A uuid may have been a blob of SQLite's, before its store was moved.
+fn key_value(text: &str, of: &str) -> String {
+    match of {
+        "uuid" => format!("(ltrim({text}, '\\x')::uuid)"),
+        _ => format!("({text}::{of})"),
     }
 }
 

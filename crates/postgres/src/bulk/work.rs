@@ -91,7 +91,8 @@ impl SqlBulk {
     /// A connection of its own, that shows what it is for.
     pub(super) async fn connect(&self) -> StoreResult<PgConnection> {
         let name: String = format!("milepost bulk {}", self.name).chars().take(60).collect();
-        let options = self.store.inner.connect.clone().application_name(&name);
+        let direct = self.store.inner.direct.clone().ok_or(InvalidBulk::NoDirect)?;
+        let options = direct.application_name(&name);
         let connect = tokio::time::timeout(
             self.store.inner.options.acquire_timeout,
             PgConnection::connect_with(&options),

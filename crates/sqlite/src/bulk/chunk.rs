@@ -198,7 +198,7 @@ fn execute(tx: &Transaction<'_>, facts: &Facts, sql: &str, place: Place<'_>) -> 
 /// The targets themselves, in the order of their keys.
 pub(super) fn targets(conn: &Connection, facts: &Facts, place: Place<'_>) -> Result<Vec<Target>, Failure> {
     let mut statement = conn.prepare_cached(&facts.pages(place.cursor).rows)?;
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     facts.bind(&mut statement, place)?;
     let mut rows = statement.raw_query();
     let mut targets = Vec::new();

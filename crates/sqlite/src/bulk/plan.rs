@@ -10,7 +10,7 @@ use crate::failure::Failure;
 pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
     let statements = &work.statements;
     let page = prepare(conn, &statements.page, "source")?;
-    let columns: Vec<&str> = page.column_names().into_iter().collect();
+    let columns: Vec<&str> = page.column_names().collect();
     for key in work.source.key() {
         if !columns.contains(&key.as_str()) {
             let selected = columns.join(", ");

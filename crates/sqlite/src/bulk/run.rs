@@ -287,6 +287,7 @@ pub(super) fn start(
         if given == 0 {
             return Err(Failure::Told(InvalidBulk::NoFailures { job: parent }.into()));
         }
+        tx.prepare_cached(query::BULK_NOTE_GIVEN)?.execute((Id(&parent), given as i64, now_ms()))?;
     }
     Ok(made)
 }

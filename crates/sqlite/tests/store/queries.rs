@@ -33,7 +33,7 @@ fn files() -> Vec<(String, String)> {
 async fn every_query_file_prepares_and_says_what_it_does() {
     let home = Home::new().await;
     let conn = home.connection();
-    for (name, sql) in files().into_iter().chain(rare_files()) {
+    for (name, sql) in [files(), files_in("bulk"), rare_files()].concat() {
         conn.prepare(&sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(sql.starts_with("-- "), "{name} has no comment");
         assert!(sql.ends_with('\n'), "{name}");
@@ -41,9 +41,11 @@ async fn every_query_file_prepares_and_says_what_it_does() {
 }
 
 /// Lists and counts, which may read a whole table, and what reads only a small one.
-const MAY_SCAN: [&str; 12] = [
+const MAY_SCAN: [&str; 14] = [
+    "bulks",
     "count_by_queue",
     "count_by_state",
+    "definitions",
     "jobs",
     "jobs_running",
     "jobs_with_key",
@@ -63,14 +65,15 @@ fn plan(conn: &rusqlite::Connection, sql: &str) -> Vec<String> {
 }
 
 fn assert_searches(conn: &rusqlite::Connection, when: &str) {
-    for (name, sql) in files() {
+    for (name, sql) in files().into_iter().chain(files_in("bulk")) {
         if MAY_SCAN.contains(&name.as_str()) {
             continue;
         }
         for step in plan(conn, &sql) {
-            let scans = ["live", "job", "history", "ended"]
-                .iter()
-                .any(|table| step == format!("SCAN {table}") || step.starts_with(&format!("SCAN {table} ")));
+            let scans = ["live", "job", "history", "ended", "bulk", "bulk_failure"].iter().any(|table| {
+                let scan = format!("SCAN milepost_{table}");
+                step == scan || step.starts_with(&format!("{scan} "))
+            });
             // The recursions begin at the first entry of an index.
             let probes = ["lost_workers", "unfilled_groups"].contains(&name.as_str());
             assert!(!scans || probes, "{name} {when}: {step}");

@@ -112,6 +112,7 @@ pub async fn tokens(home: &dyn Home, job: JobId) -> Vec<RunToken> {
 
 /// Makes two tests of each: on a home in a SQLite file, and on one in PostgreSQL. A test takes what `$set` makes of
 /// its home.
+#[allow(clippy::crate_in_macro_def, reason = "topics are modules of the test")]
 #[macro_export]
 macro_rules! on_each_home {
     ($set:path => $($topic:ident::$test:ident,)+) => {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost_core::doctor::Check;
+use milepost_core::finish::End;
 use milepost_core::ident::JobId;
 use milepost_core::schedule::{Schedule, Source, Spec};
 use milepost_core::state::JobState;
@@ -50,7 +51,7 @@ impl Patient<'_> {
     pub(crate) async fn damage(&self, check: Check) -> Besides {
         let damaged = self.damage_places(check).await.or(self.damage_histories(check).await);
         let damaged = damaged.or(self.damage_keys(check).await).or(self.damage_groups(check).await);
-        damaged.or(self.damage_lateness(check).await)
+        damaged.or(self.damage_lateness(check).await).or(self.damage_bulks(check).await)
     }
 
     /// Rows of a job that are gone, doubled or say another thing than its history.
@@ -248,6 +249,55 @@ impl Patient<'_> {
                 let schedule = Schedule::new("nightly", spec, Scene::job());
                 scene.store.put_schedule(&schedule, Source::Operator).await.unwrap();
                 self.tamper(&format!("update milepost.schedule set {} = {past}", at("next_at"))).await;
+            }
+            _ => return None,
+        }
+        NOTHING_BESIDES
+    }
+
+    /// A bulk job that waits.
+    pub(crate) async fn bulk(&self) -> JobId {
+        self.scene.store.start_bulk(&Scene::job()).await.unwrap().job
+    }
+
+    async fn of_bulk(&self, change: &str, job: JobId) {
+        self.tamper(&format!("update milepost.bulk set {change} where job_id = {}", self.home.id(job))).await;
+    }
+
+    /// Bulk jobs that do not agree with their jobs, or with themselves.
+    async fn damage_bulks(&self, check: Check) -> Besides {
+        let (home, past, lost) = (self.home, self.past(), self.home.id(JobId::new()));
+        let at = |column| home.time(column);
+        match check {
+            Check::BulkWithoutJob => {
+                self.tamper(&format!("insert into milepost.bulk (job_id, origin) values ({lost}, {lost})"))
+                    .await;
+            }
+            Check::BulkLeftover => {
+                let (set_at, at) = (at("set_at"), at("at"));
+                self.tamper(&format!(
+                    "insert into milepost.bulk_setting (job_id, {set_at}) values ({lost}, {past});
+                     insert into milepost.bulk_failure (job_id, key, code, message, {at})
+                     values ({lost}, '[1]', 'x', 'x', {past})"
+                ))
+                .await;
+            }
+            Check::BulkEndDiffers => {
+                let job = self.bulk().await;
+                let run = self.scene.claim(1).await.remove(0);
+                assert_eq!(run.run.job, job);
+                self.scene.finish(&run, End::Succeed { result: None }).await;
+                self.of_bulk(&format!("{} = {past}", at("ended_at")), self.bulk().await).await;
+            }
+            Check::BulkTokenAhead => self.of_bulk("token = 1", self.bulk().await).await,
+            Check::BulkFailuresDiffer => self.of_bulk("failed = 1", self.bulk().await).await,
+            Check::BulkCursorBeyond => {
+                let change = format!(
+                    "retry_of = origin, cursor_key = '[10]', upper_key = '[9]', {} = {past}",
+                    at("surveyed_at")
+                );
+                self.of_bulk(&change, self.bulk().await).await;
+                self.of_bulk("cursor_key = '[1]'", self.bulk().await).await;
             }
             _ => return None,
         }

@@ -1,6 +1,7 @@
 //! Rows as they are carried: every column that both stores have, with the domain's types. Texts called JSON are kept
 //! as they are.
 
+mod bulk;
 mod job;
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use crate::history::HistoryEntry;
 use crate::ident::WorkerId;
 use crate::limit::{Rate, Source};
 
+pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkSetting};
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
 
 /// A row that can be carried.
@@ -64,10 +66,14 @@ rows! {
     GroupLimits(GroupLimit),
     GroupBuckets(GroupBucket),
     Schedules(Schedule),
+    BulkDefinitions(BulkDefinition),
     Audit(Note),
     Jobs(Job),
     Keys(Key),
     Progress(Progress),
+    Bulks(Bulk),
+    BulkSettings(BulkSetting),
+    BulkFailures(BulkFailure),
     History(HistoryEntry),
     Slots(Slot),
     Ended(Ended),

@@ -1,0 +1,13 @@
+-- Bulk jobs whose cursor stands behind their last target, or though that is not known. Only the places of failures can
+-- be compared: other keys have their own order.
+select count(*) over () as count, b.job_id::text as what,
+       'stands at ' || b.cursor_key::text || ', its last target is ' || coalesce(b.upper_key::text, 'not known') as detail
+from milepost.bulk b
+where b.cursor_key is not null and (
+    b.surveyed_at is null or b.upper_key is null
+    or case when b.retry_of is not null and b.cursor_key ->> 0 ~ '^[0-9]{1,18}$' and b.upper_key ->> 0 ~ '^[0-9]{1,18}$'
+            then (b.cursor_key ->> 0)::bigint > (b.upper_key ->> 0)::bigint
+            else false end
+)
+order by what
+limit 10

@@ -1,0 +1,79 @@
+//! Rows about bulk jobs.
+
+use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkSetting};
+
+use super::{each, text, time};
+use crate::finish::storable;
+use crate::session::Query;
+use crate::statement;
+
+pub(super) fn definitions(rows: &[BulkDefinition]) -> Query {
+    sqlx::query(statement::BRING_BULK_DEFINITIONS)
+        .bind(each(rows, |r| r.name.as_str()))
+        .bind(each(rows, |r| r.r#type.as_deref()))
+        .bind(each(rows, |r| r.category.as_deref()))
+        .bind(each(rows, |r| r.group.as_str()))
+        .bind(each(rows, |r| r.queue.as_str()))
+        .bind(each(rows, |r| i16::from(r.priority)))
+        .bind(each(rows, |r| r.max_attempts.cast_signed()))
+        .bind(each(rows, |r| r.chunk_ms))
+        .bind(each(rows, |r| r.chunk_rows_min.cast_signed()))
+        .bind(each(rows, |r| r.chunk_rows_max.cast_signed()))
+        .bind(each(rows, |r| r.rows_per_s))
+        .bind(each(rows, |r| r.duty))
+        .bind(each(rows, |r| r.failures_max))
+        .bind(each(rows, |r| r.then.as_deref()))
+        .bind(each(rows, |r| r.effects.as_str()))
+        .bind(each(rows, |r| r.fingerprint.as_str()))
+        .bind(each(rows, |r| r.source.as_str()))
+        .bind(each(rows, |r| time(r.updated_at)))
+}
+
+pub(super) fn bulks(rows: &[Bulk]) -> Query {
+    sqlx::query(statement::BRING_BULKS)
+        .bind(each(rows, |r| r.job.0))
+        .bind(each(rows, |r| r.origin.0))
+        .bind(each(rows, |r| r.retry_of.map(|job| job.0)))
+        .bind(each(rows, |r| r.token.0))
+        .bind(each(rows, |r| r.fingerprint.as_deref()))
+        .bind(each(rows, |r| r.surveyed_at.map(time)))
+        .bind(each(rows, |r| r.upper.as_deref()))
+        .bind(each(rows, |r| r.total))
+        .bind(each(rows, |r| r.total_exact))
+        .bind(each(rows, |r| r.cursor.as_deref()))
+        .bind(each(rows, |r| r.done))
+        .bind(each(rows, |r| r.failed))
+        .bind(each(rows, |r| r.chunks))
+        .bind(each(rows, |r| r.chunk_rows.map(u32::cast_signed)))
+        .bind(each(rows, |r| r.chunk_ms))
+        .bind(each(rows, |r| r.busy_ms))
+        .bind(each(rows, |r| r.held_ms))
+        .bind(each(rows, |r| text(&r.throttle)))
+        .bind(each(rows, |r| r.throttle_since.map(time)))
+        .bind(each(rows, |r| r.started_at.map(time)))
+        .bind(each(rows, |r| r.updated_at.map(time)))
+        .bind(each(rows, |r| r.ended_at.map(time)))
+}
+
+pub(super) fn settings(rows: &[BulkSetting]) -> Query {
+    sqlx::query(statement::BRING_BULK_SETTINGS)
+        .bind(each(rows, |r| r.job.0))
+        .bind(each(rows, |r| r.settings.rows_per_s))
+        .bind(each(rows, |r| r.settings.duty))
+        .bind(each(rows, |r| r.settings.chunk_ms.map(u64::cast_signed)))
+        .bind(each(rows, |r| r.settings.chunk_rows_min.map(u32::cast_signed)))
+        .bind(each(rows, |r| r.settings.chunk_rows_max.map(u32::cast_signed)))
+        .bind(each(rows, |r| r.given))
+        .bind(each(rows, |r| time(r.set_at)))
+}
+
+pub(super) fn failures(rows: &[BulkFailure]) -> Query {
+    sqlx::query(statement::BRING_BULK_FAILURES)
+        .bind(each(rows, |r| r.pos))
+        .bind(each(rows, |r| r.job.0))
+        .bind(each(rows, |r| r.key.as_str()))
+        .bind(each(rows, |r| storable(&r.code)))
+        .bind(each(rows, |r| storable(&r.message)))
+        .bind(each(rows, |r| time(r.at)))
+        .bind(each(rows, |r| r.retried_by.map(|job| job.0)))
+}

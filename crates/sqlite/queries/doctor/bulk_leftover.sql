@@ -1,0 +1,15 @@
+-- Settings and failures of bulk jobs that are gone. Settings may come before the first chunk, and then have no row of
+-- bulk beside them. A failure belongs to the run that tries it again, else to its own.
+SELECT count(*) OVER () AS count, r.job_id AS what, r.detail
+FROM (
+    SELECT s.job_id, 'a row of settings' AS detail
+    FROM milepost_bulk_setting s
+    WHERE NOT EXISTS (SELECT 1 FROM milepost_job j WHERE j.id = s.job_id)
+    UNION ALL
+    SELECT coalesce(f.retried_by, f.job_id), count(*) || ' failures'
+    FROM milepost_bulk_failure f
+    WHERE NOT EXISTS (SELECT 1 FROM milepost_bulk b WHERE b.job_id = coalesce(f.retried_by, f.job_id))
+    GROUP BY coalesce(f.retried_by, f.job_id)
+) r
+ORDER BY what, r.detail
+LIMIT 10

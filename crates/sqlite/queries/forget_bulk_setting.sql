@@ -1,0 +1,2 @@
+-- Forgets what operators set for a bulk job. ?1 job
+DELETE FROM milepost_bulk_setting WHERE job_id = ?1
