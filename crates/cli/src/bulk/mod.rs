@@ -1,0 +1,2 @@
+//! `milepost bulk`.
+pub(crate) mod assemble;
