@@ -86,6 +86,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Move(args) => moving::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, address).await,
         Command::Jobs(command) => jobs::run(command, address).await,
+        Command::Bulk(args) => bulk::run(*args, named).await,
         Command::Queues(command) => queues::run(command, address).await,
         Command::Schedules(command) => schedules::run(command, address).await,
         Command::Limits(command) => limits::run(command, address).await,

@@ -110,7 +110,7 @@ fn a_bulk_job_does_exactly_one_thing() {
     );
     assert_faults(
         &bulk("http = { url = \"http://localhost\", headers = { Idempotency-Key = \"a\" } }"),
-        &[("4:47 the header \"Idempotency-Key\"", "Idempotency-Key")],
+        &[("4:48 the header \"Idempotency-Key\"", "Idempotency-Key")],
     );
 }
 
