@@ -72,6 +72,7 @@ impl BulkStore for SqliteStore {
                 &filter.r#type,
                 &filter.category,
                 filter.limit,
+                now_ms(),
             );
             Ok(statement.query_map(values, row::view)?.collect::<rusqlite::Result<_>>()?)
         };
