@@ -66,7 +66,7 @@ struct Bill<'a> {
 #[derive(Serialize)]
 struct ChunkCost {
     rows: u32,
-    ms: u64,
+    ms: f64,
 }
 
 pub(super) async fn run(args: DryRunArgs, scene: Scene, database: &Database) -> Result<Outcome> {
@@ -120,7 +120,8 @@ fn bill<'a>(rehearsal: &'a Rehearsal, definition: &Definition) -> Bill<'a> {
     });
     let cost = |(rows, took): &(u32, Duration)| ChunkCost {
         rows: *rows,
-        ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        // In whole microseconds.
+        ms: took.as_micros() as f64 / 1000.0,
     };
     Bill {
         targets: rehearsal.total,
@@ -137,7 +138,8 @@ fn print(bill: &Bill<'_>, definition: &Definition) -> Result<()> {
         Listing::new([Column::unbroken("CHUNK"), Column::unbroken("ROWS"), Column::unbroken("MS")]);
     for (at, chunk) in bill.chunks.iter().enumerate() {
         let number = (at + 1).to_string();
-        listing.row([number, words::count(chunk.rows.into()), chunk.ms.to_string()].map(Field::text));
+        let ms = if chunk.ms < 10.0 { format!("{:.1}", chunk.ms) } else { format!("{:.0}", chunk.ms) };
+        listing.row([number, words::count(chunk.rows.into()), ms].map(Field::text));
     }
     if !bill.chunks.is_empty() {
         listing.print()?;

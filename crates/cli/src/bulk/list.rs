@@ -80,7 +80,8 @@ pub(super) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
 /// Columns that would say nothing are left out, so that a usual list fits 80 characters.
 fn print(views: &[BulkView]) -> Result<()> {
     let now = Timestamp::now();
-    let groups = views.iter().any(|view| view.group.as_ref().is_some_and(|group| *group != view.name));
+    let groups = views.windows(2).any(|pair| pair[0].group != pair[1].group)
+        && views.iter().any(|view| view.group.as_ref().is_some_and(|group| *group != view.name));
     let failed = views.iter().any(|view| view.counts.failed > 0);
     let held = views.iter().any(|view| view.throttle.is_some());
     let columns = [
@@ -119,7 +120,11 @@ fn turn(view: &BulkView, now: Timestamp) -> String {
 
 /// How much of it is done; where that is not known, how many targets.
 fn done(view: &BulkView) -> String {
-    words::percent(view).unwrap_or_else(|| words::count(view.passed()))
+    match words::percent(view) {
+        Some(percent) => percent,
+        None if view.started_at.is_none() => String::new(),
+        None => words::count(view.passed()),
+    }
 }
 
 fn failures(view: &BulkView) -> Field {

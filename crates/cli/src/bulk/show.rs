@@ -126,7 +126,9 @@ fn name(view: &BulkView) -> String {
 
 fn turn(view: &BulkView, now: Timestamp) -> Option<String> {
     match (words::turn(view, now), view.next) {
-        (turn, Some(_)) => Some(format!("{turn} of those that wait for the group")),
+        (turn, Some(_)) if !turn.starts_with("in ") => {
+            Some(format!("{turn} of those that wait for the group"))
+        }
         (turn, None) if turn == "holds it" => Some("has its group".to_owned()),
         _ => None,
     }
@@ -168,7 +170,7 @@ fn print_failures(view: &BulkView, failures: &[TargetFailure]) -> Result<()> {
     if failures.is_empty() {
         return Ok(());
     }
-    output::line(format_args!("\n{} targets failed", words::count(view.counts.failed)))?;
+    output::line("\nfailures")?;
     failures::print(failures)?;
     if view.counts.failed > u64::from(FAILURES) {
         output::note(format_args!("all of them: milepost bulk failures {}", view.id));

@@ -36,8 +36,10 @@ pub(super) fn percent(view: &BulkView) -> Option<String> {
 pub(super) fn turn(view: &BulkView, now: Timestamp) -> String {
     match (view.state, view.next, view.due_at) {
         (JobState::Running, ..) => "running".to_owned(),
+        (JobState::Blocked | JobState::Pending, _, Some(at)) if view.started_at.is_none() && at > now => {
+            relative(at, now)
+        }
         (JobState::Blocked, Some(place), _) => ordinal(place),
-        (JobState::Pending, _, Some(at)) if view.started_at.is_none() && at > now => relative(at, now),
         (JobState::Pending | JobState::RetryWait, ..) => "holds it".to_owned(),
         _ => String::new(),
     }
@@ -89,7 +91,7 @@ pub(super) fn progress(view: &BulkView) -> String {
         None => format!("{passed} targets"),
     };
     if view.counts.failed > 0 {
-        words.push_str(&format!(", {} of them failed", count(view.counts.failed)));
+        words.push_str(&format!("; {} failed", count(view.counts.failed)));
     }
     words
 }
