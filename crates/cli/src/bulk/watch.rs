@@ -101,28 +101,24 @@ impl Screen {
             self.bar.set_length(total.rows.max(view.passed()));
         }
         self.bar.set_position(view.passed());
-        self.bar.set_message(self.message(view));
+        let percent = words::percent(view);
+        self.bar.set_message(joined(percent.into_iter().chain(self.message(view))));
     }
 
     fn tell(&mut self, view: &BulkView) {
         let step = view.share().map_or(0, |share| (share * 100.0) as u64 / PERCENT_A_LINE);
         let standing = standing(view);
         if self.told.as_ref() != Some(&(step, standing.clone())) {
-            output::note(format_args!("{}; {}", words::progress(view), self.message(view)));
+            output::note(joined([words::progress(view)].into_iter().chain(self.message(view))));
             self.told = Some((step, standing));
         }
     }
 
     /// How it goes, most important first: the end of a line may be cut.
-    fn message(&self, view: &BulkView) -> String {
-        let standing = standing(view);
-        let mut parts: Vec<String> = words::percent(view).into_iter().collect();
-        if !standing.is_empty() {
-            parts.push(standing);
-        }
-        parts.extend(self.pace.rows_per_s().map(words::rate));
-        parts.extend(self.remaining(view));
-        parts.join(", ")
+    fn message(&self, view: &BulkView) -> impl Iterator<Item = String> {
+        let standing = Some(standing(view)).filter(|standing| !standing.is_empty());
+        let rate = self.pace.rows_per_s().map(words::rate);
+        [standing, rate, self.remaining(view)].into_iter().flatten()
     }
 
     fn remaining(&self, view: &BulkView) -> Option<String> {
@@ -137,6 +133,10 @@ impl Drop for Screen {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Why it does not move, if it does not.
