@@ -12,6 +12,9 @@ use super::super::exec::Exec;
 use super::super::http::Http;
 use super::{BulkEntry, Children, ChunkSize, window};
 
+/// The most rows that a server or a program gets at once unless the file says so.
+const ROWS_MAX_ELSEWHERE: u32 = 1000;
+
 /// What is done to a chunk.
 #[derive(Debug)]
 pub(crate) enum Doing {
@@ -55,7 +58,7 @@ impl BulkEntry {
             queue: self.queue.clone().unwrap_or(plain.queue),
             priority: self.priority.map_or(Ok(plain.priority), Priority::try_from)?,
             max_attempts: self.max_attempts.unwrap_or(plain.max_attempts),
-            sizing: self.chunk.sizing(),
+            sizing: self.chunk.sizing(if elsewhere { ROWS_MAX_ELSEWHERE } else { u32::MAX }),
             load: Load { rows_per_s: self.rate, duty: self.duty.unwrap_or(plain.load.duty) },
             failures_max: self.error_budget.unwrap_or(plain.failures_max),
             then: self.then.clone(),
@@ -141,11 +144,12 @@ impl Children {
 }
 
 impl ChunkSize {
-    fn sizing(&self) -> Sizing {
+    /// The default of the most rows is no more than `rows_max`.
+    fn sizing(&self, rows_max: u32) -> Sizing {
         let plain = Sizing::default();
         // Where one bound is given, the default of the other one gives way.
         let rows_min = self.min.unwrap_or(plain.rows_min.min(self.max.unwrap_or(u32::MAX)));
-        let rows_max = self.max.unwrap_or(plain.rows_max).max(rows_min);
+        let rows_max = self.max.unwrap_or(plain.rows_max.min(rows_max)).max(rows_min);
         Sizing { target: self.target.map_or(plain.target, |time| time.0), rows_min, rows_max }
     }
 }

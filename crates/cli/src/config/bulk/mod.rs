@@ -128,7 +128,7 @@ struct ChunkSize {
     /// The fewest rows of a chunk. The default is 50.
     #[schemars(range(min = 1, max = 1_000_000))]
     min: Option<u32>,
-    /// The most rows of a chunk. The default is 20000.
+    /// The most rows of a chunk. The default is 50000, with `http` and `exec` 1000.
     #[schemars(range(min = 1, max = 1_000_000))]
     max: Option<u32>,
 }

@@ -69,7 +69,8 @@ fn bulk_jobs_are_read_in_full() {
     let Doing::Enqueue(job) = push.doing().unwrap() else { panic!() };
     assert_eq!((job.kind.as_str(), job.queue.as_str(), job.max_attempts), ("send", "pushes", 3));
     let post = bulks.remove("post").unwrap();
-    assert_eq!(post.definition("post").unwrap().effects, Effects::AtLeastOncePerChunk);
+    let definition = post.definition("post").unwrap();
+    assert_eq!((definition.effects, definition.sizing.rows_max), (Effects::AtLeastOncePerChunk, 1000));
 }
 
 #[test]
