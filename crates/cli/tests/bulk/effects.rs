@@ -71,14 +71,15 @@ fn server() -> (String, Receiver<Asked>) {
     (url, asked)
 }
 
+// Chunks grow by half, so that the one that is posted again is larger than the one before it.
 fn every_chunk_is_posted_with_a_key_of_its_own(place: Place) {
     let (url, asked) = server();
-    let http = format!("http = {{ url = \"{url}\" }}\nchunk = {{ min = 50, max = 50 }}\n");
-    let members = Members::new(place, 120, &section("popular", &http));
+    let http = format!("http = {{ url = \"{url}\" }}\nchunk = {{ target = \"60s\" }}\n");
+    let members = Members::new(place, 2_000, &section("popular", &http));
     let _work = members.work();
     let id = members.start("popular");
     let view = members.until_state(&id, "succeeded");
-    assert_eq!((&view["done"], &view["effects"]), (&json!(120), &json!("at_least_once_per_chunk")));
+    assert_eq!((&view["done"], &view["effects"]), (&json!(2_000), &json!("at_least_once_per_chunk")));
     let shown = members.bulk(&["show", &id]).ok().out;
     assert!(shown.contains("at least once per chunk") && shown.contains("http_503"), "{shown}");
     let asked: Vec<Asked> = asked.try_iter().collect();
@@ -88,7 +89,7 @@ fn every_chunk_is_posted_with_a_key_of_its_own(place: Place) {
     assert_eq!((&asked[0].1["bulk_id"], &asked[0].1["params"]), (&json!(id), &json!({ "topic": 1 })));
     assert_eq!(asked[1].1, asked[2].1);
     let sizes: Vec<usize> = asked.iter().map(|(_, body)| body["rows"].as_array().unwrap().len()).collect();
-    assert_eq!((sizes, &asked[3].1["rows"][0]), (vec![50, 50, 50, 20], &json!({ "id": 101 })));
+    assert_eq!((sizes, &asked[3].1["rows"][0]), (vec![500, 750, 750, 750], &json!({ "id": 1_251 })));
 }
 
 fn every_chunk_is_given_to_a_program(place: Place) {
