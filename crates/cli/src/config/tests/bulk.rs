@@ -262,3 +262,16 @@ fn a_schedule_gives_all_that_its_sql_asks_for() {
         &[("5:12 there is another schedule with the name n", "another name")],
     );
 }
+
+#[test]
+fn the_examples_of_the_docs_have_no_fault() {
+    for page in ["docs/BULK.md", "README.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+        let page = std::fs::read_to_string(path).unwrap();
+        let examples = page.split("```toml\n").skip(1).filter_map(|text| text.split("```").next());
+        let examples: Vec<&str> = examples.filter(|text| text.contains("[bulk.")).collect();
+        assert_eq!(examples.len(), 1);
+        let config = parse(examples[0], Path::new("/"), |_| Some("s3cret".to_owned())).unwrap();
+        assert!(!config.bulk_names().is_empty());
+    }
+}
