@@ -8,6 +8,7 @@ use milepost_core::port::Store;
 
 use crate::config::{self, BulkEntry, Config, FILE_DEFAULT};
 use crate::nearest::nearest;
+use crate::output;
 use crate::store::{self, Database, Schema, StoreAddress};
 
 /// The configuration and the store of a command.
@@ -29,8 +30,17 @@ impl Scene {
     /// The same for a command that needs no more of the file than where the jobs are: what is wrong with it does not
     /// keep anybody from stopping a run.
     pub(super) fn glance(file: &Path, named: Option<StoreAddress>) -> Self {
-        let read = Self::read(file, named.clone());
-        read.unwrap_or_else(|_| Self { config: None, address: named.unwrap_or_default() })
+        Self::read(file, named.clone()).unwrap_or_else(|_| {
+            let known = named.is_some();
+            let address = named.unwrap_or_default();
+            if !known {
+                output::note(format_args!(
+                    "note: {} cannot be used (`milepost config check` says why); the store is {address}",
+                    file.display()
+                ));
+            }
+            Self { config: None, address }
+        })
     }
 
     /// The store, whose tables must fit.

@@ -77,5 +77,9 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
     // A faulty file keeps nobody from looking or stopping, only from starting.
     members.place.write("milepost.toml", "bulk = 7\n");
     assert_eq!(members.bulk(&["start", "popular", "--param", "topic=1"]).status, 2);
-    assert!(members.bulk(&["list"]).ok().out.contains(&id));
+    let listed = members.bulk(&["list"]).ok();
+    assert!(listed.out.contains(&id) && listed.err.is_empty(), "{}", listed.err);
+    let lost = members.place.command(&["bulk", "list"]).env_remove("MILEPOST_STORE").output().unwrap();
+    let lost = support::Ran::from(lost);
+    assert!(lost.err.contains("milepost.toml cannot be used"), "{}", lost.err);
 }
