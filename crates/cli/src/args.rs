@@ -10,6 +10,7 @@ use milepost_core::retention::Keep;
 use milepost_core::state::JobState;
 
 use crate::bench::BenchCommand;
+use crate::bulk::BulkArgs;
 use crate::config::command::ConfigCommand;
 use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::doctor::DoctorArgs;
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     /// Look at jobs and intervene: cancel, retry, snooze, abort, resume and more
     #[command(subcommand)]
     Jobs(JobsCommand),
+    /// Bulk jobs, over many targets: start them, look at them, stop and resume them
+    Bulk(Box<BulkArgs>),
     /// Look at queues, pause and resume them
     #[command(subcommand)]
     Queues(QueuesCommand),
@@ -102,6 +105,7 @@ impl Command {
     pub(crate) const fn only_looks(&self) -> bool {
         match self {
             Self::Jobs(command) => command.only_looks(),
+            Self::Bulk(args) => args.only_looks(),
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),

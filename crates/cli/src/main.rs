@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod bulk;
 mod config;
 mod demo;
 mod doctor;
@@ -11,6 +12,7 @@ mod limits;
 mod log;
 mod migrate;
 mod moving;
+mod nearest;
 mod output;
 mod prune;
 mod queues;
@@ -84,12 +86,13 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Move(args) => moving::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, address).await,
         Command::Jobs(command) => jobs::run(command, address).await,
+        Command::Bulk(args) => bulk::run(*args, named).await,
         Command::Queues(command) => queues::run(command, address).await,
         Command::Schedules(command) => schedules::run(command, address).await,
         Command::Limits(command) => limits::run(command, address).await,
         Command::Workers(command) => workers::run(command, address).await,
         Command::Work(args) => work::run(*args, named).await,
-        Command::Config(command) => config::command::run(command),
+        Command::Config(command) => config::command::run(command, named.as_ref()),
         Command::Prune(args) => prune::run(&args, address).await,
         Command::Bench(command) => bench::run(command, address).await,
     }

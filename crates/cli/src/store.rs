@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
+use milepost_core::bulk::sql::Dialect;
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::port::{Store, StoreResult};
 use milepost_core::schema::Migrated;
@@ -33,6 +34,14 @@ impl Default for StoreAddress {
 }
 
 impl StoreAddress {
+    /// Whose SQL bulk jobs on it are written in.
+    pub(crate) const fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
     /// The address as it is given, with its password: for another process, not for people.
     pub(crate) fn reveal(&self) -> OsString {
         match self {
@@ -115,15 +124,20 @@ pub(crate) enum Schema {
 
 /// Opens the store and sees that its tables fit.
 pub(crate) async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn Store>> {
+    Ok(open_database(address, schema).await?.store())
+}
+
+/// The same, of which one can tell whose SQL it speaks.
+pub(crate) async fn open_database(address: &StoreAddress, schema: Schema) -> Result<Database> {
     if let (StoreAddress::Sqlite(path), Schema::MustFit) = (address, schema)
         && !path.exists()
     {
         bail!("there is no store at {address}; `milepost migrate` makes one, and so does `milepost enqueue`");
     }
     let context = || format!("cannot use the store {address}");
-    let opened = connect(address).await.with_context(context)?;
-    fit(opened.tables.as_ref(), address, schema).await?;
-    Ok(opened.store)
+    let database = connect(address).await.with_context(context)?;
+    fit(database.tables(), address, schema).await?;
+    Ok(database)
 }
 
 /// Sees that the tables of an open store fit.
@@ -143,29 +157,41 @@ pub(crate) async fn fit(tables: &dyn Tables, address: &StoreAddress, schema: Sch
 /// Brings the store's tables to this binary's version.
 pub(crate) async fn migrate(address: &StoreAddress) -> Result<Migrated> {
     let context = || format!("cannot migrate the store {address}");
-    let opened = connect(address).await.with_context(context)?;
-    opened.tables.migrate().await.with_context(context)
+    let database = connect(address).await.with_context(context)?;
+    database.tables().migrate().await.with_context(context)
 }
 
-/// A store and the upkeep of its tables, which is no port: only this command does it.
-struct Opened {
-    store: Arc<dyn Store>,
-    tables: Arc<dyn Tables>,
+/// An open store.
+#[derive(Clone)]
+pub(crate) enum Database {
+    Postgres(PostgresStore),
+    Sqlite(SqliteStore),
 }
 
-impl Opened {
-    fn new<S: Store + Tables + 'static>(store: S) -> Self {
-        let store = Arc::new(store);
-        Self { store: store.clone(), tables: store }
+impl Database {
+    /// The store's ports.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Postgres(store) => Arc::new(store.clone()),
+            Self::Sqlite(store) => Arc::new(store.clone()),
+        }
+    }
+
+    /// The upkeep of its tables, which is no port: only this command does it.
+    fn tables(&self) -> &dyn Tables {
+        match self {
+            Self::Postgres(store) => store,
+            Self::Sqlite(store) => store,
+        }
     }
 }
 
-async fn connect(address: &StoreAddress) -> StoreResult<Opened> {
+async fn connect(address: &StoreAddress) -> StoreResult<Database> {
     match address {
         StoreAddress::Postgres(url) => {
-            PostgresStore::connect(url, PostgresOptions::default()).await.map(Opened::new)
+            PostgresStore::connect(url, PostgresOptions::default()).await.map(Database::Postgres)
         }
-        StoreAddress::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default()).map(Opened::new),
+        StoreAddress::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default()).map(Database::Sqlite),
     }
 }
 

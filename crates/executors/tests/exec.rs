@@ -80,7 +80,13 @@ async fn the_environment_is_clean_unless_it_is_inherited() {
         names.retain(|name| !matches!(name.as_str(), "PWD" | "SHLVL" | "_" | "OLDPWD" | "LANG"));
         names
     };
-    let told = ["MILEPOST_ATTEMPT", "MILEPOST_JOB_ID", "MILEPOST_KIND", "MILEPOST_RUN_TOKEN"];
+    let told = [
+        "MILEPOST_ATTEMPT",
+        "MILEPOST_IDEMPOTENCY_KEY",
+        "MILEPOST_JOB_ID",
+        "MILEPOST_KIND",
+        "MILEPOST_RUN_TOKEN",
+    ];
     let mut config = script("env | sed 's/=.*//' | sort | tr '\\n' ' '", &[]);
     config.env = BTreeMap::from([("COLOUR".to_owned(), "blue".to_owned())]);
     let clean = names(Stage::exec(config.clone()).await.result(&json!({})).await);

@@ -24,7 +24,20 @@ pub struct Context {
     stop: CancellationToken,
     journal: Journal,
     /// Which chunk of a bulk job it is about.
-    chunk: Option<u64>,
+    chunk: Option<ChunkName>,
+}
+
+/// What tells a chunk from the others of its job.
+#[derive(Clone, Copy)]
+struct ChunkName {
+    number: u64,
+    digest: u64,
+}
+
+/// FNV-1a, which is the same for every build and process.
+fn digest(text: &str) -> u64 {
+    const PRIME: u64 = 0x0100_0000_01b3;
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
 impl Context {
@@ -33,17 +46,22 @@ impl Context {
     }
 
     /// The same run, for a function that gets one chunk of it.
-    pub(crate) fn for_chunk(&self, chunk: u64, payload: String) -> Self {
+    pub(crate) fn for_chunk(&self, number: u64, payload: String) -> Self {
+        let chunk = ChunkName { number, digest: digest(&payload) };
         let job = Arc::new(ClaimedJob { payload, ..self.job.as_ref().clone() });
         Self { job, chunk: Some(chunk), ..self.clone() }
     }
 
-    /// What tells this piece of work from every other, however often it is tried: the job's id, with the number of the
-    /// chunk for a chunk of a bulk job.
+    /// What tells this piece of work from every other, however often it is tried: the job's id; of a chunk of a bulk job
+    /// also the chunk's number and a digest of what it holds. A chunk that is read again with other targets, such as
+    /// fewer because the size was changed, is another piece of work.
     #[must_use]
     pub fn idempotency_key(&self) -> String {
         let job = self.job.run.job;
-        self.chunk.map_or_else(|| job.to_string(), |chunk| format!("{job}:{chunk}"))
+        match self.chunk {
+            Some(ChunkName { number, digest }) => format!("{job}:{number}:{digest:016x}"),
+            None => job.to_string(),
+        }
     }
 
     /// The job as it was claimed.

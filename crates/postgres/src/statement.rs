@@ -107,6 +107,7 @@ statements! {
     BULK_INTERRUPT = "bulk/interrupt";
     BULK_LARGE_TABLES = "bulk/large_tables";
     BULK_LOCK = "bulk/lock";
+    BULK_KEEP_SIZE = "bulk/keep_size";
     BULK_PUT_DEFINITION = "bulk/put_definition";
     BULK_REMOVE_DEFINITION = "bulk/remove_definition";
     BULK_REST = "bulk/rest";

@@ -124,6 +124,7 @@ queries! {
     BULK_FAILURES_LEFT = "bulk/failures_left",
     BULK_FREEZE = "bulk/freeze",
     BULK_GIVE_FAILURES = "bulk/give_failures",
+    BULK_KEEP_SIZE = "bulk/keep_size",
     BULK_NOTE_GIVEN = "bulk/note_given",
     BULK_PUT_DEFINITION = "bulk/put_definition",
     BULK_REMOVE_DEFINITION = "bulk/remove_definition",

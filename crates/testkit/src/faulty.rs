@@ -295,6 +295,10 @@ impl BulkStore for Faulty {
         self.inner.bulk_definition(name).await
     }
 
+    async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>> {
+        self.inner.bulk_definitions().await
+    }
+
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         self.inner.start_bulk(job).await
     }

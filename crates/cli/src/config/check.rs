@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 use super::document::{Node, Value};
 use super::fault::Faults;
 use super::format::Format;
+use crate::nearest::nearest;
 
 /// What is checked, and where complaints go.
 struct Check<'a> {
@@ -170,11 +171,4 @@ fn remedy(schema: &Map<String, Json>) -> String {
         (_, Some("array")) => "write a list such as [\"a\", \"b\"]".to_owned(),
         _ => "write a table such as { key = \"value\" }".to_owned(),
     }
-}
-
-/// The known name that is most like this one, when one is like it at all.
-fn nearest<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
-    let likeness = |name: &str| strsim::jaro_winkler(&key.to_lowercase().replace('-', "_"), name);
-    let nearest = known.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(nearest) > 0.8).then_some(nearest)
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{Config, FILE_DEFAULT, Faulty, load, schema};
 use crate::output::{self, Outcome};
+use crate::store::StoreAddress;
 
 /// What `milepost config init` writes.
 pub(super) const EXAMPLE: &str = include_str!("../../data/milepost.toml");
@@ -19,6 +20,7 @@ pub(crate) enum ConfigCommand {
     /// Say all that is wrong with a configuration, without running anything
     #[command(
         after_help = "Programs are looked up and environment variables filled in as `milepost work` would do.\n\
+        SQL is read as that of the store: --store, else the file's, else SQLite's.\n\
         Exit status: 0 when it is good, 2 when it has faults.\n\n\
         Examples:\n  milepost config check\n  milepost config check --config /etc/milepost.toml --json"
     )]
@@ -52,14 +54,14 @@ pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
 }
 
-pub(crate) fn run(command: ConfigCommand) -> Result<Outcome> {
+pub(crate) fn run(command: ConfigCommand, named: Option<&StoreAddress>) -> Result<Outcome> {
     match command {
         ConfigCommand::Check { file, json: false } => {
-            let config = load(&file.path)?;
+            let config = load(&file.path, named)?;
             output::deed(praise(&file.path, &config))?;
             Ok(Outcome::Done)
         }
-        ConfigCommand::Check { file, json: true } => check_as_json(&file.path),
+        ConfigCommand::Check { file, json: true } => check_as_json(&file.path, named),
         ConfigCommand::Init { file } => init(&file.path),
         ConfigCommand::Schema => {
             output::heard_or_not(output::json(&schema::of_sections())).map(|()| Outcome::Done)
@@ -69,19 +71,24 @@ pub(crate) fn run(command: ConfigCommand) -> Result<Outcome> {
 
 fn praise(path: &Path, config: &Config) -> String {
     let kinds: Vec<&str> = config.kinds.keys().map(String::as_str).collect();
-    match kinds.as_slice() {
-        [] => format!("{} has no fault, and no kinds that `milepost work` could run", path.display()),
-        kinds => format!("{} has no fault; it runs {}", path.display(), kinds.join(", ")),
-    }
+    let bulk = config.bulk_names().join(", ");
+    let runs = match (kinds.as_slice(), bulk.as_str()) {
+        ([], "") => ", and no kinds that `milepost work` could run".to_owned(),
+        (kinds, "") => format!("; it runs {}", kinds.join(", ")),
+        ([], bulk) => format!("; it runs the bulk jobs {bulk}"),
+        (kinds, bulk) => format!("; it runs {} and the bulk jobs {bulk}", kinds.join(", ")),
+    };
+    format!("{} has no fault{runs}", path.display())
 }
 
-fn check_as_json(path: &Path) -> Result<Outcome> {
+fn check_as_json(path: &Path, named: Option<&StoreAddress>) -> Result<Outcome> {
     let file = path.display().to_string();
-    let (kinds, faults) = match load(path) {
-        Ok(config) => (config.kinds.into_keys().collect(), Vec::new()),
-        Err(error) => (Vec::new(), error.downcast::<Faulty>()?.faults),
+    let (kinds, bulk, faults) = match load(path, named) {
+        Ok(config) => (config.kinds.keys().cloned().collect(), config.bulk_names(), Vec::new()),
+        Err(error) => (Vec::new(), Vec::new(), error.downcast::<Faulty>()?.faults),
     };
-    let findings = json!({ "file": file, "ok": faults.is_empty(), "kinds": kinds, "faults": faults });
+    let findings =
+        json!({ "file": file, "ok": faults.is_empty(), "kinds": kinds, "bulk": bulk, "faults": faults });
     output::heard_or_not(output::json(&findings))?;
     Ok(if faults.is_empty() { Outcome::Done } else { Outcome::WrongUsage })
 }

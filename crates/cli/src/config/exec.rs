@@ -37,6 +37,11 @@ pub(crate) struct Exec {
 }
 
 impl Exec {
+    /// The program and its arguments.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.program.as_str()).chain(self.args.iter().map(String::as_str))
+    }
+
     /// The settings; paths are seen from `folder`.
     pub(crate) fn config(self, folder: &Path) -> ExecConfig {
         ExecConfig {

@@ -78,7 +78,7 @@ pub(crate) struct Faulty {
 }
 
 impl Faulty {
-    pub(super) fn new(path: &Path, faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(path: &Path, faults: Vec<Fault>) -> Self {
         Self { file: path.display().to_string(), faults }
     }
 }

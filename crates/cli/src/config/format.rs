@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::civil::Time;
 use milepost_core::limit::Rate;
 use milepost_executors::http::check_url;
 
@@ -29,6 +30,7 @@ pub(super) enum Format {
     Url,
     Program,
     Folder,
+    Time,
 }
 
 impl Format {
@@ -43,6 +45,7 @@ impl Format {
             "milepost-url" => Self::Url,
             "milepost-program" => Self::Program,
             "milepost-folder" => Self::Folder,
+            "milepost-time" => Self::Time,
             _ => return None,
         })
     }
@@ -69,6 +72,7 @@ impl Format {
                  shell"
             }
             Self::Folder => "write the path of a folder that is there",
+            Self::Time => "write a time of day in quotes, such as \"22:00\"; midnight is \"00:00\"",
         }
     }
 
@@ -111,6 +115,10 @@ impl Format {
             Self::Folder => match folder.join(text).is_dir() {
                 true => Ok(()),
                 false => refused("no folder", "it is not there".to_owned()),
+            },
+            Self::Time => match text.parse::<Time>() {
+                Ok(_) => Ok(()),
+                Err(why) => refused("no time of day", why.to_string()),
             },
         }
     }

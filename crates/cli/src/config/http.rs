@@ -27,6 +27,11 @@ pub(crate) struct Http {
 }
 
 impl Http {
+    /// Where jobs are posted to.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
     pub(crate) fn config(self) -> HttpConfig {
         let timeout = self.timeout.map_or(TIMEOUT_DEFAULT, |time| time.0);
         HttpConfig { url: self.url, headers: self.headers, timeout }

@@ -5,6 +5,7 @@
 //! ([`schema`]) and by each section's own rules, and only then read into the sections.
 
 mod backoff;
+mod bulk;
 mod check;
 pub(crate) mod command;
 mod document;
@@ -26,9 +27,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use milepost_core::bulk::sql::Dialect;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use self::bulk::{BulkEntry, Doing, Places};
 use self::document::{Document, Node};
 use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};
@@ -71,18 +74,24 @@ struct Sections {
     /// alone; `limits = []` removes all that came from a configuration.
     #[serde(default)]
     limits: Option<Vec<LimitEntry>>,
+    /// Bulk jobs, each by its name. A file without any leaves those of the store alone; `bulk = {}` removes all that
+    /// came from a configuration.
+    #[serde(default)]
+    bulk: Option<BTreeMap<String, BulkEntry>>,
     /// How long what is over is kept.
     #[serde(default)]
     retention: Retention,
 }
 
 /// The rules of the sections that a schema cannot tell.
-fn check_sections(root: &Node, faults: &mut Faults) {
+fn check_sections(root: &Node, dialect: Dialect, faults: &mut Faults) {
     worker::check(root.get("worker"), faults);
     redis::check(root.get("redis"), faults);
     kind::check(root.get("kinds"), faults);
     schedule::check(root.get("schedules"), faults);
     limit::check(root.get("limits"), faults);
+    let around = bulk::Surroundings { kinds: root.get("kinds"), schedules: root.get("schedules"), dialect };
+    bulk::check(root.get("bulk"), &around, faults);
     retention::check(root.get("retention"), faults);
 }
 
@@ -98,43 +107,73 @@ pub(crate) struct Config {
     pub(crate) schedules: Option<Vec<ScheduleEntry>>,
     /// Limits, if the file says anything about them.
     pub(crate) limits: Option<Vec<LimitEntry>>,
+    /// Bulk jobs, if the file says anything about them.
+    pub(crate) bulk: Option<BTreeMap<String, BulkEntry>>,
+    /// Where each bulk job stands.
+    pub(crate) bulk_places: BTreeMap<String, Places>,
     pub(crate) retention: Retention,
     /// The folder from which relative paths are seen.
     pub(crate) folder: PathBuf,
 }
 
-/// Reads a file.
+impl Config {
+    /// The names of its bulk jobs.
+    pub(crate) fn bulk_names(&self) -> Vec<String> {
+        self.bulk.iter().flat_map(BTreeMap::keys).cloned().collect()
+    }
+
+    /// Where the jobs are: where the command line says, else the file, else the default.
+    pub(crate) fn address(&self, named: Option<StoreAddress>) -> StoreAddress {
+        named.or_else(|| self.store.clone()).unwrap_or_default()
+    }
+}
+
+/// Reads a file, for the store that was named if there is one: SQL is read as that store's.
 ///
 /// # Errors
 /// [`Faulty`] with all that is wrong with it; another error when it cannot be read at all.
-pub(crate) fn load(path: &Path) -> Result<Config> {
+pub(crate) fn load(path: &Path, named: Option<&StoreAddress>) -> Result<Config> {
     let text = std::fs::read_to_string(path).with_context(|| {
         format!("cannot read the configuration {}; `milepost config init` writes an example", path.display())
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    Ok(parse(&text, folder, |name| std::env::var(name).ok()).map_err(|faults| Faulty::new(path, faults))?)
+    let variable = |name: &str| std::env::var(name).ok();
+    Ok(parse(&text, folder, named, variable).map_err(|faults| Faulty::new(path, faults))?)
 }
 
 /// Reads the text of a file that lies in `folder`; `variable` answers what the environment holds.
-fn parse(text: &str, folder: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Config, Vec<Fault>> {
+fn parse(
+    text: &str,
+    folder: &Path,
+    named: Option<&StoreAddress>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Config, Vec<Fault>> {
     let mut faults = Faults::default();
     let document = Document::parse(text, &mut faults);
     let Some(mut document) = document else { return Err(faults.placed(text)) };
     environment::fill_in(&mut document.root, text, variable, &mut faults);
     check::check(&document.root, &schema::of_sections(), folder, &mut faults);
-    check_sections(&document.root, &mut faults);
+    check_sections(&document.root, dialect(&document.root, folder, named), &mut faults);
     faults.forget(&document.repeated);
     if !faults.is_empty() {
         return Err(faults.placed(text));
     }
+    let bulk_places = bulk::places(document.root.get("bulk"), text);
     let sections: Sections = serde_json::from_value(document.root.into_json()).map_err(|error| {
         // The schema and the sections are made from the same types, so that this cannot be but for a defect.
         faults.add(0, error.to_string(), "this is a defect of milepost: please report it");
         faults.placed(text)
     })?;
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
-    let Sections { worker, redis, kinds, schedules, limits, retention, .. } = sections;
-    Ok(Config { store, worker, redis, kinds, schedules, limits, retention, folder: folder.to_owned() })
+    let Sections { worker, redis, kinds, schedules, limits, bulk, retention, .. } = sections;
+    let folder = folder.to_owned();
+    Ok(Config { store, worker, redis, kinds, schedules, limits, bulk, bulk_places, retention, folder })
+}
+
+/// Whose SQL the file is written in: that of the store that was named, else of the file's, else of the default.
+fn dialect(root: &Node, folder: &Path, named: Option<&StoreAddress>) -> Dialect {
+    let of_file = root.get("store").and_then(Node::text).and_then(|store| format::store(store, folder).ok());
+    named.cloned().or(of_file).unwrap_or_default().dialect()
 }
 
 #[cfg(test)]

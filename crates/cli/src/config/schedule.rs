@@ -17,6 +17,7 @@ use crate::args;
 
 /// The zone of cron expressions that name none.
 const ZONE_DEFAULT: &str = "UTC";
+const ZONE_REMEDY: &str = "write an IANA name such as \"Europe/Berlin\"";
 /// How many missed ticks get a job when `misfire` is `all` and nothing else is said.
 const MISFIRE_MAX_DEFAULT: u32 = 100;
 
@@ -27,51 +28,51 @@ const MISFIRE_MAX_DEFAULT: u32 = 100;
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleEntry {
     /// Its name, which no other schedule has.
-    name: String,
+    pub(super) name: String,
     /// When it ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
     #[serde(default)]
-    cron: Option<String>,
+    pub(super) cron: Option<String>,
     /// The interval at which it ticks, in whole seconds.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
-    every: Option<Humane>,
+    pub(super) every: Option<Humane>,
     /// The time zone whose clock `cron` goes by, such as `Europe/Berlin`. The default is `UTC`.
     #[serde(default)]
-    zone: Option<String>,
+    pub(super) zone: Option<String>,
     /// Which kind of job each tick makes; it may be run by any worker.
-    kind: String,
+    pub(super) kind: String,
     /// The input of each job. The default is `null`.
     #[serde(default)]
-    payload: Json,
+    pub(super) payload: Json,
     /// Where the jobs wait. The default is `default`.
     #[serde(default)]
-    queue: Option<String>,
+    pub(super) queue: Option<String>,
     /// Which jobs of the queue go first: from 1 (first) to 4 (last). The default is 2.
     #[serde(default)]
     #[schemars(range(min = 1, max = 4))]
-    priority: Option<u8>,
+    pub(super) priority: Option<u8>,
     /// How many attempts each job gets. The default is 25.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
-    max_attempts: Option<u32>,
+    pub(super) max_attempts: Option<u32>,
     /// The group of the jobs.
     #[serde(default)]
-    group: Option<String>,
+    pub(super) group: Option<String>,
     /// How long one attempt may take.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
-    timeout: Option<Humane>,
+    pub(super) timeout: Option<Humane>,
     /// What becomes of ticks that were missed: `skip`, `once` (one job for all) or `all`. The default is `once`.
     #[serde(default)]
     #[schemars(extend("enum" = ["skip", "once", "all"]))]
-    misfire: Option<String>,
+    pub(super) misfire: Option<String>,
     /// With `all`, the most missed ticks that get a job, the youngest. The default is 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
-    misfire_max: Option<u32>,
+    pub(super) misfire_max: Option<u32>,
     /// A tick that is no later than this was not missed. The default is `60s`.
     #[serde(default)]
-    misfire_grace: Option<Humane>,
+    pub(super) misfire_grace: Option<Humane>,
 }
 
 impl ScheduleEntry {
@@ -110,12 +111,23 @@ pub(super) fn check(schedules: Option<&Node>, faults: &mut Faults) {
     for schedule in schedules.map(Node::nodes).unwrap_or_default() {
         check_names(schedule, &mut names, faults);
         check_spec(schedule, faults);
-        if let Some(max) = schedule.get("misfire_max")
-            && schedule.get("misfire").and_then(Node::text) != Some("all")
-        {
-            let remedy = "write misfire = \"all\" beside it, or leave it out";
-            faults.add(max.span.start, "misfire_max means something only with misfire = \"all\"", remedy);
-        }
+        check_misfire(schedule, faults);
+    }
+}
+
+pub(super) fn check_misfire(schedule: &Node, faults: &mut Faults) {
+    if let Some(max) = schedule.get("misfire_max")
+        && schedule.get("misfire").and_then(Node::text) != Some("all")
+    {
+        let remedy = "write misfire = \"all\" beside it, or leave it out";
+        faults.add(max.span.start, "misfire_max means something only with misfire = \"all\"", remedy);
+    }
+}
+
+/// Refuses a time zone that nobody knows.
+pub(super) fn check_zone(node: &Node, zone: &str, faults: &mut Faults) {
+    if let Err(error @ InvalidSchedule::Zone { .. }) = Spec::cron("@daily", zone) {
+        faults.add(node.span.start, error.to_string(), ZONE_REMEDY);
     }
 }
 
@@ -135,7 +147,7 @@ fn check_names<'a>(schedule: &'a Node, names: &mut HashSet<&'a str>, faults: &mu
     }
 }
 
-fn check_spec(schedule: &Node, faults: &mut Faults) {
+pub(super) fn check_spec(schedule: &Node, faults: &mut Faults) {
     let zone = schedule.get("zone");
     match (schedule.get("cron"), schedule.get("every")) {
         (None, None) => faults.add(
@@ -175,7 +187,7 @@ fn check_cron(cron: &Node, zone: Option<&Node>, faults: &mut Faults) {
         Ok(_) => {}
         Err(error @ InvalidSchedule::Zone { .. }) => {
             let at = zone.unwrap_or(cron).span.start;
-            faults.add(at, error.to_string(), "write an IANA name such as \"Europe/Berlin\"");
+            faults.add(at, error.to_string(), ZONE_REMEDY);
         }
         Err(error) => faults.add(
             cron.span.start,

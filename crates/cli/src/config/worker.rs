@@ -27,6 +27,10 @@ pub(crate) struct Worker {
     /// The most jobs that run at once. The default is 64.
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) concurrency: Option<usize>,
+    /// The most bulk jobs that run at once. They have places of their own, so that they take none from other jobs. The
+    /// default is 2.
+    #[schemars(range(min = 1, max = 100))]
+    pub(crate) bulk_concurrency: Option<usize>,
     /// How long it may be silent before it is declared dead and its jobs are taken back; at least `500ms`. The default
     /// is `30s`.
     pub(crate) lease: Option<Humane>,
@@ -37,7 +41,15 @@ pub(crate) struct Worker {
     pub(crate) drain: Option<Humane>,
 }
 
+/// How many bulk jobs run at once unless the file says so.
+const BULK_CONCURRENCY_DEFAULT: usize = 2;
+
 impl Worker {
+    /// The most bulk jobs that run at once.
+    pub(crate) fn bulk_concurrency(&self) -> usize {
+        self.bulk_concurrency.unwrap_or(BULK_CONCURRENCY_DEFAULT)
+    }
+
     /// Changes the options in what the file says.
     pub(crate) fn apply(self, options: &mut WorkerOptions) {
         set(&mut options.name, self.name);

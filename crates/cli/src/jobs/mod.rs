@@ -9,6 +9,8 @@ use anyhow::Result;
 use clap::Subcommand;
 use milepost_core::transition::Verb;
 
+pub(crate) use self::operate::{Reports, operate};
+pub(crate) use self::show::{print_json, print_timeline, why};
 use crate::output::Outcome;
 use crate::store::{self, Schema, StoreAddress};
 

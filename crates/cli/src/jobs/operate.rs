@@ -189,7 +189,12 @@ pub(crate) async fn snooze(args: SnoozeArgs, store: &dyn Store) -> Result<Outcom
 }
 
 /// Does it, and tells workers: of a stop, or that the job or the next one of its group may be ready.
-async fn operate(store: &dyn Store, teller: &Teller, id: JobId, operation: &Operation) -> Result<Operated> {
+pub(crate) async fn operate(
+    store: &dyn Store,
+    teller: &Teller,
+    id: JobId,
+    operation: &Operation,
+) -> Result<Operated> {
     let operated = store.operate(id, operation).await?;
     match operated {
         Operated::StopRequested => teller.stop(id, operation.verb).await,
@@ -207,7 +212,7 @@ fn in_words(operated: Operated) -> String {
 
 /// Says of each job what became of it, and remembers whether any failed. Nothing that happens to the output
 /// keeps the jobs that follow from being dealt with.
-struct Reports {
+pub(crate) struct Reports {
     outcome: Outcome,
     told: Result<()>,
 }
@@ -219,7 +224,7 @@ impl Default for Reports {
 }
 
 impl Reports {
-    fn add(&mut self, id: JobId, words: Result<String>) {
+    pub(crate) fn add(&mut self, id: JobId, words: Result<String>) {
         match words {
             Ok(words) if self.told.is_ok() => {
                 self.told = output::line(format_args!("{id}  {words}")).map_err(Into::into);
@@ -232,7 +237,7 @@ impl Reports {
         }
     }
 
-    fn outcome(self) -> Result<Outcome> {
+    pub(crate) fn outcome(self) -> Result<Outcome> {
         output::heard_or_not(self.told)?;
         Ok(self.outcome)
     }

@@ -92,7 +92,7 @@ fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Resu
 }
 
 /// Why a job that is to run does not run, in words.
-fn why(waiting: &Waiting, now: Timestamp) -> String {
+pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
     match waiting {
         Waiting::Time { until } => format!("its time comes {}", relative(*until, now)),
         Waiting::Group { group, holder: Some(job), taken: 0..=1 } => {
@@ -148,7 +148,7 @@ fn failure(entry: &HistoryEntry) -> String {
         .join(": ")
 }
 
-fn print_json(name: &str, json: Option<&str>) -> Result<()> {
+pub(crate) fn print_json(name: &str, json: Option<&str>) -> Result<()> {
     if let Some(json) = json {
         let text = printable(&pretty(json)).replace('\n', "\n  ");
         output::line(format_args!("\n{name}\n  {text}"))?;
@@ -156,7 +156,7 @@ fn print_json(name: &str, json: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-fn print_timeline(history: &[HistoryEntry], now: Timestamp) -> Result<()> {
+pub(crate) fn print_timeline(history: &[HistoryEntry], now: Timestamp) -> Result<()> {
     let mut listing = Listing::new([
         Column::unbroken("WHEN"),
         Column::unbroken("AFTER"),

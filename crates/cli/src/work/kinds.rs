@@ -13,7 +13,7 @@ use milepost_executors::http::Http;
 use crate::config::{Executor, Kind};
 
 /// What a program gets beyond its grace, to be reaped.
-const REAP: Duration = Duration::from_secs(1);
+pub(super) const REAP: Duration = Duration::from_secs(1);
 
 /// Gives the worker a handler for each kind, and enough time to stop them.
 pub(super) fn serve(

@@ -1,25 +1,29 @@
 //! `milepost work`: a worker that runs what a configuration says.
 
+mod bulk;
 mod kinds;
 mod signals;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use futures::future::{Either, select};
-use milepost::{Store, Worker, WorkerOptions};
+use futures::future::{Either, join_all, select};
+use milepost::{Coordination, Store, Worker, WorkerOptions};
 use milepost_core::limit::Limit;
+use milepost_core::schedule::Schedule;
 
+use self::bulk::{Bulks, Checked};
 use self::signals::Signals;
 use crate::config::command::ConfigFile;
-use crate::config::{self, Config, LimitEntry, Redis, ScheduleEntry};
+use crate::config::{self, BulkEntry, Config, LimitEntry, Redis, ScheduleEntry};
 use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
-use crate::store::{self, Schema, StoreAddress};
+use crate::store::{self, Database, Schema, StoreAddress};
 
 const HELP: &str = "\
 What is given here goes before what the environment says (MILEPOST_STORE, ...),
@@ -59,29 +63,43 @@ pub(crate) struct WorkArgs {
 }
 
 pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<Outcome> {
-    let mut config = config::load(&args.file.path)?;
+    let mut config = config::load(&args.file.path, named.as_ref())?;
     let file = args.file.path.display();
-    if config.kinds.is_empty() {
+    let entries = config.bulk.take();
+    if config.kinds.is_empty() && entries.as_ref().is_none_or(BTreeMap::is_empty) {
         bail!(
             "{file} has no kinds, so that there is nothing to run; add one, such as\n  [kinds.echo]\n  exec = {{ program = \"cat\" }}"
         );
     }
-    let address = named.or_else(|| config.store.take()).unwrap_or_default();
+    let address = config.address(named);
     let mut signals = Signals::listen()?;
-    let store = tokio::select! {
-        store = store::open(&address, Schema::MadeWhenEmpty) => store?,
+    let database = tokio::select! {
+        database = store::open_database(&address, Schema::MadeWhenEmpty) => database?,
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
-    let worker = start(store, config, args, &address).await?;
-    leave(worker, &mut signals).await
+    let schedules = schedules(&config, entries.as_ref())?;
+    let bulks = match entries {
+        Some(entries) => {
+            let bulks = Bulks {
+                file: args.file.path.clone(),
+                entries,
+                places: std::mem::take(&mut config.bulk_places),
+            };
+            Some(bulks.check(&database, &config.folder).await?)
+        }
+        None => None,
+    };
+    let workers = Start { database, bulks, schedules, address }.start(config, args).await?;
+    leave(workers, &mut signals).await
 }
 
-/// Waits until it is to leave; the second signal is for those who cannot wait.
-async fn leave(worker: Worker, signals: &mut Signals) -> Result<Outcome> {
+/// Waits until they are to leave; the second signal is for those who cannot wait.
+async fn leave(workers: Vec<Worker>, signals: &mut Signals) -> Result<Outcome> {
     let signal = signals.next().await;
     tracing::info!("signal {signal}: taking no further jobs; ending what runs, or handing it back");
-    match select(pin!(worker.shutdown()), pin!(signals.next())).await {
-        Either::Left(((), _)) => {
+    let shutdown = join_all(workers.into_iter().map(Worker::shutdown));
+    match select(pin!(shutdown), pin!(signals.next())).await {
+        Either::Left(_) => {
             tracing::info!("left");
             Ok(Outcome::Done)
         }
@@ -92,6 +110,17 @@ async fn leave(worker: Worker, signals: &mut Signals) -> Result<Outcome> {
             Ok(Outcome::Interrupted(signal))
         }
     }
+}
+
+/// The schedules of a file, those of its bulk jobs among them, if it says anything about schedules.
+fn schedules(config: &Config, bulks: Option<&BTreeMap<String, BulkEntry>>) -> Result<Option<Vec<Schedule>>> {
+    let bulks = || bulks.into_iter().flatten();
+    if config.schedules.is_none() && !bulks().any(|(_, bulk)| bulk.is_scheduled()) {
+        return Ok(None);
+    }
+    let of_jobs = config.schedules.iter().flatten().map(ScheduleEntry::schedule);
+    let of_bulks = bulks().filter_map(|(name, bulk)| bulk.schedule(name).transpose());
+    of_jobs.chain(of_bulks).collect::<Result<_>>().map(Some)
 }
 
 /// Makes the store's limits stand as the file says.
@@ -110,9 +139,8 @@ async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
 }
 
 /// Makes the store's schedules stand as the file says.
-async fn keep_schedules(store: &dyn Store, entries: &[ScheduleEntry]) -> Result<()> {
-    let schedules = entries.iter().map(ScheduleEntry::schedule).collect::<Result<Vec<_>>>()?;
-    let synced = store.sync_schedules(&schedules).await?;
+async fn keep_schedules(store: &dyn Store, schedules: &[Schedule]) -> Result<()> {
+    let synced = store.sync_schedules(schedules).await?;
     for name in synced.removed {
         tracing::info!("the schedule {name} is gone from the configuration, and is removed");
     }
@@ -124,40 +152,84 @@ async fn keep_schedules(store: &dyn Store, entries: &[ScheduleEntry]) -> Result<
     Ok(())
 }
 
-async fn start(
-    store: Arc<dyn Store>,
-    config: Config,
-    args: WorkArgs,
-    address: &StoreAddress,
-) -> Result<Worker> {
-    let Config { worker, redis, kinds, schedules, limits, retention, folder, .. } = config;
-    if let Some(limits) = limits {
-        keep_limits(store.as_ref(), &limits).await?;
+/// What is started, on which store.
+struct Start {
+    database: Database,
+    /// The bulk jobs, if the file says anything about them.
+    bulks: Option<Checked>,
+    schedules: Option<Vec<Schedule>>,
+    address: StoreAddress,
+}
+
+impl Start {
+    async fn start(self, config: Config, args: WorkArgs) -> Result<Vec<Worker>> {
+        let Config { worker, redis, kinds, limits, retention, folder, .. } = config;
+        let store = self.database.store();
+        self.keep(store.as_ref(), limits.as_deref()).await?;
+        let mut options = WorkerOptions { retention: retention.policy(), ..WorkerOptions::default() };
+        let bulk_concurrency = worker.bulk_concurrency();
+        worker.apply(&mut options);
+        let redis = args.redis.helper(redis.map(Redis::config));
+        let helper = redis.map(|redis| Arc::new(redis) as Arc<dyn Coordination>);
+        let file = args.file.path.display().to_string();
+        args.apply(&mut options);
+        let mut workers = Vec::new();
+        if let Some(bulks) = self.bulks.filter(|bulks| !bulks.names().is_empty()) {
+            let names = bulks.names().join(", ");
+            let mut builder = bulks.worker(store.clone(), &options, bulk_concurrency);
+            if let Some(helper) = &helper {
+                builder = builder.coordination(helper.clone());
+            }
+            workers.push(builder.start().await?);
+            tracing::info!(
+                store = %self.address, concurrency = bulk_concurrency,
+                "{} runs the bulk jobs {names} from {file}", options.name
+            );
+        }
+        if !kinds.is_empty() {
+            let names: Vec<String> = kinds.keys().cloned().collect();
+            let mut builder = kinds::serve(Worker::builder(store), kinds, &folder, &mut options)?;
+            if let Some(helper) = helper {
+                builder = builder.coordination(helper);
+            }
+            let (name, queues, concurrency) =
+                (options.name.clone(), options.queues.join(", "), options.concurrency);
+            workers.push(builder.options(|all| *all = options).start().await?);
+            tracing::info!(
+                store = %self.address, queues, concurrency,
+                "{name} runs {} from {file}", names.join(", ")
+            );
+        }
+        Ok(workers)
     }
-    if let Some(schedules) = schedules {
-        keep_schedules(store.as_ref(), &schedules).await?;
+
+    /// Makes the store stand as the file says.
+    async fn keep(&self, store: &dyn Store, limits: Option<&[LimitEntry]>) -> Result<()> {
+        if let Some(limits) = limits {
+            keep_limits(store, limits).await?;
+        }
+        // Before the schedules, which start them.
+        if let Some(bulks) = &self.bulks {
+            bulks.keep(store).await?;
+        }
+        if let Some(schedules) = &self.schedules {
+            keep_schedules(store, schedules).await?;
+        }
+        Ok(())
     }
-    let mut options = WorkerOptions { retention: retention.policy(), ..WorkerOptions::default() };
-    worker.apply(&mut options);
-    if let Some(name) = args.name {
-        options.name = name;
+}
+
+impl WorkArgs {
+    /// Changes the options in what was given.
+    fn apply(self, options: &mut WorkerOptions) {
+        if let Some(name) = self.name {
+            options.name = name;
+        }
+        if !self.queues.is_empty() {
+            options.queues = self.queues;
+        }
+        if let Some(concurrency) = self.concurrency {
+            options.concurrency = concurrency.get();
+        }
     }
-    if !args.queues.is_empty() {
-        options.queues = args.queues;
-    }
-    if let Some(concurrency) = args.concurrency {
-        options.concurrency = concurrency.get();
-    }
-    let names: Vec<String> = kinds.keys().cloned().collect();
-    let mut builder = kinds::serve(Worker::builder(store), kinds, &folder, &mut options)?;
-    if let Some(redis) = args.redis.helper(redis.map(Redis::config)) {
-        builder = builder.coordination(Arc::new(redis));
-    }
-    let (name, queues, concurrency) = (options.name.clone(), options.queues.join(", "), options.concurrency);
-    let worker = builder.options(|all| *all = options).start().await?;
-    tracing::info!(
-        store = %address, queues, concurrency,
-        "{name} runs {} from {}", names.join(", "), args.file.path.display()
-    );
-    Ok(worker)
 }

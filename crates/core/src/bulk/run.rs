@@ -34,7 +34,7 @@ pub struct Position {
     pub total: Option<Total>,
     /// What was done so far.
     pub counts: Counts,
-    /// How many rows the last chunk was to have.
+    /// How many rows the last chunk was to have, or, of one that is done elsewhere, the one that was in hand.
     pub chunk_rows: Option<u32>,
     /// What operators set.
     pub settings: Settings,

@@ -90,6 +90,9 @@ pub trait BulkStore: Send + Sync {
     /// A definition.
     async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>>;
 
+    /// All definitions, by name.
+    async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>>;
+
     /// Starts a run: a job of the definition's kind, in its group.
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued>;
 

@@ -130,6 +130,7 @@ impl Exec {
         for (name, value) in facts::of(context) {
             command.env(format!("MILEPOST_{}", name.replace('-', "_").to_ascii_uppercase()), value);
         }
+        command.env("MILEPOST_IDEMPOTENCY_KEY", context.idempotency_key());
         if let Some(cwd) = &config.cwd {
             command.current_dir(cwd);
         }

@@ -10,7 +10,7 @@
 //! | the connection broke, or the answer is no HTTP | to be tried again: `http_broken` |
 //! | too late, the body included | to be tried again: `http_timeout` |
 //!
-//! Every attempt of a job carries the same `Idempotency-Key`. Messages name the server and no more of the URL, since
+//! Every attempt of a job, or of a chunk of a bulk job, carries the same `Idempotency-Key`. Messages name the server and no more of the URL, since
 //! paths and parameters hold secrets as often as headers do.
 
 mod probe;
@@ -100,7 +100,7 @@ impl Http {
             .client
             .post(self.url.clone())
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .header("idempotency-key", job.run.job.to_string())
+            .header("idempotency-key", context.idempotency_key())
             .body(job.payload.clone());
         for (name, value) in facts::of(context) {
             request = request.header(format!("milepost-{name}"), value);

@@ -250,7 +250,7 @@ impl Runner {
     /// Aborts the run, so that an operator looks at what fails and resumes it.
     async fn abort(&self) -> StoreResult<Outcome> {
         let (failed, max) = (self.counts.failed, self.bulk.definition.failures_max);
-        let note = format!("{failed} targets failed, more than error_budget = {max} allows");
+        let note = format!("targets that failed: {failed}, more than error_budget = {max} allows");
         let operation = Operation::new(Verb::Abort).grace(HOLD_HERE).note(note);
         self.store.operate(self.context.run().job, &operation).await?;
         Ok(Outcome::Stopped)

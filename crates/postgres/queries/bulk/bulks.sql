@@ -20,9 +20,9 @@ seen as materialized (
 ),
 placed as materialized (
     select s.*,
-           case when state = 'blocked' then
-               row_number() over (partition by group_key, state order by priority, due_at, id) end as next
-    from seen s
+           case when state = 'blocked' and is_due then
+               row_number() over (partition by group_key, state, is_due order by priority, due_at, id) end as next
+    from (select *, due_at is null or due_at <= now() as is_due from seen) s
 )
 select p.id, p.name, d.type, d.category, p.group_key, p.state::text as state, p.stop_verb::text as stop_verb, p.priority, p.next,
        case when p.state in ('blocked', 'pending', 'retry_wait') then p.due_at end as due_at, p.created_at, b.started_at, b.updated_at, b.ended_at,
@@ -45,6 +45,6 @@ where (b.job_id is not null or d.name is not null)
   and (d.category = $6 or $6 is null)
 order by case p.state when 'running' then 0 when 'pending' then 1 when 'retry_wait' then 1 when 'blocked' then 2 else 3 end,
          case when p.state in ('blocked', 'pending', 'retry_wait') then p.group_key end,
-         p.next, case when p.state in ('running', 'pending', 'retry_wait') then p.due_at end,
+         p.next, case when p.state in ('running', 'blocked', 'pending', 'retry_wait') then p.due_at end,
          p.id desc
 limit $7

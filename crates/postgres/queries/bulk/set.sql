@@ -1,6 +1,10 @@
 -- Sets what bulk job $1 may take; null: as it was.
 insert into milepost.bulk_setting as s (job_id, rows_per_s, duty, chunk_ms, chunk_rows_min, chunk_rows_max)
-select b.job_id, $2, $3, $4, $5, $6 from milepost.bulk b where b.job_id = $1
+select $1, $2, $3, $4, $5, $6
+where exists (select from milepost.bulk b where b.job_id = $1)
+   -- One that a tick made has no row of its own before its first chunk.
+   or exists (select from milepost.live l join milepost.job j on j.id = l.id
+              join milepost.bulk_definition d on d.name = j.kind where l.id = $1)
 on conflict (job_id) do update
 set rows_per_s = coalesce(excluded.rows_per_s, s.rows_per_s),
     duty = coalesce(excluded.duty, s.duty),

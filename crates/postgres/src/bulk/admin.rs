@@ -53,6 +53,10 @@ impl BulkStore for PostgresStore {
         Ok(self.definitions(Some(name)).await?.into_iter().next().map(|(definition, _)| definition))
     }
 
+    async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>> {
+        Ok(self.definitions(None).await?.into_iter().map(|(definition, _)| definition).collect())
+    }
+
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.inner.options.payload_bytes_max)?;
         self.begin_run(job, None).await

@@ -71,8 +71,10 @@ impl BulkReader for Reader {
         let read_at = std::time::Instant::now();
         self.run.script(statement::BULK_BEGIN_CHUNK).await?;
         let read = self.next(rows, read_at).await;
-        // Nothing was written: the lock was only for the look.
-        drop(self.run.connection.execute("rollback").await);
+        match &read {
+            Ok(Ok(_)) => self.run.script("commit").await?,
+            Ok(Err(_)) | Err(_) => drop(self.run.connection.execute("rollback").await),
+        }
         read
     }
 
@@ -118,6 +120,10 @@ impl Reader {
             cursor: last,
             exhausted: read < rows,
         };
+        let run = self.run.order.run;
+        let keep = sqlx::query(statement::BULK_KEEP_SIZE);
+        let keep = keep.bind(run.job.0).bind(run.token.0).bind(rows.cast_signed());
+        self.run.execute(keep).await?;
         self.passing = Some(Passing { from: cursor, parts, rows, read_at });
         Ok(Ok(targets.into_iter().map(|target| target.row).collect()))
     }

@@ -1,4 +1,4 @@
--- Bulk jobs: ?1 one of them, ?2 definition, ?3 state, ?4 group, ?5 type, ?6 category (null: any); at most ?7. Those under
+-- Bulk jobs: ?1 one of them, ?2 definition, ?3 state, ?4 group, ?5 type, ?6 category (null: any); at most ?7; ?8 now. Those under
 -- way and those that wait come first, in the order in which they will run; then the others, newest first.
 WITH candidates AS MATERIALIZED (
     -- Jobs that ticks and others made have no row of their own before their first chunk.
@@ -20,9 +20,9 @@ seen AS MATERIALIZED (
 ),
 placed AS MATERIALIZED (
     SELECT s.*,
-           CASE WHEN state = 'blocked' THEN
-               row_number() OVER (PARTITION BY group_key, state ORDER BY priority, due_at_ms, id) END AS next
-    FROM seen s
+           CASE WHEN state = 'blocked' AND is_due THEN
+               row_number() OVER (PARTITION BY group_key, state, is_due ORDER BY priority, due_at_ms, id) END AS next
+    FROM (SELECT *, due_at_ms IS NULL OR due_at_ms <= ?8 AS is_due FROM seen) s
 )
 SELECT p.id, p.name, d.type, d.category, p.group_key, p.state AS state, p.stop_verb AS stop_verb, p.priority, p.next,
        CASE WHEN p.state IN ('blocked', 'pending', 'retry_wait') THEN p.due_at_ms END AS due_at_ms, p.created_at_ms, b.started_at_ms, b.updated_at_ms, b.ended_at_ms,
@@ -45,6 +45,6 @@ WHERE (b.job_id IS NOT NULL OR d.name IS NOT NULL)
   AND (d.category = ?6 OR ?6 IS NULL)
 ORDER BY CASE p.state WHEN 'running' THEN 0 WHEN 'pending' THEN 1 WHEN 'retry_wait' THEN 1 WHEN 'blocked' THEN 2 ELSE 3 END,
          CASE WHEN p.state IN ('blocked', 'pending', 'retry_wait') THEN p.group_key END,
-         p.next, CASE WHEN p.state IN ('running', 'pending', 'retry_wait') THEN p.due_at_ms END,
+         p.next IS NULL, p.next, CASE WHEN p.state IN ('running', 'blocked', 'pending', 'retry_wait') THEN p.due_at_ms END,
          p.id DESC
 LIMIT ?7

@@ -44,6 +44,16 @@ impl BulkStore for SqliteStore {
         self.read("bulk_definition", found).await
     }
 
+    async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>> {
+        let list = |conn: &rusqlite::Connection| {
+            let mut statement = conn.prepare_cached(query::BULK_DEFINITIONS)?;
+            let rows = statement.query_map([None::<String>], row::definition)?;
+            let definitions = rows.map(|row| row.map(|(definition, _)| definition));
+            Ok(definitions.collect::<rusqlite::Result<_>>()?)
+        };
+        self.read("bulk_definitions", list).await
+    }
+
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.options().payload_bytes_max)?;
         let job = job.clone();
@@ -62,6 +72,7 @@ impl BulkStore for SqliteStore {
                 &filter.r#type,
                 &filter.category,
                 filter.limit,
+                now_ms(),
             );
             Ok(statement.query_map(values, row::view)?.collect::<rusqlite::Result<_>>()?)
         };

@@ -17,6 +17,8 @@ use super::chunk::{self, Parts, Stand};
 use super::run::Run;
 use super::work::{Applied, SqlBulk};
 use crate::command::Hint;
+use crate::query;
+use crate::row::Id;
 use crate::store::SqliteStore;
 
 /// A bulk job whose targets are in the store's own file, and whose effects are not.
@@ -64,6 +66,18 @@ struct Passing {
     read_at: Instant,
 }
 
+impl Reader {
+    /// Keeps how many rows the chunk in hand was to have, so that it is the same when it is read again.
+    async fn keep_size(&self, rows: u32) -> StoreResult<()> {
+        let run = self.run.facts.order.run;
+        let keep = move |tx: &Transaction<'_>| {
+            tx.prepare_cached(query::BULK_KEEP_SIZE)?.execute((Id(&run.job), run.token.0, rows))?;
+            Ok(())
+        };
+        self.run.store.write("bulk", Hint::NONE, keep).await
+    }
+}
+
 #[async_trait]
 impl BulkReader for Reader {
     async fn survey(&mut self) -> StoreResult<Surveyed> {
@@ -87,6 +101,7 @@ impl BulkReader for Reader {
         };
         match self.run.store.read("bulk", read).await? {
             Ok((targets, passing)) => {
+                self.keep_size(rows).await?;
                 self.passing = Some(passing);
                 Ok(Ok(targets.into_iter().map(|target| target.row).collect()))
             }

@@ -1,6 +1,7 @@
 //! Good files and bad ones.
 
 mod agreement;
+mod bulk;
 mod form;
 mod sections;
 
@@ -14,6 +15,11 @@ use milepost_core::retention::{Keep, RetentionPolicy};
 use super::command::EXAMPLE;
 use super::format::Format;
 use super::*;
+
+/// Reads the text of a file, for no store that was named.
+fn parse(text: &str, folder: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Config, Vec<Fault>> {
+    super::parse(text, folder, None, variable)
+}
 
 /// The faults of a text, each as `line:column what → remedy`.
 fn faults(text: &str) -> Vec<String> {

@@ -1,0 +1,62 @@
+//! Bulk jobs of a configuration on an open store.
+
+use std::sync::Arc;
+
+use milepost::NewJob;
+use milepost::bulk::{Definition, InvalidBulk};
+use milepost_core::port::{BulkRows, BulkWork};
+
+use crate::store::Database;
+
+/// What is done to a chunk in the store's own transactions.
+pub(crate) enum Effect {
+    /// A statement over the relation `chunk`.
+    Sql(String),
+    /// A job of every target, like this one.
+    Enqueue(NewJob),
+}
+
+/// A bulk job whose chunks are transactions of the store.
+pub(crate) fn here(
+    database: &Database,
+    definition: &Definition,
+    source: &str,
+    key: &[String],
+    effect: Effect,
+) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
+    match database {
+        Database::Postgres(store) => {
+            use milepost_postgres::bulk::{ChildJobs, Effect as Its, SqlBulk};
+            let effect = match effect {
+                Effect::Sql(sql) => Its::Sql(sql),
+                Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
+            };
+            Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
+        }
+        Database::Sqlite(store) => {
+            use milepost_sqlite::bulk::{ChildJobs, Effect as Its, SqlBulk};
+            let effect = match effect {
+                Effect::Sql(sql) => Its::Sql(sql),
+                Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
+            };
+            Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
+        }
+    }
+}
+
+/// The targets of one whose chunks are done elsewhere.
+pub(crate) fn rows(
+    database: &Database,
+    definition: &Definition,
+    source: &str,
+    key: &[String],
+) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
+    Ok(match database {
+        Database::Postgres(store) => {
+            Arc::new(milepost_postgres::bulk::PostgresRows::new(store, definition, source, key)?)
+        }
+        Database::Sqlite(store) => {
+            Arc::new(milepost_sqlite::bulk::SqliteRows::new(store, definition, source, key)?)
+        }
+    })
+}

@@ -1,0 +1,135 @@
+//! `milepost bulk list`.
+
+use anyhow::Result;
+use clap::Args;
+use jiff::Timestamp;
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::port::Store;
+use milepost_core::state::JobState;
+
+use super::words;
+use crate::args;
+use crate::output::{self, Outcome};
+use crate::table::{Column, Field, Listing};
+
+const EXAMPLES: &str = "\
+Those under way come first, then those that wait, in the order in which they
+will run, then those that are over, newest first.
+
+TURN says who is where in the group: running, holds it (and waits for its time,
+or to be tried again), next, 2nd, ...
+
+Examples:
+  milepost bulk list
+  milepost bulk list --state running
+  milepost bulk list --category 'popular content' --json | jq -r '.[].id'";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ListArgs {
+    /// Only runs of this bulk job
+    #[arg(long)]
+    name: Option<String>,
+    /// Only runs in this state
+    #[arg(long, value_parser = args::job_state())]
+    state: Option<JobState>,
+    /// Only runs of this group
+    #[arg(long)]
+    group: Option<String>,
+    /// Only those with this label
+    #[arg(long = "type", value_name = "LABEL")]
+    r#type: Option<String>,
+    /// Only those with this label
+    #[arg(long, value_name = "LABEL")]
+    category: Option<String>,
+    /// At most this many
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
+    let limit = args.limit as usize;
+    let filter = BulkFilter {
+        job: None,
+        name: args.name,
+        state: args.state,
+        group: args.group,
+        r#type: args.r#type,
+        category: args.category,
+        limit: args.limit + 1,
+    };
+    let mut views = store.bulks(&filter).await?;
+    let cut = views.len() > limit;
+    views.truncate(limit);
+    if args.json {
+        output::json(&views)?;
+    } else if !views.is_empty() {
+        print(&views)?;
+    }
+    if cut {
+        output::note(format_args!("only the first {limit} are listed; --limit lists more"));
+    } else if views.is_empty() && !args.json {
+        output::note("no bulk jobs");
+    }
+    Ok(Outcome::Done)
+}
+
+/// Columns that would say nothing are left out, so that a usual list fits 80 characters.
+fn print(views: &[BulkView]) -> Result<()> {
+    let now = Timestamp::now();
+    let groups = views.windows(2).any(|pair| pair[0].group != pair[1].group)
+        && views.iter().any(|view| view.group.as_ref().is_some_and(|group| *group != view.name));
+    let failed = views.iter().any(|view| view.counts.failed > 0);
+    let held = views.iter().any(|view| view.throttle.is_some());
+    let columns = [
+        Some(Column::unbroken("ID")),
+        Some(Column::new("NAME")),
+        groups.then_some(Column::new("GROUP")),
+        Some(Column::unbroken("STATE")),
+        Some(Column::unbroken("TURN")),
+        Some(Column::unbroken("DONE")),
+        failed.then_some(Column::unbroken("FAILED")),
+        held.then_some(Column::new("HELD BY")),
+    ];
+    let mut listing = Listing::new(columns.into_iter().flatten());
+    for view in views {
+        let fields = [
+            Some(Field::text(view.id.to_string())),
+            Some(Field::text(&view.name)),
+            groups.then(|| Field::maybe(view.group.as_deref())),
+            Some(Field::state(view.state)),
+            Some(Field::text(turn(view, now))),
+            Some(Field::text(done(view))),
+            failed.then(|| failures(view)),
+            held.then(|| view.throttle.as_ref().map_or_else(|| Field::text(""), Field::warning)),
+        ];
+        listing.line(fields.into_iter().flatten());
+    }
+    Ok(listing.print()?)
+}
+
+fn turn(view: &BulkView, now: Timestamp) -> String {
+    match view.stopping {
+        Some(_) => "stopping".to_owned(),
+        None => words::turn(view, now),
+    }
+}
+
+/// How much of it is done; where that is not known, how many targets.
+fn done(view: &BulkView) -> String {
+    match words::percent(view) {
+        Some(percent) => percent,
+        None if view.started_at.is_none() => String::new(),
+        None => words::count(view.passed()),
+    }
+}
+
+fn failures(view: &BulkView) -> Field {
+    match view.counts.failed {
+        0 => Field::text(""),
+        failed => Field::warning(words::count(failed)),
+    }
+}

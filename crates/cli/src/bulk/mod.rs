@@ -1,0 +1,117 @@
+//! `milepost bulk`: start bulk jobs, look at them and steer them.
+
+pub(crate) mod assemble;
+mod dry_run;
+mod failures;
+mod list;
+mod operate;
+mod parameters;
+mod scene;
+mod set;
+mod show;
+mod start;
+mod watch;
+mod words;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::error::StoreError;
+use milepost_core::ident::JobId;
+use milepost_core::port::Store;
+
+use self::scene::Scene;
+use crate::config::FILE_DEFAULT;
+use crate::output::Outcome;
+use crate::store::StoreAddress;
+
+#[derive(Debug, Args)]
+pub(crate) struct BulkArgs {
+    /// The configuration: what start and dry-run read definitions from, and where the jobs are unless --store says
+    /// so. It may be missing unless it is named
+    #[arg(
+        long = "config",
+        global = true,
+        value_name = "FILE",
+        default_value = FILE_DEFAULT,
+        env = "MILEPOST_CONFIG"
+    )]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: BulkCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum BulkCommand {
+    /// Start a bulk job
+    Start(Box<start::StartArgs>),
+    /// List bulk jobs: what runs, how far it is, who is next
+    List(list::ListArgs),
+    /// Show everything about one run
+    Show(show::ShowArgs),
+    /// Follow a run until it ends; exit status 1 when it did not succeed
+    Watch(watch::WatchArgs),
+    /// Stop runs, so that they can be resumed: no further chunk starts
+    #[command(after_help = operate::ABORT_HELP)]
+    Abort(operate::AbortArgs),
+    /// Let runs that were aborted, or have failed, go on after their cursors
+    #[command(after_help = operate::RESUME_HELP)]
+    Resume(operate::ChangeArgs),
+    /// Give runs up for good
+    #[command(after_help = operate::CANCEL_HELP)]
+    Cancel(operate::ChangeArgs),
+    /// Change what a run may take, while it runs
+    Set(set::SetArgs),
+    /// List the targets of a run that failed
+    Failures(failures::FailuresArgs),
+    /// Start a run over the targets of another that failed
+    RetryFailures(failures::RetryArgs),
+    /// Do a few chunks and roll them back: what would it cost?
+    DryRun(Box<dry_run::DryRunArgs>),
+}
+
+impl BulkArgs {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self.command, BulkCommand::List(_) | BulkCommand::Show(_) | BulkCommand::Failures(_))
+    }
+}
+
+pub(crate) async fn run(args: BulkArgs, named: Option<StoreAddress>) -> Result<Outcome> {
+    let of_file = args.config;
+    let scene = match &args.command {
+        BulkCommand::Start(_) | BulkCommand::DryRun(_) => Scene::read(&of_file, named)?,
+        _ => Scene::glance(&of_file, named),
+    };
+    let database = scene.open().await?;
+    let store = database.store();
+    let store = store.as_ref();
+    match args.command {
+        BulkCommand::Start(args) => start::run(*args, &scene, store).await,
+        BulkCommand::List(args) => list::run(args, store).await,
+        BulkCommand::Show(args) => show::run(&args, store).await,
+        BulkCommand::Watch(args) => watch::run(&args, store).await,
+        BulkCommand::Abort(args) => operate::abort(args, &database).await,
+        BulkCommand::Resume(args) => operate::resume(args, store).await,
+        BulkCommand::Cancel(args) => operate::cancel(args, store).await,
+        BulkCommand::Set(args) => set::run(args, store).await,
+        BulkCommand::Failures(args) => failures::list(&args, store).await,
+        BulkCommand::RetryFailures(args) => failures::retry(args, store).await,
+        BulkCommand::DryRun(args) => dry_run::run(*args, scene, &database).await,
+    }
+}
+
+/// The run of this id.
+async fn view(id: JobId, store: &dyn Store) -> Result<BulkView> {
+    let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
+    match store.bulks(&filter).await?.pop() {
+        Some(view) => Ok(view),
+        None if store.job(id).await?.is_some() => {
+            Err(StoreError::from(InvalidBulk::NotBulk { job: id }).into())
+        }
+        None => Err(StoreError::NoSuchJob(id).into()),
+    }
+}

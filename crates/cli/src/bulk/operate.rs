@@ -1,0 +1,159 @@
+//! `milepost bulk abort`, `resume` and `cancel`.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use humantime::format_duration;
+use milepost::bulk::{BulkView, InvalidBulk};
+use milepost_core::error::StoreError;
+use milepost_core::ident::JobId;
+use milepost_core::port::{Operated, Operation, Store};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+
+use crate::args;
+use crate::jobs::{Reports, operate};
+use crate::output::Outcome;
+use crate::redis::{RedisArgs, Teller};
+use crate::store::Database;
+
+/// How long the chunk in hand may take before its worker loses the run.
+const GRACE: Duration = Duration::from_secs(10);
+
+pub(super) const ABORT_HELP: &str = "\
+When this returns no further chunk starts. The chunk in hand still commits, if it
+does so within 10 s; with --hard its statement is stopped and the chunk rolls
+back. Nothing of what is done is lost: `milepost bulk resume` goes on after it.
+
+Examples:
+  milepost bulk abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'wrong text'
+  milepost bulk abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --hard";
+
+pub(super) const RESUME_HELP: &str = "\
+A run goes on after the last target that is done, when its group is free.
+
+Examples:
+  milepost bulk resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
+
+pub(super) const CANCEL_HELP: &str = "\
+What is done stays; the rest is never done. The next run of the group starts.
+
+Examples:
+  milepost bulk cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'sent by mistake'";
+
+#[derive(Debug, Args)]
+pub(super) struct ChangeArgs {
+    /// The runs, by their full ids
+    #[arg(required = true, value_name = "ID", value_parser = args::job_id)]
+    ids: Vec<JobId>,
+    /// Why; it stands in the history
+    #[arg(long, alias = "note", value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    redis: RedisArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AbortArgs {
+    #[command(flatten)]
+    targets: ChangeArgs,
+    /// Stop the statement that the chunk in hand is in
+    #[arg(long)]
+    hard: bool,
+}
+
+impl ChangeArgs {
+    fn operation(&self, verb: Verb) -> Operation {
+        Operation { note: self.reason.clone(), ..Operation::new(verb) }.grace(GRACE)
+    }
+}
+
+pub(super) async fn abort(args: AbortArgs, database: &Database) -> Result<Outcome> {
+    let operation = args.targets.operation(Verb::Abort);
+    let teller = args.targets.redis.teller();
+    let mut reports = Reports::default();
+    for &id in &args.targets.ids {
+        let words = stop(id, &operation, &teller, database.store().as_ref()).await;
+        // Asked first, told afterwards: the run may not begin a chunk in between.
+        let words = match words {
+            Ok(Operated::StopRequested) if args.hard => hard(id, database).await,
+            Ok(Operated::StopRequested) => Ok(format!(
+                "no further chunk starts; aborted when the one in hand is done, after {} at the latest",
+                format_duration(GRACE)
+            )),
+            Ok(Operated::Done(state)) => Ok(state.to_string()),
+            Err(error) => Err(error),
+        };
+        reports.add(id, words);
+    }
+    reports.outcome()
+}
+
+/// Stops the statement that a run is in, which begins no further chunk any more.
+async fn hard(id: JobId, database: &Database) -> Result<String> {
+    let stopped = database.store().interrupt_bulk(id).await?;
+    let chunk = match (stopped, database) {
+        (true, _) => "the one in hand is stopped and rolls back",
+        (false, Database::Sqlite(_)) => "on SQLite a chunk takes milliseconds and cannot be stopped",
+        (false, Database::Postgres(_)) => "none was in the middle of a statement",
+    };
+    Ok(format!("no further chunk starts; {chunk}"))
+}
+
+pub(super) async fn cancel(args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
+    let operation = args.operation(Verb::Cancel);
+    let teller = args.redis.teller();
+    let mut reports = Reports::default();
+    for &id in &args.ids {
+        let words = stop(id, &operation, &teller, store).await.map(|operated| match operated {
+            Operated::Done(state) => state.to_string(),
+            Operated::StopRequested => format!(
+                "no further chunk starts; canceled when the one in hand is done, after {} at the latest",
+                format_duration(GRACE)
+            ),
+        });
+        reports.add(id, words);
+    }
+    reports.outcome()
+}
+
+async fn stop(id: JobId, operation: &Operation, teller: &Teller, store: &dyn Store) -> Result<Operated> {
+    super::view(id, store).await?;
+    operate(store, teller, id, operation).await
+}
+
+pub(super) async fn resume(args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
+    let teller = args.redis.teller();
+    let mut reports = Reports::default();
+    for &id in &args.ids {
+        reports.add(id, resume_one(id, &args, &teller, store).await);
+    }
+    reports.outcome()
+}
+
+async fn resume_one(id: JobId, args: &ChangeArgs, teller: &Teller, store: &dyn Store) -> Result<String> {
+    let view = super::view(id, store).await?;
+    let verb = match view.state {
+        JobState::Aborted => Verb::Resume,
+        JobState::Failed => Verb::RetryNow,
+        JobState::Succeeded => return Err(StoreError::from(InvalidBulk::Done { job: id }).into()),
+        JobState::Canceled | JobState::Skipped => {
+            bail!("job {id} is {}, for good; start a new run", view.state)
+        }
+        JobState::Running if view.stopping.is_some() => {
+            bail!("job {id} is about to stop; resume it when `milepost bulk list` shows it as aborted")
+        }
+        state => bail!("job {id} is {state}: there is nothing to resume"),
+    };
+    operate(store, teller, id, &args.operation(verb)).await?;
+    let now = super::view(id, store).await?;
+    Ok(format!("{}; goes on {}", now.state, after(&view)))
+}
+
+fn after(view: &BulkView) -> String {
+    match &view.cursor {
+        Some(cursor) => format!("after {cursor}"),
+        None => "from the beginning".to_owned(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Where a command finds bulk jobs: in the configuration, if there is one, and in the store.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use milepost::bulk::Definition;
+use milepost_core::port::Store;
+
+use crate::config::{self, BulkEntry, Config, FILE_DEFAULT};
+use crate::nearest::nearest;
+use crate::output;
+use crate::store::{self, Database, Schema, StoreAddress};
+
+/// The configuration and the store of a command.
+pub(super) struct Scene {
+    config: Option<Config>,
+    pub(super) address: StoreAddress,
+}
+
+impl Scene {
+    /// Reads the file, which may be missing unless it was named. Its faults end the command.
+    pub(super) fn read(file: &Path, named: Option<StoreAddress>) -> Result<Self> {
+        if file == Path::new(FILE_DEFAULT) && !file.exists() {
+            return Ok(Self { config: None, address: named.unwrap_or_default() });
+        }
+        let config = config::load(file, named.as_ref())?;
+        Ok(Self { address: config.address(named), config: Some(config) })
+    }
+
+    /// The same for a command that needs no more of the file than where the jobs are: what is wrong with it does not
+    /// keep anybody from stopping a run.
+    pub(super) fn glance(file: &Path, named: Option<StoreAddress>) -> Self {
+        Self::read(file, named.clone()).unwrap_or_else(|_| {
+            let known = named.is_some();
+            let address = named.unwrap_or_default();
+            if !known {
+                output::note(format_args!(
+                    "note: {} cannot be used (`milepost config check` says why); the store is {address}",
+                    file.display()
+                ));
+            }
+            Self { config: None, address }
+        })
+    }
+
+    /// The store, whose tables must fit.
+    pub(super) async fn open(&self) -> Result<Database> {
+        store::open_database(&self.address, Schema::MustFit).await
+    }
+
+    /// What the configuration says of a bulk job.
+    pub(super) fn entry(&self, name: &str) -> Option<&BulkEntry> {
+        self.config.as_ref()?.bulk.as_ref()?.get(name)
+    }
+
+    /// What the configuration says of a bulk job, to be made use of.
+    pub(super) fn into_entry(self, name: &str) -> Option<BulkEntry> {
+        self.config?.bulk?.remove(name)
+    }
+
+    /// A bulk job by its name: as the configuration has it, else as a worker told the store.
+    pub(super) async fn definition(&self, name: &str, store: &dyn Store) -> Result<Definition> {
+        if let Some(entry) = self.entry(name) {
+            return entry.definition(name);
+        }
+        if let Some(definition) = store.bulk_definition(name).await? {
+            return Ok(definition);
+        }
+        let stored = store.bulk_definitions().await?;
+        self.refuse(name, stored.into_iter().map(|definition| definition.name))
+    }
+
+    /// Says that there is no bulk job of this name, and which ones there are besides those of the configuration.
+    pub(super) fn refuse<T>(&self, name: &str, others: impl IntoIterator<Item = String>) -> Result<T> {
+        let mut names: Vec<String> = self.config.iter().flat_map(Config::bulk_names).chain(others).collect();
+        names.sort();
+        names.dedup();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match (nearest(name, &names), names.as_slice()) {
+            (Some(nearest), _) => bail!("there is no bulk job {name:?}; did you mean {nearest}?"),
+            (None, []) => bail!(
+                "there is no bulk job {name:?}, nor any other: a section [bulk.{name}] of milepost.toml would make \
+                 one (docs/BULK.md)"
+            ),
+            (None, names) => bail!("there is no bulk job {name:?}; there are {}", names.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `milepost bulk set`.
+
+use anyhow::{Result, bail};
+use clap::{ArgGroup, Args};
+use milepost::Priority;
+use milepost::bulk::Settings;
+use milepost_core::ident::JobId;
+use milepost_core::port::Store;
+use serde_json::json;
+
+use super::words;
+use crate::args;
+use crate::output::{self, Outcome};
+
+const ROWS_MAX: i64 = 1_000_000;
+
+const EXAMPLES: &str = "\
+What is set counts from the next chunk on and stays when the run is aborted and
+resumed; the definition is left as it is.
+
+Examples:
+  milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --rate 500
+  milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --duty 0.25 --chunk-ms 100";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("setting").required(true).multiple(true))]
+pub(super) struct SetArgs {
+    /// The run's full id
+    #[arg(value_parser = args::job_id)]
+    id: JobId,
+    /// How many rows a second at most
+    #[arg(long, group = "setting", value_name = "ROWS", value_parser = rate)]
+    rate: Option<f64>,
+    /// The part of the time that chunks may take, over 0 and at most 1
+    #[arg(long, group = "setting", value_name = "SHARE", value_parser = duty)]
+    duty: Option<f64>,
+    /// How long a chunk shall take; on SQLite at most 30 ms, whatever is given
+    #[arg(long, group = "setting", value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    chunk_ms: Option<u64>,
+    /// The fewest rows of a chunk
+    #[arg(long, group = "setting", value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=ROWS_MAX))]
+    chunk_min: Option<u32>,
+    /// The most rows of a chunk
+    #[arg(long, group = "setting", value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=ROWS_MAX))]
+    chunk_max: Option<u32>,
+    /// Which of the group goes first: from 1 (first) to 4 (last)
+    #[arg(long, group = "setting", value_parser = args::priority)]
+    priority: Option<Priority>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| {
+        "it must be a number over 0; `milepost bulk abort` stops a run that is to do nothing".to_owned()
+    })
+}
+
+fn duty(text: &str) -> Result<f64, String> {
+    let duty = text.parse::<f64>().ok().filter(|duty| *duty > 0.0 && *duty <= 1.0);
+    duty.ok_or_else(|| "it must be a number over 0 and at most 1".to_owned())
+}
+
+impl SetArgs {
+    const fn settings(&self) -> Settings {
+        Settings {
+            rows_per_s: self.rate,
+            duty: self.duty,
+            chunk_ms: self.chunk_ms,
+            chunk_rows_min: self.chunk_min,
+            chunk_rows_max: self.chunk_max,
+        }
+    }
+}
+
+pub(super) async fn run(args: SetArgs, store: &dyn Store) -> Result<Outcome> {
+    let (id, settings) = (args.id, args.settings());
+    let view = super::view(id, store).await?;
+    if view.state.is_ended() {
+        bail!("job {id} is {}: there is nothing to set any more", view.state);
+    }
+    let all = settings.over(view.settings);
+    if let (Some(min), Some(max)) = (all.chunk_rows_min, all.chunk_rows_max)
+        && min > max
+    {
+        bail!(
+            "a chunk would have at least {min} and at most {max} rows; set --chunk-min and --chunk-max together"
+        );
+    }
+    store.set_bulk(id, &settings, args.priority).await?;
+    if args.json {
+        let priority = args.priority.map(Priority::get);
+        output::heard_or_not(output::json(&json!({ "job": id, "settings": all, "priority": priority })))?;
+        return Ok(Outcome::Done);
+    }
+    let priority = args.priority.map(|priority| format!("priority {}", priority.get()));
+    let said: Vec<String> = words::settings(&settings).into_iter().chain(priority).collect();
+    output::deed(format_args!("{id}  from its next chunk on: {}", said.join(", ")))?;
+    Ok(Outcome::Done)
+}

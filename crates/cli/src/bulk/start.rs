@@ -1,0 +1,82 @@
+//! `milepost bulk start`.
+
+use anyhow::Result;
+use clap::Args;
+use jiff::Timestamp;
+use milepost::{NewJob, Priority, StartAt};
+use milepost_core::listing::Waiting;
+use milepost_core::port::Store;
+
+use super::parameters::ParametersArgs;
+use super::scene::Scene;
+use crate::args;
+use crate::jobs::why;
+use crate::output::{self, Outcome};
+use crate::redis::RedisArgs;
+
+const EXAMPLES: &str = "\
+Of a group one run is under way at a time; others wait for it. What the SQL of
+the bulk job asks for as :place is given by --param place=4711.
+
+Examples:
+  milepost bulk start popular --param topic=4
+  milepost bulk start by-place --payload '{\"place\": 4711, \"km\": 20}' --key storm-7
+  milepost bulk start announce --at 2026-05-01T20:00:00Z --priority 1";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct StartArgs {
+    /// Which bulk job: one of the configuration, or one that a worker told the store of
+    name: String,
+    #[command(flatten)]
+    parameters: ParametersArgs,
+    /// At most one run of the bulk job ever has this key
+    #[arg(long)]
+    key: Option<String>,
+    /// Start no earlier: a time such as 2026-05-01T09:00:00Z, or a wait such as 'in 10m'
+    #[arg(long, value_name = "TIME", value_parser = args::start_at)]
+    at: Option<StartAt>,
+    /// Which of the group goes first: from 1 (first) to 4 (last) [default: the definition's]
+    #[arg(long, value_parser = args::priority)]
+    priority: Option<Priority>,
+    #[command(flatten)]
+    redis: RedisArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Result<Outcome> {
+    let name = &args.name;
+    let definition = scene.definition(name, store).await?;
+    let parameters = args.parameters.read()?;
+    if let Some(entry) = scene.entry(name) {
+        entry.check_parameters(&parameters, scene.address.dialect())?;
+    }
+    let mut job = definition.direct(NewJob::new(name, &parameters)?);
+    job.key = args.key;
+    job.start = args.at.unwrap_or_default();
+    job.priority = args.priority.unwrap_or(job.priority);
+    let teller = args.redis.teller();
+    let started = store.start_bulk(&job).await?;
+    if !started.duplicate {
+        teller.ready().await;
+    }
+    if args.json {
+        output::heard_or_not(output::json(&started))?;
+    } else if started.duplicate {
+        output::deed(format_args!(
+            "{}  duplicate: this key was there before; nothing was changed",
+            started.job
+        ))?;
+    } else {
+        output::deed(format_args!("{}  started", started.job))?;
+    }
+    // That a run waits in spite of everything is no failure of the start.
+    if let Some(waiting) = store.job(started.job).await?.and_then(|view| view.waiting_for)
+        && !matches!(waiting, Waiting::Turn)
+    {
+        output::note(format_args!("it waits: {}", why(&waiting, Timestamp::now())));
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,114 @@
+//! Facts about runs in words.
+
+use std::time::Duration;
+
+use indicatif::HumanCount;
+use jiff::Timestamp;
+use milepost::bulk::{BulkView, Effects, Settings};
+use milepost_core::state::JobState;
+
+use crate::time::{length, relative};
+
+/// A number as people read it: `12,300`.
+pub(super) fn count(number: u64) -> String {
+    HumanCount(number).to_string()
+}
+
+/// Rows a second: `2,000 rows/s`, or `0.5 rows/s`.
+pub(super) fn rate(rows_per_s: f64) -> String {
+    if rows_per_s < 10.0 {
+        format!("{rows_per_s:.1} rows/s")
+    } else {
+        format!("{} rows/s", count(rows_per_s as u64))
+    }
+}
+
+/// How much is done: `43 %`. What is not quite all is not said to be.
+pub(super) fn percent(view: &BulkView) -> Option<String> {
+    let percent = view.share()? * 100.0;
+    Some(match percent {
+        0.0..10.0 if percent > 0.0 => format!("{:.1} %", (percent * 10.0).floor() / 10.0),
+        _ => format!("{:.0} %", percent.floor()),
+    })
+}
+
+/// Whose turn it is in the group: `running`, `holds it`, `next`, `3rd`, or when it may start.
+pub(super) fn turn(view: &BulkView, now: Timestamp) -> String {
+    match (view.state, view.next, view.due_at) {
+        (JobState::Running, ..) => "running".to_owned(),
+        (JobState::Blocked | JobState::Pending, _, Some(at)) if view.started_at.is_none() && at > now => {
+            relative(at, now)
+        }
+        (JobState::Blocked, Some(place), _) => ordinal(place),
+        (JobState::Pending | JobState::RetryWait, ..) => "holds it".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// A place among those that wait.
+pub(super) fn ordinal(place: u32) -> String {
+    let ending = match (place % 10, place % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    if place == 1 { "next".to_owned() } else { format!("{place}{ending}") }
+}
+
+/// What a crash in the middle of a chunk means.
+pub(super) const fn effects(effects: Effects) -> &'static str {
+    match effects {
+        Effects::ExactlyOnce => "every target exactly once",
+        Effects::AtLeastOncePerChunk => "at least once per chunk: a crash does the chunk in hand again",
+    }
+}
+
+/// What operators set, if they set anything.
+pub(super) fn settings(settings: &Settings) -> Option<String> {
+    let Settings { rows_per_s, duty, chunk_ms, chunk_rows_min, chunk_rows_max } = *settings;
+    let all = [
+        rows_per_s.map(|rows| format!("at most {}", rate(rows))),
+        duty.map(|duty| format!("chunks take {:.0} % of the time at most", duty * 100.0)),
+        chunk_ms.map(|ms| format!("a chunk shall take {ms} ms")),
+        chunk_rows_min.map(|rows| format!("at least {} rows a chunk", count(rows.into()))),
+        chunk_rows_max.map(|rows| format!("at most {} rows a chunk", count(rows.into()))),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// How far it is: `12,300 of 1,000,000 (1.2 %), 3 failed`.
+pub(super) fn progress(view: &BulkView) -> String {
+    let passed = count(view.passed());
+    let mut words = match view.total {
+        Some(total) => {
+            let about = if total.exact { "" } else { "about " };
+            let percent = percent(view).map_or_else(String::new, |percent| format!(" ({percent})"));
+            format!("{passed} of {about}{}{percent}", count(total.rows))
+        }
+        None => format!("{passed} targets"),
+    };
+    if view.counts.failed > 0 {
+        words.push_str(&format!("; {} failed", count(view.counts.failed)));
+    }
+    words
+}
+
+/// A length of time from milliseconds.
+pub(super) fn span(ms: u64) -> String {
+    length(Duration::from_millis(ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_rates_are_told_as_people_say_them() {
+        let places: Vec<String> = [1, 2, 3, 4, 11, 12, 21, 22, 103, 111].into_iter().map(ordinal).collect();
+        assert_eq!(places, ["next", "2nd", "3rd", "4th", "11th", "12th", "21st", "22nd", "103rd", "111th"]);
+        assert_eq!((rate(0.5), rate(12_345.6)), ("0.5 rows/s".to_owned(), "12,345 rows/s".to_owned()));
+    }
+}

@@ -1,0 +1,239 @@
+//! What is wrong with the bulk jobs of a file, as far as no database has to be asked.
+
+use std::collections::HashSet;
+
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::sql::{Apply, Dialect, InvalidSql, Source};
+
+use super::super::document::{Entry, Node, Value};
+use super::super::fault::Faults;
+use super::super::{http, kind, schedule};
+use super::definition::GIVEN;
+use super::window;
+use crate::nearest::nearest;
+
+/// The keys of which a bulk job has exactly one.
+pub(super) const WAYS: [&str; 4] = ["apply", "enqueue", "http", "exec"];
+
+const SOURCE_REMEDY: &str = "a source looks like: select id, name from member where id > :cursor order by id limit :limit (docs/BULK.md)";
+const APPLY_REMEDY: &str =
+    "an apply looks like: insert into note (run, member) select :bulk_id, id from chunk (docs/BULK.md)";
+
+/// What a bulk job is checked against.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) kinds: Option<&'a Node>,
+    pub(crate) schedules: Option<&'a Node>,
+    /// Whose SQL it is.
+    pub(crate) dialect: Dialect,
+}
+
+pub(crate) fn check(bulks: Option<&Node>, around: &Surroundings<'_>, faults: &mut Faults) {
+    let entries = bulks.map(Node::entries).unwrap_or_default();
+    for entry in entries {
+        check_names(entry, entries, around, faults);
+        check_ways(entry, faults);
+        let sql = check_sql(&entry.node, around.dialect, faults);
+        check_sizes(&entry.node, faults);
+        check_windows(&entry.node, faults);
+        check_then(entry, entries, faults);
+        check_schedule(entry, &sql, around, faults);
+    }
+}
+
+fn check_names(
+    Entry { key: name, at, node: bulk }: &Entry,
+    entries: &[Entry],
+    around: &Surroundings<'_>,
+    faults: &mut Faults,
+) {
+    const REMEDY: &str = "give it a name of 1 to 200 bytes without control characters";
+    if let Err(why) = kind::check_name("bulk job", name) {
+        faults.add(*at, why, REMEDY);
+    }
+    if around.kinds.is_some_and(|kinds| kinds.get(name).is_some()) {
+        let what = format!("{name} is a bulk job and a kind: its runs are jobs of the kind {name}");
+        faults.add(*at, what, "give one of the two another name");
+    }
+    let children = bulk.get("enqueue");
+    let child = |key: &str| children.and_then(|children| children.get(key));
+    let named = [
+        ("group", bulk.get("group")),
+        ("queue", bulk.get("queue")),
+        ("kind", child("kind")),
+        ("queue", child("queue")),
+        ("group", child("group")),
+    ];
+    for (field, node) in named {
+        let Some((node, name)) = node.and_then(|node| Some((node, node.text()?))) else { continue };
+        if let Err(why) = kind::check_name(field, name) {
+            faults.add(node.span.start, why, REMEDY);
+        }
+    }
+    if let Some((node, kind)) = child("kind").and_then(|node| Some((node, node.text()?)))
+        && entries.iter().any(|entry| entry.key == kind)
+    {
+        let what = format!("{kind} is a bulk job, which runs in its group and has no targets for payload");
+        faults.add(node.span.start, what, "name a kind, or write then = \"…\" to start another bulk job");
+    }
+}
+
+fn check_ways(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) {
+    let mut ways: Vec<(&str, &Node)> = WAYS.iter().filter_map(|way| Some((*way, bulk.get(way)?))).collect();
+    ways.sort_by_key(|(_, node)| node.span.start);
+    match ways.as_slice() {
+        [] if bulk.is_table() => faults.add(
+            *at,
+            format!(
+                "the bulk job {name} says neither apply nor enqueue, http or exec: nothing would be done"
+            ),
+            "add apply = \"insert into … select … from chunk\", or enqueue = { kind = \"…\" }",
+        ),
+        [(first, _), (second, node), ..] => faults.add(
+            node.span.start,
+            format!("the bulk job {name} says both {first} and {second}"),
+            "keep one of the two; a second bulk job can do the other, started by then = \"…\"",
+        ),
+        _ => {}
+    }
+    http::check(bulk.get("http"), faults);
+}
+
+fn texts(list: Option<&Node>) -> Option<Vec<String>> {
+    list?.nodes().iter().map(|node| node.text().map(str::to_owned)).collect()
+}
+
+/// The source and the apply of a bulk job, where they can be read.
+#[derive(Default)]
+struct Sql {
+    source: Option<Source>,
+    apply: Option<Apply>,
+}
+
+fn check_sql(bulk: &Node, dialect: Dialect, faults: &mut Faults) -> Sql {
+    let mut read = Sql::default();
+    let Some(key) = texts(bulk.get("key")) else { return read };
+    if let Some((node, sql)) = bulk.get("source").and_then(|node| Some((node, node.text()?))) {
+        match Source::parse(sql, &key, dialect) {
+            Ok(source) => read.source = Some(source),
+            // That the list is empty was told already.
+            Err(InvalidSql::NoKey) => {}
+            Err(error) => {
+                faults.add(node.span.start, InvalidBulk::Source(error).to_string(), SOURCE_REMEDY);
+            }
+        }
+    }
+    if let Some((node, sql)) = bulk.get("apply").and_then(|node| Some((node, node.text()?))) {
+        match Apply::parse(sql, &key, dialect) {
+            Ok(apply) => read.apply = Some(apply),
+            Err(error) => {
+                faults.add(node.span.start, InvalidBulk::Apply(error).to_string(), APPLY_REMEDY);
+            }
+        }
+    }
+    read
+}
+
+fn check_sizes(bulk: &Node, faults: &mut Faults) {
+    let Some(chunk) = bulk.get("chunk") else { return };
+    let rows = |key: &str| chunk.get(key).and_then(|node| Some((node, node.integer()?)));
+    if let (Some((_, min)), Some((node, max))) = (rows("min"), rows("max"))
+        && min > max
+    {
+        let what = format!("a chunk has at least {min} and at most {max} rows, which cannot be");
+        faults.add(node.span.start, what, "write a min that is no larger than max");
+    }
+}
+
+fn check_windows(bulk: &Node, faults: &mut Faults) {
+    let windows = bulk.get("windows").map(Node::nodes).unwrap_or_default();
+    for window in windows {
+        let text = |key: &str| window.get(key).and_then(Node::text);
+        if let Some(fault) = text("from").zip(text("to")).and_then(|(from, to)| window::fault(from, to)) {
+            faults.add(
+                window.span.start,
+                fault.to_string(),
+                "write another time; the whole of a day is from = \"00:00\", to = \"23:59:59\"",
+            );
+        }
+    }
+    let Some((node, zone)) = bulk.get("zone").and_then(|node| Some((node, node.text()?))) else { return };
+    if windows.is_empty() {
+        let remedy = "add windows = [{ from = \"22:00\", to = \"06:00\" }], or leave it out";
+        faults.add(node.span.start, "a zone means something only beside windows", remedy);
+    }
+    schedule::check_zone(node, zone, faults);
+}
+
+fn check_then(Entry { key: name, node: bulk, .. }: &Entry, entries: &[Entry], faults: &mut Faults) {
+    let Some((node, next)) = bulk.get("then").and_then(|node| Some((node, node.text()?))) else { return };
+    let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    if !names.contains(&next) {
+        let remedy = match nearest(next, &names) {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => format!("bulk jobs of this file are {}", names.join(", ")),
+        };
+        faults.add(node.span.start, format!("there is no bulk job {next} in this file"), remedy);
+    } else if leads_back(name, entries) {
+        let what = format!("the end of {name} leads to {name} again: it would never be over");
+        faults.add(node.span.start, what, "take one `then` out of the circle");
+    }
+}
+
+/// Whether `then` after `then` comes back to this bulk job.
+fn leads_back(name: &str, entries: &[Entry]) -> bool {
+    let next_of = |name: &str| {
+        let entry = entries.iter().find(|entry| entry.key == name)?;
+        entry.node.get("then")?.text()
+    };
+    let (mut at, mut seen) = (name, HashSet::new());
+    while let Some(next) = next_of(at) {
+        if next == name {
+            return true;
+        }
+        if !seen.insert(next) {
+            return false;
+        }
+        at = next;
+    }
+    false
+}
+
+fn check_schedule(
+    Entry { key: name, node: bulk, .. }: &Entry,
+    sql: &Sql,
+    around: &Surroundings<'_>,
+    faults: &mut Faults,
+) {
+    let Some(schedule) = bulk.get("schedule").filter(|schedule| schedule.is_table()) else { return };
+    schedule::check_spec(schedule, faults);
+    schedule::check_misfire(schedule, faults);
+    let others = around.schedules.map(Node::nodes).unwrap_or_default();
+    if others.iter().any(|other| other.get("name").and_then(Node::text) == Some(name)) {
+        let what = format!("there is another schedule with the name {name}, which is this bulk job's");
+        faults.add(schedule.span.start, what, "give the other one another name");
+    }
+    let names = [
+        ("source", sql.source.as_ref().map(Source::parameters)),
+        ("apply", sql.apply.as_ref().map(Apply::parameters)),
+    ];
+    let payload = schedule.get("payload");
+    let given = |name: &str| {
+        GIVEN.contains(&name)
+            || payload.is_some_and(|payload| match &payload.value {
+                Value::Table(_) => payload.get(name).is_some(),
+                // That it is no table was told already.
+                _ => true,
+            })
+    };
+    for (part, names) in names {
+        for parameter in names.unwrap_or_default().into_iter().filter(|name| !given(name)) {
+            let what =
+                format!("the schedule gives no {parameter:?}, which the {part} asks for as :{parameter}");
+            faults.add(
+                payload.unwrap_or(schedule).span.start,
+                what,
+                format!("write payload = {{ {parameter} = … }}"),
+            );
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A bulk job of a checked file as what the runtime knows.
+
+use anyhow::{Context, Result, bail};
+use milepost::bulk::{Definition, Effects, Labels, Load, Sizing, Windows};
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::sql::{Apply, Dialect, Source};
+use milepost_core::job::{NewJob, Priority};
+use milepost_core::schedule::Schedule;
+use sha2::{Digest, Sha256};
+
+use super::super::exec::Exec;
+use super::super::http::Http;
+use super::{BulkEntry, Children, ChunkSize, window};
+
+/// The most rows that a server or a program gets at once unless the file says so.
+const ROWS_MAX_ELSEWHERE: u32 = 1000;
+
+/// What is done to a chunk.
+#[derive(Debug)]
+pub(crate) enum Doing {
+    /// A statement over the relation `chunk`.
+    Sql(String),
+    /// A job of every target, like this one.
+    Enqueue(Box<NewJob>),
+    Http(Http),
+    Exec(Exec),
+}
+
+impl BulkEntry {
+    /// The query of its targets.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The columns that the source goes by.
+    pub(crate) fn key(&self) -> &[String] {
+        &self.key
+    }
+
+    /// What is done to its chunks: of a checked file there is exactly one thing.
+    pub(crate) fn doing(self) -> Result<Doing> {
+        match self {
+            Self { apply: Some(sql), .. } => Ok(Doing::Sql(sql)),
+            Self { enqueue: Some(children), .. } => Ok(Doing::Enqueue(Box::new(children.template()?))),
+            Self { http: Some(http), .. } => Ok(Doing::Http(http)),
+            Self { exec: Some(exec), .. } => Ok(Doing::Exec(exec)),
+            _ => bail!("nothing is done to its targets"),
+        }
+    }
+
+    /// What it is, by this name.
+    pub(crate) fn definition(&self, name: &str) -> Result<Definition> {
+        let plain = Definition::new(name);
+        let elsewhere = self.http.is_some() || self.exec.is_some();
+        Ok(Definition {
+            labels: Labels { r#type: self.r#type.clone(), category: self.category.clone() },
+            group: self.group.clone().unwrap_or(plain.group),
+            queue: self.queue.clone().unwrap_or(plain.queue),
+            priority: self.priority.map_or(Ok(plain.priority), Priority::try_from)?,
+            max_attempts: self.max_attempts.unwrap_or(plain.max_attempts),
+            sizing: self.chunk.sizing(if elsewhere { ROWS_MAX_ELSEWHERE } else { u32::MAX }),
+            load: Load { rows_per_s: self.rate, duty: self.duty.unwrap_or(plain.load.duty) },
+            failures_max: self.error_budget.unwrap_or(plain.failures_max),
+            then: self.then.clone(),
+            effects: if elsewhere { Effects::AtLeastOncePerChunk } else { Effects::ExactlyOnce },
+            fingerprint: self.fingerprint(),
+            name: plain.name,
+        })
+    }
+
+    /// The times of day at which its chunks may start.
+    pub(crate) fn windows(&self) -> Result<Option<Windows>> {
+        window::windows(&self.windows, self.zone.as_deref())
+    }
+
+    /// The schedule that starts it.
+    pub(crate) fn schedule(&self, name: &str) -> Result<Option<Schedule>> {
+        let Some(schedule) = &self.schedule else { return Ok(None) };
+        let schedule = self.definition(name).and_then(|definition| schedule.schedule(&definition));
+        schedule.map(Some).with_context(|| format!("the schedule of the bulk job {name}"))
+    }
+
+    /// Whether a schedule starts it.
+    pub(crate) const fn is_scheduled(&self) -> bool {
+        self.schedule.is_some()
+    }
+
+    /// Refuses parameters among which one is missing that its SQL asks for.
+    pub(crate) fn check_parameters(
+        &self,
+        payload: &serde_json::Map<String, serde_json::Value>,
+        dialect: Dialect,
+    ) -> Result<(), InvalidBulk> {
+        let source = Source::parse(&self.source, &self.key, dialect).map_err(InvalidBulk::Source)?;
+        missing(&source.parameters(), "source", payload)?;
+        let Some(apply) = &self.apply else { return Ok(()) };
+        let apply = Apply::parse(apply, &self.key, dialect).map_err(InvalidBulk::Apply)?;
+        missing(&apply.parameters(), "apply", payload)
+    }
+
+    /// Changes when its targets or what is done to them do; not with secrets, of which those may be renewed.
+    fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut say = |part: &str| {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        };
+        say(&self.source);
+        say(&self.key.len().to_string());
+        self.key.iter().for_each(|column| say(column));
+        match (&self.apply, &self.enqueue, &self.http, &self.exec) {
+            (Some(sql), ..) => ["apply", sql].into_iter().for_each(say),
+            (_, Some(children), ..) => ["enqueue", &children.kind].into_iter().for_each(say),
+            (_, _, Some(http), _) => ["http", http.url()].into_iter().for_each(say),
+            (_, _, _, Some(exec)) => ["exec"].into_iter().chain(exec.words()).for_each(say),
+            _ => {}
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// What Milepost gives by itself.
+pub(super) const GIVEN: [&str; 2] = ["bulk_id", "nominal_at"];
+
+fn missing(
+    names: &[&str],
+    part: &'static str,
+    payload: &serde_json::Map<String, serde_json::Value>,
+) -> Result<(), InvalidBulk> {
+    let missing = names.iter().find(|name| !GIVEN.contains(name) && !payload.contains_key(**name));
+    missing.map_or(Ok(()), |name| Err(InvalidBulk::NoParameter { name: (*name).to_owned(), part }))
+}
+
+impl Children {
+    fn template(self) -> Result<NewJob> {
+        let mut job = NewJob::new(self.kind, &())?;
+        job.queue = self.queue.unwrap_or(job.queue);
+        job.priority = self.priority.map_or(Ok(job.priority), Priority::try_from)?;
+        job.max_attempts = self.max_attempts.unwrap_or(job.max_attempts);
+        job.group = self.group;
+        job.timeout = self.timeout.map(|time| time.0);
+        Ok(job)
+    }
+}
+
+impl ChunkSize {
+    /// The default of the most rows is no more than `rows_max`.
+    fn sizing(&self, rows_max: u32) -> Sizing {
+        let plain = Sizing::default();
+        // Where one bound is given, the default of the other one gives way.
+        let rows_min = self.min.unwrap_or(plain.rows_min.min(self.max.unwrap_or(u32::MAX)));
+        let rows_max = self.max.unwrap_or(plain.rows_max.min(rows_max)).max(rows_min);
+        Sizing { target: self.target.map_or(plain.target, |time| time.0), rows_min, rows_max }
+    }
+}

@@ -1,0 +1,65 @@
+//! `schedule` of a bulk job.
+
+use anyhow::Result;
+use milepost::bulk::Definition;
+use milepost_core::schedule::Schedule;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use super::super::humane::Humane;
+use super::super::schedule::ScheduleEntry;
+
+/// When a bulk job starts by itself, by exactly one of `cron` and `every`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BulkSchedule {
+    /// When it ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
+    #[serde(default)]
+    cron: Option<String>,
+    /// The interval at which it ticks, in whole seconds.
+    #[serde(default)]
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    every: Option<Humane>,
+    /// The time zone whose clock `cron` goes by, such as `Europe/Berlin`. The default is `UTC`.
+    #[serde(default)]
+    zone: Option<String>,
+    /// The parameters of each run. The default is none.
+    #[serde(default)]
+    payload: Map<String, Json>,
+    /// What becomes of ticks that were missed: `skip`, `once` (one run for all) or `all`. The default is `once`.
+    #[serde(default)]
+    #[schemars(extend("enum" = ["skip", "once", "all"]))]
+    misfire: Option<String>,
+    /// With `all`, the most missed ticks that get a run, the youngest. The default is 100.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    misfire_max: Option<u32>,
+    /// A tick that is no later than this was not missed. The default is `60s`.
+    #[serde(default)]
+    misfire_grace: Option<Humane>,
+}
+
+impl BulkSchedule {
+    /// The schedule of a checked file: each tick starts a run of the definition.
+    pub(super) fn schedule(&self, definition: &Definition) -> Result<Schedule> {
+        let its = self.clone();
+        let entry = ScheduleEntry {
+            name: definition.name.clone(),
+            cron: its.cron,
+            every: its.every,
+            zone: its.zone,
+            kind: definition.name.clone(),
+            payload: Json::Object(its.payload),
+            queue: Some(definition.queue.clone()),
+            priority: Some(definition.priority.get()),
+            max_attempts: Some(definition.max_attempts),
+            group: Some(definition.group.clone()),
+            timeout: None,
+            misfire: its.misfire,
+            misfire_max: its.misfire_max,
+            misfire_grace: its.misfire_grace,
+        };
+        entry.schedule()
+    }
+}

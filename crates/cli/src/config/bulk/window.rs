@@ -1,0 +1,79 @@
+//! `windows` of a bulk job.
+
+use anyhow::Result;
+use jiff::civil::{Time, Weekday};
+use jiff::tz::TimeZone;
+use milepost::bulk::{InvalidWindow, Window, Windows};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// From one time of day to another. One that ends before it begins goes over midnight and belongs to the day on which
+/// it begins.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WindowEntry {
+    /// When it opens, such as `22:00`.
+    #[schemars(extend("format" = "milepost-time"))]
+    from: String,
+    /// When it closes, such as `06:00`.
+    #[schemars(extend("format" = "milepost-time"))]
+    to: String,
+    /// On which days: `mon`, `tue`, `wed`, `thu`, `fri`, `sat`, `sun`. The default is all of them.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    days: Option<Vec<Day>>,
+}
+
+// No docs on the days: with them the schema would be no plain list of names.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Day {
+    Mon,
+    Tue,
+    Wed,
+    Thu,
+    Fri,
+    Sat,
+    Sun,
+}
+
+const ALL: [Day; 7] = [Day::Mon, Day::Tue, Day::Wed, Day::Thu, Day::Fri, Day::Sat, Day::Sun];
+
+impl From<Day> for Weekday {
+    fn from(day: Day) -> Self {
+        match day {
+            Day::Mon => Self::Monday,
+            Day::Tue => Self::Tuesday,
+            Day::Wed => Self::Wednesday,
+            Day::Thu => Self::Thursday,
+            Day::Fri => Self::Friday,
+            Day::Sat => Self::Saturday,
+            Day::Sun => Self::Sunday,
+        }
+    }
+}
+
+impl WindowEntry {
+    fn window(&self) -> Result<Window> {
+        let days = self.days.as_deref().unwrap_or(&ALL);
+        let days = days.iter().copied().map(Weekday::from).collect();
+        Ok(Window::new(self.from.parse()?, self.to.parse()?, days)?)
+    }
+}
+
+/// The windows of a checked file; `None`: it is always open.
+pub(super) fn windows(entries: &[WindowEntry], zone: Option<&str>) -> Result<Option<Windows>> {
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    let windows = entries.iter().map(WindowEntry::window).collect::<Result<_>>()?;
+    let zone = zone.map_or(Ok(TimeZone::UTC), TimeZone::get)?;
+    Ok(Some(Windows::new(windows, zone)))
+}
+
+/// What is wrong with a window of these times, whatever its days.
+pub(super) fn fault(from: &str, to: &str) -> Option<InvalidWindow> {
+    // What is no time was told already.
+    let (from, to) = (from.parse::<Time>().ok()?, to.parse::<Time>().ok()?);
+    Window::new(from, to, vec![Weekday::Monday]).err()
+}

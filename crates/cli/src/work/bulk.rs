@@ -1,0 +1,207 @@
+//! The bulk jobs of a configuration: a worker of their own, so that they never take the places of other jobs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use milepost::bulk::{Bulk, Definition, InvalidBulk};
+use milepost::{Context, JobError, Outcome, StoreError, Worker, WorkerBuilder, WorkerOptions};
+use milepost_core::port::Store;
+use milepost_executors::exec::Exec;
+use milepost_executors::http::Http;
+
+use super::kinds::REAP;
+use crate::bulk::assemble::{self, Effect};
+use crate::config::{BulkEntry, Doing, Fault, Faulty, Places};
+use crate::store::Database;
+
+const CHECKED_REMEDY: &str =
+    "docs/BULK.md says what the database is asked, and `milepost bulk dry-run` tries it";
+
+/// The bulk jobs of a file.
+pub(super) struct Bulks {
+    /// The file.
+    pub(super) file: PathBuf,
+    pub(super) entries: BTreeMap<String, BulkEntry>,
+    pub(super) places: BTreeMap<String, Places>,
+}
+
+/// Bulk jobs that the database has taken, and what a worker needs to stop what they do elsewhere.
+pub(super) struct Checked {
+    bulks: Vec<Bulk>,
+    hand_back_grace: std::time::Duration,
+}
+
+impl Bulks {
+    /// Puts them together and asks the database about each.
+    ///
+    /// # Errors
+    /// [`Faulty`] with all that the database does not take, each at its place in the file.
+    pub(super) async fn check(self, database: &Database, folder: &Path) -> Result<Checked> {
+        let definitions = definitions(&self.entries)?;
+        let mut checked = Checked { bulks: Vec::new(), hand_back_grace: std::time::Duration::ZERO };
+        let mut faults = Vec::new();
+        for (name, entry) in self.entries {
+            let bulk = checked.assemble(database, &name, entry, &definitions, folder);
+            let answer = match bulk {
+                Ok(bulk) => {
+                    let answer = bulk.check().await.map_err(anyhow::Error::from);
+                    checked.bulks.push(bulk);
+                    answer
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = answer {
+                let context = || format!("the bulk job {name} could not be checked");
+                let invalid = invalid(error).with_context(context)?;
+                faults.push(fault(&name, &invalid, self.places.get(&name)));
+            }
+        }
+        if !faults.is_empty() {
+            faults.sort_by_key(|fault| (fault.line, fault.column));
+            return Err(Faulty::new(&self.file, faults).into());
+        }
+        Ok(checked)
+    }
+}
+
+/// What is wrong with a bulk job, when it is that.
+fn invalid(error: anyhow::Error) -> Result<InvalidBulk> {
+    match error.downcast::<StoreError>() {
+        Ok(StoreError::Bulk(invalid)) => Ok(invalid),
+        Ok(error) => Err(error.into()),
+        Err(error) => Ok(error.downcast::<InvalidBulk>()?),
+    }
+}
+
+fn fault(name: &str, invalid: &InvalidBulk, places: Option<&Places>) -> Fault {
+    let place = places.map(|places| match invalid {
+        InvalidBulk::Apply(_) | InvalidBulk::NotPrepared { part: "apply", .. } => places.effect,
+        InvalidBulk::Source(_)
+        | InvalidBulk::NotPrepared { .. }
+        | InvalidBulk::NoKeyColumn { .. }
+        | InvalidBulk::NoIndex { .. } => places.source,
+        _ => places.name,
+    });
+    let (line, column) = place.unwrap_or((1, 1));
+    let what = format!("the bulk job {name} cannot run: {invalid}");
+    Fault { line, column, what, remedy: CHECKED_REMEDY.to_owned() }
+}
+
+/// The definitions of all, by name.
+fn definitions(entries: &BTreeMap<String, BulkEntry>) -> Result<BTreeMap<String, Definition>> {
+    entries.iter().map(|(name, entry)| Ok((name.clone(), entry.definition(name)?))).collect()
+}
+
+impl Checked {
+    fn assemble(
+        &mut self,
+        database: &Database,
+        name: &str,
+        entry: BulkEntry,
+        definitions: &BTreeMap<String, Definition>,
+        folder: &Path,
+    ) -> Result<Bulk> {
+        let definition = entry.definition(name)?;
+        let (source, key, windows) = (entry.source().to_owned(), entry.key().to_owned(), entry.windows()?);
+        let here = |effect| assemble::here(database, &definition, &source, &key, effect);
+        let elsewhere = || assemble::rows(database, &definition, &source, &key);
+        let mut bulk = match entry.doing()? {
+            Doing::Sql(sql) => Bulk::new(definition.clone(), here(Effect::Sql(sql))?),
+            Doing::Enqueue(template) => Bulk::new(definition.clone(), here(Effect::Enqueue(*template))?),
+            Doing::Http(http) => {
+                let http = Http::new(&http.config()).with_context(|| format!("the bulk job {name}"))?;
+                let http = Arc::new(http);
+                Bulk::elsewhere(definition.clone(), elsewhere()?, move |context| {
+                    let http = http.clone();
+                    async move { logged(&context, http.run(&context)).await }
+                })
+            }
+            Doing::Exec(exec) => {
+                let config = exec.config(folder);
+                self.hand_back_grace = self.hand_back_grace.max(config.kill_grace + REAP);
+                let exec = Arc::new(Exec::new(config));
+                Bulk::elsewhere(definition.clone(), elsewhere()?, move |context| {
+                    let exec = exec.clone();
+                    async move { logged(&context, exec.run(&context)).await }
+                })
+            }
+        };
+        if let Some(windows) = windows {
+            bulk = bulk.windows(windows);
+        }
+        Ok(match definition.then.as_ref().and_then(|next| definitions.get(next)) {
+            Some(next) => bulk.then(next.clone()),
+            None => bulk,
+        })
+    }
+
+    /// Makes the store's definitions stand as the file says.
+    pub(super) async fn keep(&self, store: &dyn Store) -> Result<()> {
+        let definitions: Vec<Definition> = self.bulks.iter().map(|bulk| bulk.definition().clone()).collect();
+        let synced = store.sync_bulks(&definitions).await?;
+        for name in synced.removed {
+            tracing::info!(
+                "the bulk job {name} is gone from the configuration, and is removed; its runs stay"
+            );
+        }
+        for name in synced.foreign {
+            tracing::warn!(
+                "an operator defined a bulk job {name}, which lists show; this worker goes by the configuration"
+            );
+        }
+        Ok(())
+    }
+
+    /// The names of all, if there are any.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.bulks.iter().map(|bulk| bulk.definition().name.clone()).collect()
+    }
+
+    /// A worker that runs so many of them at once, otherwise like the one of the other jobs.
+    pub(super) fn worker(
+        self,
+        store: Arc<dyn Store>,
+        like: &WorkerOptions,
+        concurrency: usize,
+    ) -> WorkerBuilder {
+        let options = WorkerOptions {
+            name: format!("{} (bulk)", like.name),
+            // Each bulk job brings its queue.
+            queues: Vec::new(),
+            concurrency,
+            hand_back_grace: like.hand_back_grace.max(self.hand_back_grace),
+            ..like.clone()
+        };
+        let builder = Worker::builder(store).options(|all| *all = options);
+        self.bulks.into_iter().fold(builder, WorkerBuilder::bulk)
+    }
+}
+
+/// Says how a chunk ended that is done elsewhere. What a server or a program said may be secret.
+async fn logged(
+    context: &Context,
+    run: impl Future<Output = Result<Outcome, JobError>>,
+) -> Result<Outcome, JobError> {
+    let began = Instant::now();
+    let answer = run.await;
+    let (chunk, took_ms) = (context.idempotency_key(), began.elapsed().as_millis());
+    let kind = context.job().kind.as_str();
+    match &answer {
+        Ok(Outcome::Stopped) => tracing::info!(chunk, kind, took_ms, "stopped"),
+        Ok(_) => tracing::debug!(chunk, kind, took_ms, "a chunk is done"),
+        Err(error) => {
+            tracing::warn!(
+                chunk,
+                kind,
+                took_ms,
+                retryable = error.retryable,
+                "a chunk failed: {}",
+                error.code
+            );
+        }
+    }
+    answer
+}
