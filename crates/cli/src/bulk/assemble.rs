@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use milepost::NewJob;
 use milepost::bulk::{Definition, InvalidBulk};
-use milepost_core::port::{BulkRows, BulkWork};
+use milepost_core::port::{BulkRows, BulkWork, Throttle};
+use milepost_executors::http::{HttpProbe, InvalidHttp};
 
+use crate::config::ThrottleEntry;
 use crate::store::Database;
 
 /// What is done to a chunk in the store's own transactions.
@@ -59,4 +61,34 @@ pub(crate) fn rows(
             Arc::new(milepost_sqlite::bulk::SqliteRows::new(store, definition, source, key)?)
         }
     })
+}
+
+/// What holds the runs of a bulk job.
+pub(crate) fn throttles(
+    database: &Database,
+    entry: &ThrottleEntry,
+) -> Result<Vec<Arc<dyn Throttle>>, InvalidHttp> {
+    let mut throttles: Vec<Arc<dyn Throttle>> = match database {
+        Database::Postgres(store) => {
+            use milepost_postgres::bulk::{Measure, ServerThrottle};
+            let measures = [
+                entry.replica_lag.map(|max| Measure::ReplicaLag(max.0)),
+                entry.lock_waits.map(Measure::LockWaits),
+                entry.oldest_snapshot.map(|max| Measure::OldestSnapshot(max.0)),
+                entry.sql.clone().map(Measure::Sql),
+            ];
+            let throttle = |measure| -> Arc<dyn Throttle> { Arc::new(ServerThrottle::new(store, measure)) };
+            measures.into_iter().flatten().map(throttle).collect()
+        }
+        Database::Sqlite(store) => {
+            let probe = |sql: &String| -> Arc<dyn Throttle> {
+                Arc::new(milepost_sqlite::bulk::SqlProbe::new(store, sql))
+            };
+            entry.sql.iter().map(probe).collect()
+        }
+    };
+    if let Some(url) = &entry.http {
+        throttles.push(Arc::new(HttpProbe::new(url)?));
+    }
+    Ok(throttles)
 }

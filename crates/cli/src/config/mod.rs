@@ -31,7 +31,7 @@ use milepost_core::bulk::sql::Dialect;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(crate) use self::bulk::{BulkEntry, Doing, Places};
+pub(crate) use self::bulk::{BulkEntry, Doing, Places, ThrottleEntry};
 use self::document::{Document, Node};
 use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};

@@ -106,6 +106,8 @@ impl Checked {
     ) -> Result<Bulk> {
         let definition = entry.definition(name)?;
         let (source, key, windows) = (entry.source().to_owned(), entry.key().to_owned(), entry.windows()?);
+        let throttles = assemble::throttles(database, entry.throttle());
+        let throttles = throttles.with_context(|| format!("the throttle of the bulk job {name}"))?;
         let here = |effect| assemble::here(database, &definition, &source, &key, effect);
         let elsewhere = || assemble::rows(database, &definition, &source, &key);
         let mut bulk = match entry.doing()? {
@@ -132,6 +134,7 @@ impl Checked {
         if let Some(windows) = windows {
             bulk = bulk.windows(windows);
         }
+        bulk = throttles.into_iter().fold(bulk, Bulk::throttle);
         Ok(match definition.then.as_ref().and_then(|next| definitions.get(next)) {
             Some(next) => bulk.then(next.clone()),
             None => bulk,

@@ -11,6 +11,7 @@ on_each_store! {
     targets_that_failed_are_listed_and_tried_again,
     more_failures_than_the_budget_abort_the_run,
     a_closed_window_holds_a_run_and_is_named,
+    a_throttle_holds_a_run_as_long_as_it_says_so_and_is_named,
 }
 
 /// Slow, in small chunks.
@@ -146,4 +147,21 @@ fn a_hard_abort_on_sqlite_says_that_chunks_are_short() {
     let aborted = members.bulk(&["abort", &id, "--hard"]).ok().out;
     assert!(aborted.contains("on SQLite a chunk takes milliseconds and cannot be stopped"), "{aborted}");
     members.until_state(&id, "aborted");
+}
+
+fn a_throttle_holds_a_run_as_long_as_it_says_so_and_is_named(place: Place) {
+    let throttle = "throttle = { sql = \"select count(*) = 0 from brake\" }\n";
+    let members = Members::new(place, 100, &notes("popular", throttle));
+    members.place.tamper("create table brake (why text)");
+    members.place.tamper("insert into brake values ('month end')");
+    let _work = members.work();
+    let id = members.start("popular");
+    let held = members.until(&id, "it is held", |view| !view["throttle"].is_null());
+    assert!(held["throttle"].as_str().unwrap().starts_with("sql probe: "), "{held}");
+    assert_eq!((&held["done"], members.notes()), (&json!(0), 0));
+    assert!(members.bulk(&["show", &id]).ok().out.contains("sql probe: "));
+    members.place.tamper("delete from brake");
+    let done = members.until_state(&id, "succeeded");
+    assert!(done["held_ms"].as_u64() > Some(0) && done["throttle"].is_null(), "{done}");
+    assert_eq!(members.notes(), 100);
 }

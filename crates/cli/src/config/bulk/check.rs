@@ -9,7 +9,7 @@ use super::super::document::{Entry, Node, Value};
 use super::super::fault::Faults;
 use super::super::{http, kind, schedule};
 use super::definition::GIVEN;
-use super::window;
+use super::{throttle, window};
 use crate::nearest::nearest;
 
 /// The keys of which a bulk job has exactly one.
@@ -35,6 +35,7 @@ pub(crate) fn check(bulks: Option<&Node>, around: &Surroundings<'_>, faults: &mu
         let sql = check_sql(&entry.node, around.dialect, faults);
         check_sizes(&entry.node, faults);
         check_windows(&entry.node, faults);
+        throttle::check(entry.node.get("throttle"), around.dialect, faults);
         check_then(entry, entries, faults);
         check_schedule(entry, &sql, around, faults);
     }

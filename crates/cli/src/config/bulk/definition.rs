@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::exec::Exec;
 use super::super::http::Http;
-use super::{BulkEntry, Children, ChunkSize, window};
+use super::{BulkEntry, Children, ChunkSize, ThrottleEntry, window};
 
 /// The most rows that a server or a program gets at once unless the file says so.
 const ROWS_MAX_ELSEWHERE: u32 = 1000;
@@ -71,6 +71,11 @@ impl BulkEntry {
     /// The times of day at which its chunks may start.
     pub(crate) fn windows(&self) -> Result<Option<Windows>> {
         window::windows(&self.windows, self.zone.as_deref())
+    }
+
+    /// What holds its runs.
+    pub(crate) const fn throttle(&self) -> &ThrottleEntry {
+        &self.throttle
     }
 
     /// The schedule that starts it.

@@ -3,16 +3,19 @@
 mod check;
 mod definition;
 mod schedule;
+mod throttle;
 mod window;
 
 use std::collections::BTreeMap;
 
+use milepost_core::bulk::sql::Dialect;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(super) use self::check::{Surroundings, check};
 pub(crate) use self::definition::Doing;
 use self::schedule::BulkSchedule;
+pub(crate) use self::throttle::ThrottleEntry;
 use self::window::WindowEntry;
 use super::document::Node;
 use super::exec::Exec;
@@ -87,6 +90,9 @@ pub(crate) struct BulkEntry {
     /// parameters.
     #[serde(default)]
     then: Option<String>,
+    /// What holds its runs so that others get their turn.
+    #[serde(default)]
+    throttle: ThrottleEntry,
     /// Starts it by itself. The schedule has the bulk job's name.
     #[serde(default)]
     schedule: Option<BulkSchedule>,

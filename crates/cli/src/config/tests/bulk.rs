@@ -155,6 +155,10 @@ fn sql_is_that_of_the_store() {
     assert!(read(Some(&postgres), &text));
     assert!(!read(None, &text), "a semicolon, in SQLite");
     assert!(read(None, &format!("store = \"postgres://localhost/app\"\n{text}")));
+    let throttle = bulk(&format!(
+        "{APPLY}\nthrottle = {{ replica_lag = \"5s\", lock_waits = 3, oldest_snapshot = \"10m\" }}"
+    ));
+    assert!(read(Some(&postgres), &throttle) && !read(None, &throttle), "of a server");
     assert!(!read(Some(&StoreAddress::default()), &format!("store = \"postgres://localhost/app\"\n{text}")));
 }
 
@@ -189,6 +193,9 @@ fn sizes_rates_and_windows_that_cannot_be_are_refused() {
             "mon, tue",
         ),
         ("zone = \"Europe/Berlin\"", "5:8 a zone means something only beside windows", "windows"),
+        ("throttle = {}", "5:12 the throttle says nothing", "lock_waits = 10"),
+        ("throttle = { lock_waits = 3 }", "5:14 lock_waits is asked of a PostgreSQL server", "sql and http"),
+        ("throttle = { http = \"ftp://x\" }", "5:21 bulk.n.throttle.http", "http"),
         ("error_budget = -1", "5:16 bulk.n.error_budget is -1", "from 0"),
         ("tyep = \"a\"", "5:1 unknown key tyep", "type"),
         ("group = \"\"", "5:9 the group", "1 to 200"),
