@@ -112,6 +112,11 @@ impl Field {
         Self { colour: state_colour(state), ..Self::text(state.as_str()) }
     }
 
+    /// Words about a state, in its colour.
+    pub(crate) fn state_as(state: JobState, words: impl AsRef<str>) -> Self {
+        Self { colour: state_colour(state), ..Self::text(words) }
+    }
+
     fn cell(self, colours: bool) -> Cell {
         let cell = Cell::new(self.text);
         match self.colour {

@@ -9,15 +9,15 @@ use milepost_core::state::JobState;
 
 use super::words;
 use crate::args;
-use crate::output::{self, Outcome};
+use crate::output::{self, Outcome, printable};
 use crate::table::{Column, Field, Listing};
 
 const EXAMPLES: &str = "\
 Those under way come first, then those that wait, in the order in which they
 will run, then those that are over, newest first.
 
-TURN says who is where in the group: running, holds it (and waits for its time,
-or to be tried again), next, 2nd, ...
+STATE also says who is where in the group: running, holds it (and waits for its
+window, or to be tried again), next, 2nd, ..., or when it may start.
 
 Examples:
   milepost bulk list
@@ -83,16 +83,13 @@ fn print(views: &[BulkView]) -> Result<()> {
     let groups = views.windows(2).any(|pair| pair[0].group != pair[1].group)
         && views.iter().any(|view| view.group.as_ref().is_some_and(|group| *group != view.name));
     let failed = views.iter().any(|view| view.counts.failed > 0);
-    let held = views.iter().any(|view| view.throttle.is_some());
     let columns = [
         Some(Column::unbroken("ID")),
         Some(Column::new("NAME")),
         groups.then_some(Column::new("GROUP")),
         Some(Column::unbroken("STATE")),
-        Some(Column::unbroken("TURN")),
         Some(Column::unbroken("DONE")),
         failed.then_some(Column::unbroken("FAILED")),
-        held.then_some(Column::new("HELD BY")),
     ];
     let mut listing = Listing::new(columns.into_iter().flatten());
     for view in views {
@@ -100,21 +97,27 @@ fn print(views: &[BulkView]) -> Result<()> {
             Some(Field::text(view.id.to_string())),
             Some(Field::text(&view.name)),
             groups.then(|| Field::maybe(view.group.as_deref())),
-            Some(Field::state(view.state)),
-            Some(Field::text(turn(view, now))),
+            Some(Field::state_as(view.state, standing(view, now))),
             Some(Field::text(done(view))),
             failed.then(|| failures(view)),
-            held.then(|| view.throttle.as_ref().map_or_else(|| Field::text(""), Field::warning)),
         ];
         listing.line(fields.into_iter().flatten());
     }
-    Ok(listing.print()?)
+    listing.print()?;
+    for view in views {
+        if let Some(throttle) = &view.throttle {
+            output::line(format_args!("{}  held by {}", view.id, printable(throttle)))?;
+        }
+    }
+    Ok(())
 }
 
-fn turn(view: &BulkView, now: Timestamp) -> String {
-    match view.stopping {
-        Some(_) => "stopping".to_owned(),
-        None => words::turn(view, now),
+/// Its state, or more exactly whose turn it is.
+fn standing(view: &BulkView, now: Timestamp) -> String {
+    match (view.stopping, words::turn(view, now)) {
+        (Some(_), _) => "stopping".to_owned(),
+        (None, turn) if turn.is_empty() => view.state.to_string(),
+        (None, turn) => turn,
     }
 }
 

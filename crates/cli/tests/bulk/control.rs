@@ -114,7 +114,7 @@ fn a_closed_window_holds_a_run_and_is_named(place: Place) {
         members.until(&id, "it is held", |view| view["state"] == "pending" && view["throttle"].is_string());
     assert!(view["throttle"].as_str().unwrap().starts_with("window: opens at "), "{view}");
     let listed = members.bulk(&["list"]).ok().out;
-    assert!(listed.contains("HELD BY") && listed.contains("window"), "{listed}");
+    assert!(listed.contains("held by window: opens at"), "{listed}");
     let shown = members.bulk(&["show", &id]).ok().out;
     assert!(shown.contains("held by    window: opens at ") && shown.contains("has its group"), "{shown}");
     let history: Vec<Value> = view["history"].as_array().unwrap().clone();
