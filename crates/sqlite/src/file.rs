@@ -11,6 +11,7 @@ use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::bulk::add_key_function;
 use crate::failure::{Failure, Locked, is_busy};
 use crate::query;
 
@@ -107,6 +108,7 @@ fn try_writer(path: &Path, patience: &Patience) -> rusqlite::Result<Connection> 
     conn.pragma_update(None, "temp_store", "memory")?;
     conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    add_key_function(&conn)?;
     Ok(conn)
 }
 
@@ -118,6 +120,7 @@ pub(crate) fn open_reader(path: &Path, busy_timeout: Duration) -> rusqlite::Resu
     wait_politely(&mut conn, patience.clone())?;
     conn.pragma_update(None, "temp_store", "memory")?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    add_key_function(&conn)?;
     Ok((conn, patience))
 }
 

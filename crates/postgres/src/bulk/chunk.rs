@@ -35,6 +35,8 @@ struct Part {
 pub(super) struct Parts {
     pub(super) targets: u32,
     pub(super) failures: Vec<TargetFailure>,
+    /// How many targets that are: those of one key fail together.
+    pub(super) failed: u32,
     /// Behind which key the next chunk begins.
     pub(super) cursor: Option<Key>,
     pub(super) exhausted: bool,
@@ -78,7 +80,7 @@ impl Run {
         };
         let parts = match &upper {
             Some(upper) => self.apply_parts(cursor, upper, rows).await?,
-            None => Parts { targets: 0, failures: Vec::new(), cursor, exhausted: true },
+            None => Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: true },
         };
         self.keep_failures(&parts.failures).await?;
         self.advance(&parts, rows, begun.elapsed(), settings).await
@@ -113,7 +115,7 @@ impl Run {
         upper: &Key,
         rows: u32,
     ) -> StoreResult<Parts> {
-        let mut parts = Parts { targets: 0, failures: Vec::new(), cursor, exhausted: false };
+        let mut parts = Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: false };
         let (mut left, mut size) = (rows, rows);
         while left > 0 && parts.failures.len() < FAILURES_A_CHUNK {
             self.script("savepoint part").await?;
@@ -149,6 +151,7 @@ impl Run {
             };
             parts.failures.push(failure(key.clone(), code, message));
             parts.targets += alone.targets;
+            parts.failed += alone.targets;
             parts.cursor = Some(key);
             left = left.saturating_sub(alone.read.max(1));
         }
@@ -162,7 +165,7 @@ impl Run {
         let Applied::Handler(handler) = self.bulk.applied.clone() else {
             return self.summary(query, cursor).await;
         };
-        let (targets, read, last) = self.read(query).await?;
+        let (targets, read, last) = self.read(query, cursor).await?;
         let (run, origin) = (self.order.run, self.origin);
         let payload = self.order.payload.as_str();
         let chunk = Chunk { run, origin, payload, cursor, targets: &targets };
@@ -195,16 +198,10 @@ impl Run {
                 Ok(u32::try_from(row.try_get::<i64, _>(column)?).unwrap_or(u32::MAX))
             };
             let part = Part { targets: rows("targets")?, read: rows("read")?, last: key(row, "key")? };
-            Ok::<_, sqlx::Error>((part, row.try_get::<Option<bool>, _>("moved")?))
+            Ok::<_, sqlx::Error>((part, row.try_get::<Option<bool>, _>("moved")?, key(row, "first")?))
         };
-        let (part, moved) = read(&row).map_err(|e| Trouble::Other(self.fail(e)))?;
-        match (moved, cursor, &part.last) {
-            (Some(false), Some(cursor), Some(last)) => {
-                let stands = InvalidBulk::Stands { cursor: cursor.to_string(), answered: last.to_string() };
-                Err(Trouble::Other(stands.into()))
-            }
-            _ => Ok(part),
-        }
+        let (part, moved, first) = read(&row).map_err(|e| Trouble::Other(self.fail(e)))?;
+        if moved == Some(false) { Err(stands(cursor, first.as_ref())) } else { Ok(part) }
     }
 
     /// The targets themselves, how many rows of the source that took, and the last key.
@@ -217,7 +214,7 @@ impl Run {
         let pages = self.pages();
         let statement = if cursor.is_some() { &pages.next } else { &pages.first };
         let query = self.bind(statement, cursor, Some(upper), rows);
-        self.read(query).await.map_err(|trouble| match trouble {
+        self.read(query, cursor).await.map_err(|trouble| match trouble {
             Trouble::Other(error) => error,
             Trouble::Data { code, message } => {
                 StoreError::Refused { verb: "bulk source", cause: BadTarget { code, message }.into() }
@@ -225,20 +222,28 @@ impl Run {
         })
     }
 
-    async fn read(&mut self, query: Query) -> Result<(Vec<Target>, u32, Option<Key>), Trouble> {
+    async fn read(
+        &mut self,
+        query: Query,
+        cursor: Option<&Key>,
+    ) -> Result<(Vec<Target>, u32, Option<Key>), Trouble> {
         let rows = Session::lasting(&mut self.connection).rows(query).await.map_err(|e| self.trouble(e))?;
         let read = u32::try_from(rows.len()).unwrap_or(u32::MAX);
         let target = |row: &PgRow| -> Result<_, sqlx::Error> {
-            Ok((row.try_get::<Option<String>, _>("target")?, key(row, "key")?))
+            let target = row.try_get::<Option<String>, _>("target")?;
+            Ok((target, key(row, "key")?, key(row, "place")?, row.try_get::<bool, _>("moved")?))
         };
         let mut targets = Vec::with_capacity(rows.len());
         let mut last = None;
         for row in &rows {
-            let (row, key) = target(row).map_err(|e| Trouble::Other(self.fail(e)))?;
-            if let (Some(row), Some(key)) = (row, &key) {
-                targets.push(Target { key: key.clone(), row });
+            let (row, key, place, moved) = target(row).map_err(|e| Trouble::Other(self.fail(e)))?;
+            if !moved {
+                return Err(stands(cursor, key.as_ref()));
             }
-            last = key.or(last);
+            if let (Some(row), Some(key)) = (row, key) {
+                targets.push(Target { key, row });
+            }
+            last = place.or(last);
         }
         Ok((targets, read, last))
     }
@@ -262,7 +267,7 @@ impl Run {
         took: Duration,
         settings: Settings,
     ) -> StoreResult<Chunked> {
-        let failed = u32::try_from(parts.failures.len()).unwrap_or(u32::MAX);
+        let failed = parts.failed;
         let query = sqlx::query(statement::BULK_ADVANCE)
             .bind(self.order.run.job.0)
             .bind(self.order.run.token.0)
@@ -305,6 +310,12 @@ impl Run {
             Err(cause) => Trouble::Other(StoreError::Database { verb: "bulk chunk", cause }),
         }
     }
+}
+
+/// The source answered what is not behind the cursor.
+fn stands(cursor: Option<&Key>, answered: Option<&Key>) -> Trouble {
+    let words = |key: Option<&Key>| key.map_or_else(|| "the beginning".to_owned(), Key::to_string);
+    Trouble::Other(InvalidBulk::Stands { cursor: words(cursor), answered: words(answered) }.into())
 }
 
 /// Code and words of an error that is about data: class 22 or 23, raised by a trigger or a function, or refused by one

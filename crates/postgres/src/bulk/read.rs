@@ -5,6 +5,7 @@ use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Surveyed};
+use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkReader, BulkRows, BulkRun, BulkWork, StoreResult};
 use milepost_core::transition::Verb;
@@ -80,7 +81,7 @@ impl BulkReader for Reader {
 
     async fn pass(&mut self) -> StoreResult<Chunked> {
         let Some(Passing { from, parts, rows, read_at }) = self.passing.take() else {
-            return Err(milepost_core::error::StoreError::Fenced(self.run.order.run));
+            return Err(StoreError::Fenced(self.run.order.run));
         };
         self.run.script(statement::BULK_BEGIN_CHUNK).await?;
         let passed = self.advance(from, &parts, rows, read_at).await;
@@ -117,6 +118,7 @@ impl Reader {
         let parts = Parts {
             targets: u32::try_from(targets.len()).unwrap_or(u32::MAX),
             failures: Vec::new(),
+            failed: 0,
             cursor: last,
             exhausted: read < rows,
         };
@@ -138,7 +140,7 @@ impl Reader {
     ) -> StoreResult<Chunked> {
         let Begun { cursor, word, .. } = self.run.lock().await?;
         if cursor != from {
-            return Err(milepost_core::error::StoreError::Fenced(self.run.order.run));
+            return Err(StoreError::Fenced(self.run.order.run));
         }
         self.run.advance(parts, rows, read_at.elapsed(), word.unwrap_or_default()).await
     }

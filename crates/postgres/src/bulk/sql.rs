@@ -106,7 +106,7 @@ impl Author<'_> {
     /// behind the cursor.
     pub(super) fn apply(&self, from: From) -> Statement {
         self.with(|numbers| {
-            let mut sql = self.chunk(from, numbers);
+            let mut sql = self.chunk(from, "*", numbers);
             let mut read = String::new();
             if let Some(apply) = self.apply {
                 let statement = apply.statement(numbers);
@@ -122,25 +122,30 @@ impl Author<'_> {
         })
     }
 
-    /// Answers what [`apply`](Self::apply) does, and applies nothing.
+    /// Answers what [`apply`](Self::apply) does, and applies nothing. Of the targets only their keys are made, so that
+    /// one is found whose other columns cannot be.
     pub(super) fn look(&self, from: From) -> Statement {
         self.with(|numbers| {
-            let chunk = self.chunk(from, numbers);
+            let chunk = self.chunk(from, &self.names().join(", "), numbers);
             chunk + &self.summary(from, "", numbers)
         })
     }
 
-    /// The targets of a chunk as JSON objects, with their keys. A failure whose target is gone has none.
+    /// The targets of a chunk as JSON objects, with their keys, and the place up to which that is. A failure whose target
+    /// is gone has none.
     pub(super) fn rows(&self, from: From) -> Statement {
         self.with(|numbers| {
-            let chunk = self.chunk(from, numbers);
+            let chunk = self.chunk(from, "*", numbers);
             let (key, order) = (self.key_json(), self.names().join(", "));
             match from {
-                From::Source(_) => format!(
-                    "{chunk} select to_jsonb({CHUNK})::text as target, {key} as key from {CHUNK} order by {order}"
+                From::Source(bounds) => format!(
+                    "{chunk} select to_jsonb({CHUNK})::text as target, {key} as key, {key} as place, {} as moved \
+                     from {CHUNK} order by {order}",
+                    self.moved(bounds, numbers)
                 ),
                 From::Failures => format!(
-                    "{chunk} select to_jsonb(source)::text as target, jsonb_build_array(failed.pos::text)::text as key \
+                    "{chunk} select to_jsonb(source)::text as target, failed.key::text as key, \
+                     jsonb_build_array(failed.pos::text)::text as place, true as moved \
                      from failed left join {CHUNK} as source on {} order by failed.pos",
                     self.same_key()
                 ),
@@ -180,20 +185,24 @@ impl Author<'_> {
         Statement { sql, slots: numbers.slots }
     }
 
-    fn chunk(&self, from: From, numbers: &mut Numbers<'_>) -> String {
+    fn chunk(&self, from: From, columns: &str, numbers: &mut Numbers<'_>) -> String {
         match from {
             From::Source(bounds) => {
                 let (page, within) = (self.source.query(bounds, numbers), self.within(numbers));
-                format!("with {CHUNK} as materialized (select * from ({page}) as source where {within})")
+                format!(
+                    "with {CHUNK} as materialized (select {columns} from ({page}) as source where {within})"
+                )
             }
             From::Failures => {
                 let (run, after) = (numbers.write(Slot::Run), numbers.write(Slot::Cursor(0)));
                 let (upper, limit) = (numbers.write(Slot::Upper(0)), numbers.write(Slot::Limit));
                 let all = self.source.query(Bounds::All, numbers);
+                let columns =
+                    if columns == "*" { "source.*".to_owned() } else { self.of_source().join(", ") };
                 format!(
                     "with failed as materialized (select pos, key from milepost.bulk_failure where retried_by = {run} \
                      and pos > {after} and pos <= {upper} order by pos limit {limit}), \
-                     {CHUNK} as materialized (select source.* from failed join ({all}) as source on {})",
+                     {CHUNK} as materialized (select {columns} from failed join ({all}) as source on {})",
                     self.same_key()
                 )
             }
@@ -211,29 +220,36 @@ impl Author<'_> {
     fn summary(&self, from: From, read: &str, numbers: &mut Numbers<'_>) -> String {
         match from {
             From::Failures => format!(
-                " select (select count(*) from {CHUNK}) as targets, failures.read, failures.key, true as moved{read} \
+                " select (select count(*) from {CHUNK}) as targets, failures.read, failures.key, null as first, true as moved{read} \
                  from (select count(*) as read, \
                  case when count(*) > 0 then jsonb_build_array(max(pos)::text)::text end as key from failed) failures"
             ),
             From::Source(bounds) => {
-                let columns = self.source.key().len();
                 let last: Vec<String> = self.names().iter().map(|name| format!("last.{name}")).collect();
-                let moved = match bounds {
-                    Bounds::Next => format!("{} > {}", row(&last), numbers.row(columns, Slot::Cursor)),
-                    _ => "true".to_owned(),
-                };
-                let down: Vec<String> = self.names().iter().map(|name| format!("{name} desc")).collect();
-                // The key is written as JSON outside, once.
+                let (up, down) = (self.names().join(", "), self.names().join(" desc, "));
+                // The keys are written as JSON outside, once.
                 format!(
                     " select counted.rows as targets, counted.rows as read, case when counted.rows > 0 then {} end as key, \
-                     {moved} as moved{read} \
-                     from (select count(*) as rows from {CHUNK}) counted \
-                     left join lateral (select {} from {CHUNK} order by {} limit 1) last on true",
+                     case when not counted.moved then (select {} from {CHUNK} order by {up} limit 1) end as first, \
+                     counted.moved{read} \
+                     from (select count(*) as rows, bool_and({}) as moved from {CHUNK}) counted \
+                     left join lateral (select {up} from {CHUNK} order by {down} desc limit 1) last on true",
                     key_json(&last),
-                    self.names().join(", "),
-                    down.join(", ")
+                    self.key_json(),
+                    self.moved(bounds, numbers),
                 )
             }
+        }
+    }
+
+    /// Whether a target is behind the cursor.
+    fn moved(&self, bounds: Bounds, numbers: &mut Numbers<'_>) -> String {
+        match bounds {
+            Bounds::Next => {
+                let cursor = numbers.row(self.source.key().len(), Slot::Cursor);
+                format!("{} > {cursor}", row(&self.names()))
+            }
+            _ => "true".to_owned(),
         }
     }
 
@@ -243,6 +259,11 @@ impl Author<'_> {
 
     fn key_json(&self) -> String {
         key_json(&self.names())
+    }
+
+    /// The key columns of the relation `source`.
+    fn of_source(&self) -> Vec<String> {
+        self.names().iter().map(|name| format!("source.{name}")).collect()
     }
 
     /// The key columns as identifiers.

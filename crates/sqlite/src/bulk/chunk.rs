@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::run::{
     BadTarget, Chunk, ChunkDone, Chunked, Rehearsal, Survey, Target, TargetFailure,
@@ -36,6 +37,8 @@ struct Part {
 pub(super) struct Parts {
     pub(super) targets: u32,
     pub(super) failures: Vec<TargetFailure>,
+    /// How many targets that are: those of one key fail together.
+    pub(super) failed: u32,
     /// Behind which key the next chunk begins.
     pub(super) cursor: Option<Key>,
     pub(super) exhausted: bool,
@@ -67,7 +70,7 @@ pub(super) fn chunk(tx: &Transaction<'_>, facts: &Facts, rows: u32) -> Result<Ch
     }
     let parts = match &upper {
         Some(upper) => apply_parts(tx, facts, cursor, upper, rows)?,
-        None => Parts { targets: 0, failures: Vec::new(), cursor, exhausted: true },
+        None => Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: true },
     };
     keep_failures(tx, facts, &parts.failures)?;
     advance(tx, facts, &parts, rows, begun)
@@ -118,7 +121,7 @@ fn apply_parts(
     upper: &Key,
     rows: u32,
 ) -> Result<Parts, Failure> {
-    let mut parts = Parts { targets: 0, failures: Vec::new(), cursor, exhausted: false };
+    let mut parts = Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: false };
     let (mut left, mut size) = (rows, rows);
     while left > 0 && !parts.exhausted && parts.failures.len() < FAILURES_A_CHUNK {
         let part = find_part(tx, facts, parts.cursor.as_ref(), upper, size)?;
@@ -139,6 +142,7 @@ fn apply_parts(
                 let key = part.last.clone().unwrap_or_else(|| Key(Vec::new()));
                 let (pos, at) = (0, jiff::Timestamp::UNIX_EPOCH);
                 parts.failures.push(TargetFailure { pos, key, code, message, at, retried_by: None });
+                parts.failed += part.targets;
             }
         }
         parts.targets += part.targets;
@@ -166,7 +170,12 @@ fn find_part(
     let last = found.unwrap_or_else(|| upper.clone());
     let mut count = conn.prepare_cached(&pages.count)?;
     facts.bind(&mut count, Place { cursor, bound: Some(&last), ..Place::default() })?;
-    let targets = count.raw_query().next()?.map_or(Ok(0), |row| row.get(0))?;
+    let found = count.raw_query().next()?.map(|row| Ok::<_, rusqlite::Error>((row.get(0)?, row.get(1)?)));
+    let (targets, passed): (u32, u32) = found.transpose()?.unwrap_or_default();
+    if let (Some(cursor), 1..) = (cursor, passed) {
+        let stands = InvalidBulk::Stands { cursor: cursor.to_string(), answered: last.to_string() };
+        return Err(Failure::Told(stands.into()));
+    }
     Ok(Part { targets, last: Some(last), exhausted })
 }
 
@@ -181,7 +190,11 @@ fn apply(tx: &Transaction<'_>, facts: &Facts, cursor: Option<&Key>, part: &Part)
             let chunk = Chunk { run, origin, payload, cursor, targets: &targets };
             if targets.is_empty() { Ok(()) } else { handler.apply(&chunk, tx).map_err(blame) }
         }
-        (_, Some(sql)) => execute(tx, facts, sql, place).map_err(trouble),
+        (_, Some(sql)) => execute(tx, facts, sql, place).map_err(|error| match tx.prepare(sql) {
+            Ok(_) => trouble(error),
+            // It is the statement that cannot be done, as when a table has gone.
+            Err(_) => Trouble::Other(error.into()),
+        }),
         (_, None) => Ok(()),
     }
 }
@@ -224,7 +237,7 @@ pub(super) fn next_targets(
     let part = find_part(conn, facts, cursor, upper, rows)?;
     let targets = targets(conn, facts, Place { cursor, bound: part.last.as_ref(), ..Place::default() })?;
     let Part { targets: found, last, exhausted } = part;
-    Ok((targets, Parts { targets: found, failures: Vec::new(), cursor: last, exhausted }))
+    Ok((targets, Parts { targets: found, failures: Vec::new(), failed: 0, cursor: last, exhausted }))
 }
 
 fn keep_failures(tx: &Transaction<'_>, facts: &Facts, failures: &[TargetFailure]) -> Result<(), Failure> {
@@ -244,7 +257,7 @@ pub(super) fn advance(
     begun: Instant,
 ) -> Result<Chunked, Failure> {
     let run = facts.order.run;
-    let failed = u32::try_from(parts.failures.len()).unwrap_or(u32::MAX);
+    let failed = parts.failed;
     let values = (
         Id(&run.job),
         run.token.0,

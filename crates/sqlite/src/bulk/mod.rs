@@ -17,5 +17,6 @@ mod work;
 
 pub use handler::{ChildJobs, ChunkHandler};
 pub use read::SqliteRows;
+pub(crate) use row::add_key_function;
 pub use throttle::SqlProbe;
 pub use work::{Effect, SqlBulk};

@@ -93,9 +93,10 @@ impl BulkReader for Reader {
             }
             let (targets, parts) = match &upper {
                 Some(upper) => chunk::next_targets(conn, &facts, cursor.as_ref(), upper, rows)?,
-                None => {
-                    (Vec::new(), Parts { targets: 0, failures: Vec::new(), cursor: None, exhausted: true })
-                }
+                None => (
+                    Vec::new(),
+                    Parts { targets: 0, failures: Vec::new(), failed: 0, cursor: None, exhausted: true },
+                ),
             };
             Ok(Ok((targets, Passing { from: cursor, parts, rows, read_at })))
         };

@@ -10,8 +10,9 @@ use milepost_core::bulk::run::{Counts, Settings, TargetFailure, Total};
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use milepost_core::schedule::Source;
+use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Type, Value as Sql, ValueRef};
-use rusqlite::{Row, RowIndex};
+use rusqlite::{Connection, Row, RowIndex};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -19,12 +20,15 @@ use crate::row::{job_id, odd, time, time_opt, word, word_opt};
 
 /// How a blob stands in JSON.
 const BLOB: &str = "$blob";
+/// How a number without end does.
+const REAL: &str = "$real";
 
 /// A value of SQLite as JSON.
 pub(super) fn to_json(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) if number.is_infinite() => serde_json::json!({ REAL: number.to_string() }),
         ValueRef::Real(number) => number.into(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
         ValueRef::Blob(bytes) => {
@@ -44,10 +48,12 @@ pub(super) fn to_sql(value: &Value) -> Sql {
             None => Sql::Real(number.as_f64().unwrap_or(f64::NAN)),
         },
         Value::String(text) => Sql::Text(text.clone()),
-        Value::Object(object) => match object.get(BLOB).and_then(Value::as_str).and_then(bytes) {
-            Some(bytes) => Sql::Blob(bytes),
-            None => Sql::Text(value.to_string()),
-        },
+        Value::Object(object) => {
+            let word = |name| object.get(name).and_then(Value::as_str);
+            let blob = || word(BLOB).and_then(bytes).map(Sql::Blob);
+            let real = || word(REAL).and_then(|number| number.parse().ok()).map(Sql::Real);
+            blob().or_else(real).unwrap_or_else(|| Sql::Text(value.to_string()))
+        }
         Value::Array(_) => Sql::Text(value.to_string()),
     }
 }
@@ -55,6 +61,17 @@ pub(super) fn to_sql(value: &Value) -> Sql {
 fn bytes(hex: &str) -> Option<Vec<u8>> {
     let pair = |at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
     (0..hex.len()).step_by(2).map(pair).collect()
+}
+
+/// Lets statements read a column of a key that was kept as JSON: `milepost_key(key, column)`.
+pub(crate) fn add_key_function(conn: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    conn.create_scalar_function("milepost_key", 2, flags, |context| {
+        let key: Vec<Value> = serde_json::from_str(context.get_raw(0).as_str()?)
+            .map_err(|error| rusqlite::Error::UserFunctionError(error.into()))?;
+        let column = context.get::<u16>(1)?;
+        Ok(key.get(usize::from(column)).map_or(Sql::Null, to_sql))
+    })
 }
 
 pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Key>> {

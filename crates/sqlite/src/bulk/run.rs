@@ -11,7 +11,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkRun, StoreResult};
-use rusqlite::types::Value as Sql;
+use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction};
 use serde_json::{Map, Value};
 
@@ -263,8 +263,12 @@ fn failures(conn: &Connection, facts: &Facts) -> Result<Survey, Failure> {
 
 /// A row that is nothing but a key.
 pub(super) fn key_of(row: &Row<'_>) -> rusqlite::Result<Key> {
-    let columns = row.as_ref().column_count();
-    (0..columns).map(|column| row.get_ref(column).map(to_json)).collect::<rusqlite::Result<_>>().map(Key)
+    let value = |column| match row.get_ref(column)? {
+        // What is not UTF-8 would come back as something else.
+        ValueRef::Text(_) => row.get::<_, String>(column).map(Value::from),
+        value => Ok(to_json(value)),
+    };
+    (0..row.as_ref().column_count()).map(value).collect::<rusqlite::Result<_>>().map(Key)
 }
 
 pub(super) fn json(key: &Key) -> String {

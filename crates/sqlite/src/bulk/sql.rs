@@ -10,9 +10,9 @@ use milepost_core::bulk::sql::{Apply, Bounds, Placeholders, Source};
 pub(super) struct Pages {
     /// The last key of the next so many targets; none when there are fewer.
     pub(super) bound: String,
-    /// How many targets there are up to that key.
+    /// How many targets there are up to that key, and how many of them are not behind the cursor.
     pub(super) count: String,
-    /// The targets.
+    /// The targets, in the order of their keys.
     pub(super) rows: String,
     /// Applies them.
     pub(super) apply: Option<String>,
@@ -41,11 +41,13 @@ impl Statements {
         let pages = |page, chunk: String| {
             let page = source.query(page, &mut Named);
             let look = format!("select {} from ({page}) as source where {names} <= {upper}", keys.join(", "));
-            Pages::over(look, &chunk, apply)
+            Pages { bound: look, ..Pages::over(&chunk, &keys.join(", "), apply) }
         };
+        let behind = format!("{names} > {}", parameters("cursor", keys.len()));
         let run = ":milepost_run";
         let of_run = format!("retried_by = {run} and pos > :milepost_cursor_0");
-        let same = keys.iter().enumerate().map(|(at, key)| format!("source.{key} = failed.key ->> {at}"));
+        let same = keys.iter().enumerate();
+        let same = same.map(|(at, key)| format!("source.{key} = milepost_key(failed.key, {at})"));
         let failed = format!(
             "select source.* from (select pos, key from milepost_bulk_failure where {of_run} \
              and pos <= :milepost_bound_0) as failed join ({}) as source on {}",
@@ -58,10 +60,12 @@ impl Statements {
         );
         let last = source.query(Bounds::Last, &mut Named);
         let all = source.query(Bounds::All, &mut Named);
+        let after = between(Bounds::After);
+        let count = format!("select count(*), count(*) filter (where not {behind}) from ({after})");
         Self {
             first: pages(Bounds::First, between(Bounds::All)),
-            next: pages(Bounds::Next, between(Bounds::After)),
-            failures: Pages::over(look, &failed, apply),
+            next: Pages { count, ..pages(Bounds::Next, after) },
+            failures: Pages { bound: look, ..Pages::over(&failed, "failed.pos", apply) },
             last: format!("select {} from ({last}) as source", keys.join(", ")),
             count: format!("select count(*) from ({all}) as source where {names} <= {upper}"),
             page: source.query(Bounds::Next, &mut Named),
@@ -70,11 +74,12 @@ impl Statements {
 }
 
 impl Pages {
-    fn over(bound: String, chunk: &str, apply: Option<&Apply>) -> Self {
+    /// Without its bound.
+    fn over(chunk: &str, order: &str, apply: Option<&Apply>) -> Self {
         Self {
-            bound,
-            count: format!("select count(*) from ({chunk})"),
-            rows: chunk.to_owned(),
+            bound: String::new(),
+            count: format!("select count(*), 0 from ({chunk})"),
+            rows: format!("{chunk} order by {order}"),
             apply: apply.map(|apply| apply.statement_over(chunk, &mut Named)),
         }
     }

@@ -2,6 +2,7 @@
 //! and order can be put in; the database has the last word on everything else.
 
 mod apply;
+mod cursor;
 mod source;
 mod text;
 
