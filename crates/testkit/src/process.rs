@@ -35,6 +35,10 @@ pub struct Settings {
     pub concurrency: usize,
     pub drain: Duration,
     pub poll: Duration,
+    /// Runs the bulk job `notify` with chunks of so many rows at most.
+    pub bulk_rows: Option<u32>,
+    /// How large a file that it writes may grow: it is killed by the write that would go beyond.
+    pub file_bytes_max: Option<u64>,
 }
 
 impl Default for Settings {
@@ -44,6 +48,8 @@ impl Default for Settings {
             concurrency: 8,
             drain: Duration::from_secs(20),
             poll: Duration::from_millis(500),
+            bulk_rows: None,
+            file_bytes_max: None,
         }
     }
 }
@@ -67,6 +73,18 @@ impl Settings {
         self
     }
 
+    /// The settings with the bulk job `notify`, in chunks of so many rows at most.
+    pub fn bulk_rows(mut self, rows_max: u32) -> Self {
+        self.bulk_rows = Some(rows_max);
+        self
+    }
+
+    /// The settings with this limit on files.
+    pub fn file_bytes_max(mut self, bytes: u64) -> Self {
+        self.file_bytes_max = Some(bytes);
+        self
+    }
+
     /// As arguments of the program.
     fn arguments(&self) -> Vec<String> {
         let ms = |name: &str, value: Duration| [format!("--{name}-ms"), value.as_millis().to_string()];
@@ -74,6 +92,13 @@ impl Settings {
         all.extend(ms("lease", self.lease));
         all.extend(ms("drain", self.drain));
         all.extend(ms("poll", self.poll));
+        let options = [
+            ("--bulk-rows", self.bulk_rows.map(u64::from)),
+            ("--file-bytes-max", self.file_bytes_max),
+        ];
+        for (name, value) in options {
+            all.extend(value.into_iter().flat_map(|value| [name.to_owned(), value.to_string()]));
+        }
         all
     }
 }

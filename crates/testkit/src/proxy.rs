@@ -1,4 +1,4 @@
-//! A TCP proxy that loses replies: what a broken network does to a commit.
+//! A TCP proxy that loses replies and cuts connections: what a broken network does to a commit.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,9 +20,48 @@ struct Faults {
     lossy: AtomicBool,
     /// The first reply that holds these bytes is lost.
     marker: Mutex<Option<Vec<u8>>>,
+    /// The connection that breaks, and when.
+    cut: Mutex<Option<Cut>>,
+}
+
+/// Where a connection breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The request does not reach the server.
+    BeforeSend,
+    /// The server gets it; nobody waits for its answer.
+    AfterSend,
+    /// The server has answered; the answer is lost.
+    AfterReply,
+}
+
+#[derive(Debug)]
+struct Cut {
+    /// What such a connection says of itself when it begins.
+    application: Vec<u8>,
+    /// How many of its requests are passed before.
+    left: usize,
+    moment: Moment,
 }
 
 impl Faults {
+    /// Whether connections are to be cut that begin so.
+    fn watches(&self, begin: &[u8]) -> bool {
+        let cut = self.cut.lock().expect("never poisoned");
+        cut.as_ref().is_some_and(|cut| begin.windows(cut.application.len()).any(|part| part == cut.application))
+    }
+
+    /// Whether this is the request at which the connection breaks, and how.
+    fn cuts(&self) -> Option<Moment> {
+        let mut cut = self.cut.lock().expect("never poisoned");
+        let its = cut.as_mut()?;
+        if its.left > 0 {
+            its.left -= 1;
+            return None;
+        }
+        cut.take().map(|cut| cut.moment)
+    }
+
     fn hit(&self, reply: &[u8]) -> bool {
         let mut marker = self.marker.lock().expect("never poisoned");
         let marked =
@@ -76,6 +115,17 @@ impl Proxy {
         *self.faults.marker.lock().expect("never poisoned") = Some(bytes.to_vec());
     }
 
+    /// Breaks a connection of this application at one of their requests, counted from 0 and across connections.
+    pub fn cut(&self, application: &str, request: usize, moment: Moment) {
+        let application = application.as_bytes().to_vec();
+        *self.faults.cut.lock().expect("never poisoned") = Some(Cut { application, left: request, moment });
+    }
+
+    /// Whether the connection that was to be cut was.
+    pub fn has_cut(&self) -> bool {
+        self.faults.cut.lock().expect("never poisoned").is_none()
+    }
+
     /// Whether the reply that was to be lost is lost.
     pub fn has_lost_it(&self) -> bool {
         self.faults.marker.lock().expect("never poisoned").is_none()
@@ -88,9 +138,26 @@ async fn pass(mut client: TcpStream, server: &str, faults: &Faults) -> std::io::
     server.set_nodelay(true)?;
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
+    let unanswered = AtomicBool::new(false);
     let requests = async {
-        tokio::io::copy(&mut from_client, &mut to_server).await?;
-        to_server.shutdown().await
+        let (mut buffer, mut watched) = (vec![0; 64 * 1024], false);
+        loop {
+            let bytes = from_client.read(&mut buffer).await?;
+            if bytes == 0 {
+                return to_server.shutdown().await;
+            }
+            watched = watched || faults.watches(&buffer[..bytes]);
+            match if watched { faults.cuts() } else { None } {
+                Some(Moment::BeforeSend) => return Err(std::io::ErrorKind::ConnectionReset.into()),
+                Some(Moment::AfterSend) => {
+                    to_server.write_all(&buffer[..bytes]).await?;
+                    return Err(std::io::ErrorKind::ConnectionReset.into());
+                }
+                Some(Moment::AfterReply) => unanswered.store(true, Ordering::SeqCst),
+                None => {}
+            }
+            to_server.write_all(&buffer[..bytes]).await?;
+        }
     };
     let replies = async {
         let mut buffer = vec![0; 64 * 1024];
@@ -99,7 +166,7 @@ async fn pass(mut client: TcpStream, server: &str, faults: &Faults) -> std::io::
             if bytes == 0 {
                 return Ok(());
             }
-            if faults.hit(&buffer[..bytes]) {
+            if faults.hit(&buffer[..bytes]) || unanswered.load(Ordering::SeqCst) {
                 // The server has answered, so it has committed, or will with what it has already been sent.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 return Err(std::io::ErrorKind::ConnectionReset.into());

@@ -13,7 +13,8 @@ use milepost_core::error::StoreError;
 use milepost_redis::{Redis, RedisOptions};
 use milepost_testkit::home::{self, Home};
 use milepost_testkit::process::{REDIS, STORE, Words};
-use milepost_testkit::wait;
+use milepost_testkit::{notes, wait};
+use nix::sys::resource::{Resource, setrlimit};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::signal::unix::{SignalKind, signal};
@@ -49,6 +50,9 @@ async fn main() {
     let home = home::open(&address).await;
     let fenced = Arc::new(AtomicU64::new(0));
     let mut builder = Worker::builder(home.store()).options(configure);
+    if let Some(rows_max) = option("--bulk-rows") {
+        builder = builder.bulk(notes::notify(home.as_ref(), u32::try_from(rows_max).expect("a small number")));
+    }
     if let Ok(url) = std::env::var(REDIS) {
         let redis = Redis::start(&url, RedisOptions::default()).expect("a URL of a Redis");
         builder = builder.coordination(Arc::new(redis));
@@ -62,17 +66,33 @@ async fn main() {
     }
 }
 
+/// The options that it was started with.
+fn options() -> impl Iterator<Item = (String, u64)> {
+    let mut arguments = std::env::args().skip(1);
+    std::iter::from_fn(move || {
+        let name = arguments.next()?;
+        let value = arguments.next().unwrap_or_else(|| panic!("{name} needs a value"));
+        let value = value.parse().unwrap_or_else(|_| panic!("{name} {value}: not a number"));
+        Some((name, value))
+    })
+}
+
+fn option(name: &str) -> Option<u64> {
+    options().find(|(its, _)| its == name).map(|(_, value)| value)
+}
+
 fn configure(options: &mut WorkerOptions) {
     options.hand_back_grace = Duration::from_millis(300);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().unwrap_or_else(|| panic!("{name} needs a value"));
-        let value: u64 = value.parse().unwrap_or_else(|_| panic!("{name} {value}: not a number"));
+    for (name, value) in self::options() {
         match name.as_str() {
             "--concurrency" => options.concurrency = usize::try_from(value).expect("a small number"),
             "--lease-ms" => options.lease = Duration::from_millis(value),
             "--drain-ms" => options.drain = Duration::from_millis(value),
             "--poll-ms" => options.poll_interval = Duration::from_millis(value),
+            "--bulk-rows" => {}
+            "--file-bytes-max" => {
+                setrlimit(Resource::RLIMIT_FSIZE, value, value).expect("a limit can be lowered");
+            }
             _ => panic!("unknown option {name}"),
         }
     }

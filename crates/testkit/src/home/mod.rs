@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost::bulk::{Bulk, Definition, InvalidBulk};
+use milepost::bulk::{BadTarget, Bulk, Chunk, Definition, InvalidBulk};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{BulkRows, Store, StoreResult};
+use milepost_core::job::NewJob;
+use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
+use serde::Deserialize;
 
 pub use postgres::PostgresHome;
 pub use sqlite::SqliteHome;
@@ -24,6 +26,33 @@ pub struct Effect {
     pub token: RunToken,
     /// A word that stands beside it.
     pub place: String,
+}
+
+/// What is done to a chunk.
+#[derive(Clone, Debug)]
+pub enum Deed<'a> {
+    /// A statement.
+    Sql(&'a str),
+    /// A job for each target.
+    Children(NewJob),
+    /// A function that notes each target's `id` in the chunk's transaction, and takes those named `bad` for bad.
+    Function,
+}
+
+/// A target of [`Deed::Function`].
+#[derive(Debug, Deserialize)]
+struct Member {
+    id: i64,
+    name: String,
+}
+
+/// The ids of a chunk, unless it has a bad target.
+fn ids(chunk: &Chunk<'_>) -> Result<Vec<i64>, BadTarget> {
+    let id = |member: &Member| match member.name.as_str() {
+        "bad" => Err(BadTarget { code: "bad".to_owned(), message: format!("{} is bad", member.id) }),
+        _ => Ok(member.id),
+    };
+    chunk.rows::<Member>()?.iter().map(id).collect()
 }
 
 /// A store, the effects of its jobs, and what tests do behind its back.
@@ -73,7 +102,19 @@ pub trait Home: Send + Sync {
         source: &str,
         key: &[&str],
         apply: &str,
-    ) -> Result<Bulk, InvalidBulk>;
+    ) -> Result<Bulk, InvalidBulk> {
+        let work = self.bulk_work(&definition, source, key, Deed::Sql(apply))?;
+        Ok(Bulk::new(definition, work))
+    }
+
+    /// What is done to the targets of a bulk job.
+    fn bulk_work(
+        &self,
+        definition: &Definition,
+        source: &str,
+        key: &[&str],
+        deed: Deed<'_>,
+    ) -> Result<Arc<dyn BulkWork>, InvalidBulk>;
 
     /// Targets in tables of the store's own database, for work that is done elsewhere.
     fn bulk_rows(

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost::bulk::{Bulk, Definition, InvalidBulk};
-use milepost_core::error::StoreError;
+use milepost::bulk::{Chunk, Definition, InvalidBulk};
+use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{BulkRows, Store, StoreResult};
-use milepost_postgres::bulk::{Effect, PostgresRows, SqlBulk};
+use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
+use milepost_postgres::bulk::{ChildJobs, ChunkHandler, Effect, PostgresRows, SqlBulk};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
-use super::{Effect as Outcome, Home, names};
+use super::{Deed, Effect as Outcome, Home, ids, names};
 use crate::database::Database;
 use crate::effect;
 
@@ -116,16 +116,19 @@ impl Home for PostgresHome {
         format!("now() - interval '{} s'", age.as_secs())
     }
 
-    fn bulk(
+    fn bulk_work(
         &self,
-        definition: Definition,
+        definition: &Definition,
         source: &str,
         key: &[&str],
-        apply: &str,
-    ) -> Result<Bulk, InvalidBulk> {
-        let effect = Effect::Sql(apply.to_owned());
-        let work = SqlBulk::new(&self.store, &definition, source, &names(key), effect)?;
-        Ok(Bulk::new(definition, Arc::new(work)))
+        deed: Deed<'_>,
+    ) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
+        let effect = match deed {
+            Deed::Sql(apply) => Effect::Sql(apply.to_owned()),
+            Deed::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
+            Deed::Function => Effect::Handler(Arc::new(Notes)),
+        };
+        Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), effect)?))
     }
 
     fn bulk_rows(
@@ -135,5 +138,17 @@ impl Home for PostgresHome {
         key: &[&str],
     ) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
         Ok(Arc::new(PostgresRows::new(&self.store, definition, source, &names(key))?))
+    }
+}
+
+/// Notes targets.
+struct Notes;
+
+#[async_trait]
+impl ChunkHandler for Notes {
+    async fn apply(&self, chunk: &Chunk<'_>, connection: &mut PgConnection) -> Result<(), Cause> {
+        let note = sqlx::query("insert into note (run, member) select $1, unnest($2::bigint[])");
+        note.bind(chunk.origin.to_string()).bind(ids(chunk)?).execute(connection).await?;
+        Ok(())
     }
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost::bulk::{Bulk, Definition, InvalidBulk};
-use milepost_core::error::StoreError;
+use milepost::bulk::{Chunk, Definition, InvalidBulk};
+use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{BulkRows, Store, StoreResult};
-use milepost_sqlite::bulk::{Effect, SqlBulk, SqliteRows};
+use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
+use milepost_sqlite::bulk::{ChildJobs, ChunkHandler, Effect, SqlBulk, SqliteRows};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{Effect as Outcome, Home, names};
+use super::{Deed, Effect as Outcome, Home, ids, names};
 
 /// A store in a SQLite file.
 pub struct SqliteHome {
@@ -134,16 +134,19 @@ impl Home for SqliteHome {
         format!("(unixepoch() - {}) * 1000", age.as_secs())
     }
 
-    fn bulk(
+    fn bulk_work(
         &self,
-        definition: Definition,
+        definition: &Definition,
         source: &str,
         key: &[&str],
-        apply: &str,
-    ) -> Result<Bulk, InvalidBulk> {
-        let effect = Effect::Sql(apply.to_owned());
-        let work = SqlBulk::new(&self.store, &definition, source, &names(key), effect)?;
-        Ok(Bulk::new(definition, Arc::new(work)))
+        deed: Deed<'_>,
+    ) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
+        let effect = match deed {
+            Deed::Sql(apply) => Effect::Sql(apply.to_owned()),
+            Deed::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
+            Deed::Function => Effect::Handler(Arc::new(Notes)),
+        };
+        Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), effect)?))
     }
 
     fn bulk_rows(
@@ -153,6 +156,19 @@ impl Home for SqliteHome {
         key: &[&str],
     ) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
         Ok(Arc::new(SqliteRows::new(&self.store, definition, source, &names(key))?))
+    }
+}
+
+/// Notes targets.
+struct Notes;
+
+impl ChunkHandler for Notes {
+    fn apply(&self, chunk: &Chunk<'_>, tx: &Transaction<'_>) -> Result<(), Cause> {
+        let mut note = tx.prepare_cached("INSERT INTO note (run, member) VALUES (?1, ?2)")?;
+        for id in ids(chunk)? {
+            note.execute((chunk.origin.to_string(), id))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,21 +1,25 @@
 //! Members to be notified, and what they got.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost::bulk::{Bulk, BulkFilter, BulkView, Definition, Sizing};
-use milepost::{JobId, NewJob, Worker, WorkerBuilder};
-use milepost_testkit::home::Home;
-use milepost_testkit::wait;
-
-/// Goes through all members by their ids.
-pub(crate) const SOURCE: &str = "select id, place from member where id > :cursor order by id limit :limit";
-/// Gives each a note.
-pub(crate) const APPLY: &str = "insert into note (run, member) select :bulk_id, id from chunk";
+use milepost::bulk::{Bulk, BulkFilter, BulkView, Definition, TargetFailure};
+use milepost::{JobId, JobState, NewJob, Worker, WorkerBuilder};
+use milepost_core::bulk::run::{ChunkDone, Chunked, Order, Surveyed};
+use milepost_core::claim::Claim;
+use milepost_core::port::{BulkRun, Operation, Store};
+use milepost_core::transition::Verb;
+use milepost_core::worker::NewWorker;
+use milepost_testkit::home::{Deed, Home};
+use milepost_testkit::notes::{self, APPLY, SOURCE};
+use milepost_testkit::{Scene, wait};
 
 /// A home with members.
+#[derive(Clone)]
 pub(crate) struct Members {
     pub(crate) home: Arc<dyn Home>,
+    pub(crate) scene: Scene,
 }
 
 impl Members {
@@ -27,11 +31,40 @@ impl Members {
              create index note_member on public.note (run, member)",
         )
         .await;
-        Self { home: Arc::new(home) }
+        let scene = Scene::on(home.store()).await;
+        let members = Self { home: Arc::new(home), scene };
+        members.follow().await;
+        members
+    }
+
+    /// Writes down where each cursor comes.
+    async fn follow(&self) {
+        self.home.tamper("create table public.trail (run text, cursor text, passed bigint, chunks bigint)").await;
+        self.home
+            .tamper(if self.is_sqlite() {
+                "create trigger trail after update of cursor_key on milepost.bulk begin
+                 insert into trail values (lower(hex(new.job_id)), new.cursor_key ->> 0, new.done + new.failed,
+                                           new.chunks); end"
+            } else {
+                "create function public.trail() returns trigger language plpgsql as $$ begin
+                 insert into public.trail values (replace(new.job_id::text, '-', ''), new.cursor_key ->> 0,
+                                                  new.done + new.failed, new.chunks); return null; end $$;
+                 create trigger trail after update of cursor_key on milepost.bulk for each row
+                 execute function public.trail()"
+            })
+            .await;
+    }
+
+    pub(crate) fn is_sqlite(&self) -> bool {
+        self.home.address().starts_with("sqlite:")
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        self.home.store()
     }
 
     /// Adds members with ids of this range.
-    pub(crate) async fn add(&self, ids: std::ops::Range<i64>) {
+    pub(crate) async fn add(&self, ids: Range<i64>) {
         let (from, to) = (ids.start, ids.end);
         let sql = format!(
             "with recursive n(id) as (select {from} union all select id + 1 from n where id + 1 < {to})
@@ -40,17 +73,14 @@ impl Members {
         self.home.tamper(&sql).await;
     }
 
-    /// A definition with small chunks.
-    pub(crate) fn definition(name: &str) -> Definition {
-        Definition {
-            sizing: Sizing { target: Duration::from_millis(50), rows_min: 10, rows_max: 200 },
-            ..Definition::new(name)
-        }
+    /// One that gives every member a note, in chunks of so many rows at most.
+    pub(crate) fn notify(&self, rows_max: u32) -> Bulk {
+        notes::notify(self.home.as_ref(), rows_max)
     }
 
-    /// One that gives every member a note.
-    pub(crate) fn notify(&self) -> Bulk {
-        self.home.bulk(Self::definition("notify"), SOURCE, &["id"], APPLY).unwrap()
+    /// The same with another definition.
+    pub(crate) fn notify_as(&self, definition: Definition) -> Bulk {
+        self.home.bulk(definition, SOURCE, &["id"], APPLY).unwrap()
     }
 
     pub(crate) async fn start(&self, bulk: &Bulk) -> JobId {
@@ -59,16 +89,28 @@ impl Members {
 
     pub(crate) async fn start_with(&self, bulk: &Bulk, params: serde_json::Value) -> JobId {
         let job = NewJob::new(&bulk.definition().name, &params).unwrap();
-        self.home.store().start_bulk(&bulk.definition().direct(job)).await.unwrap().job
+        self.store().start_bulk(&bulk.definition().direct(job)).await.unwrap().job
     }
 
     pub(crate) fn worker(&self) -> WorkerBuilder {
-        Worker::builder(self.home.store())
+        Worker::builder(self.store())
+    }
+
+    /// Starts a run, works until nothing is left to do, and shows the run.
+    pub(crate) async fn run(&self, bulk: &Bulk) -> BulkView {
+        let job = self.start(bulk).await;
+        self.drain(bulk, job).await
+    }
+
+    /// Works until nothing is left to do, and shows the run.
+    pub(crate) async fn drain(&self, bulk: &Bulk, job: JobId) -> BulkView {
+        self.worker().bulk(bulk.clone()).drain().await.unwrap();
+        self.view(job).await
     }
 
     pub(crate) async fn view(&self, job: JobId) -> BulkView {
         let filter = BulkFilter { job: Some(job), ..BulkFilter::default() };
-        self.home.store().bulks(&filter).await.unwrap().pop().expect("a bulk job")
+        self.store().bulks(&filter).await.unwrap().pop().expect("a bulk job")
     }
 
     /// Waits until what a look at the run shows is so.
@@ -77,10 +119,103 @@ impl Members {
         self.view(job).await
     }
 
-    /// Asserts that every member up to this id has exactly one note of the run.
+    pub(crate) async fn until_state(&self, job: JobId, state: JobState) -> BulkView {
+        self.until(job, &format!("run {job} is {state}"), |view| view.state == state).await
+    }
+
+    pub(crate) async fn operate(&self, job: JobId, verb: Verb) {
+        self.scene.operate(job, Operation::new(verb)).await.map(drop).unwrap();
+    }
+
+    /// Takes back what dead workers held, to be claimed at once.
+    pub(crate) async fn rescue(&self) {
+        self.home.expire_leases(self.scene.worker).await;
+        self.store().rescue_expired(100, &|_, _| Duration::ZERO).await.unwrap();
+    }
+
+    /// All failures of a run.
+    pub(crate) async fn failures(&self, job: JobId) -> Vec<TargetFailure> {
+        self.store().bulk_failures(job, 0, 10_000).await.unwrap()
+    }
+
+    /// The keys of its failures, of one column.
+    pub(crate) async fn failed(&self, job: JobId) -> Vec<String> {
+        let word = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.failures(job).await.iter().map(|failure| word(&failure.key.0[0])).collect()
+    }
+
+    /// How many notes a run made.
+    pub(crate) async fn notes(&self, job: JobId) -> i64 {
+        self.home.count(&format!("select count(*) from public.note where run = '{job}'")).await
+    }
+
+    /// Asserts that so many members have exactly one note of the run each, and that its cursor never went back.
     pub(crate) async fn assert_once_each(&self, job: JobId, members: i64) {
         let of_run = format!("from public.note where run = '{job}'");
-        assert_eq!(self.home.count(&format!("select count(*) {of_run}")).await, members, "notes");
+        assert_eq!(self.notes(job).await, members, "notes");
         assert_eq!(self.home.count(&format!("select count(distinct member) {of_run}")).await, members);
+        self.assert_never_back(job).await;
+    }
+
+    /// Asserts that the cursor, a number, never went back, and that each chunk counted once.
+    pub(crate) async fn assert_never_back(&self, job: JobId) {
+        let of_run = format!("public.trail where run = '{}'", job.0.simple());
+        let back = format!(
+            "select count(*) from (select cast(cursor as bigint) as cursor, passed,
+                 lag(cast(cursor as bigint)) over (order by chunks) as cursor_before,
+                 lag(passed) over (order by chunks) as passed_before from {of_run}) as step
+             where cursor < cursor_before or passed < passed_before"
+        );
+        assert_eq!(self.home.count(&back).await, 0, "the cursor went back");
+        let doubled = format!("select count(*) - count(distinct chunks) from {of_run}");
+        assert_eq!(self.home.count(&doubled).await, 0, "a chunk counted twice");
+    }
+}
+
+/// A run in the hands of the test.
+pub(crate) struct Held {
+    pub(crate) run: Box<dyn BulkRun>,
+}
+
+impl Members {
+    /// Claims the only run that is ready and takes it, as a worker does.
+    pub(crate) async fn take(&self, bulk: &Bulk) -> Held {
+        let order = self.claim(bulk).await;
+        let work = self.home.bulk_work(bulk.definition(), SOURCE, &["id"], Deed::Sql(APPLY)).unwrap();
+        let (_, run) = work.take(&order).await.unwrap();
+        Held { run }
+    }
+
+    /// Claims the only run that is ready, for a worker of its own.
+    pub(crate) async fn claim(&self, bulk: &Bulk) -> Order {
+        let definition = bulk.definition();
+        let (queues, kinds) = (vec![definition.queue.clone()], vec![definition.name.clone()]);
+        let worker = NewWorker {
+            name: "holder".to_owned(),
+            queues: queues.clone(),
+            kinds: kinds.clone(),
+            lease: Duration::from_secs(600),
+        };
+        let worker = self.store().register_worker(&worker).await.unwrap();
+        let claim_id = fastrand::i32(1..);
+        let claim = Claim { worker, claim_id, queues, kinds, limit: 1, thorough: true };
+        let job = self.store().claim(&claim).await.unwrap().pop().expect("a run is ready");
+        Order { run: job.run, payload: job.payload, nominal_at: job.nominal_at }
+    }
+}
+
+impl Held {
+    /// Waits for writers, of other tests too.
+    pub(crate) async fn survey(&mut self) {
+        while let Surveyed::Held(_) = self.run.survey().await.unwrap() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub(crate) async fn chunk(&mut self, rows: u32) -> ChunkDone {
+        match self.run.chunk(rows).await.unwrap() {
+            Chunked::Done(done) => done,
+            Chunked::Stopped(verb) => panic!("told to {verb}"),
+        }
     }
 }

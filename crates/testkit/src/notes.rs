@@ -1,0 +1,27 @@
+//! The bulk job that most tests run: every member gets a note.
+
+use std::time::Duration;
+
+use milepost::bulk::{Bulk, Definition, Sizing};
+
+use crate::home::Home;
+
+/// Goes through all members by their ids.
+pub const SOURCE: &str = "select id, place, name from member where id > :cursor order by id limit :limit";
+/// Gives each a note.
+pub const APPLY: &str = "insert into note (run, member) select :bulk_id, id from chunk";
+
+/// A definition whose chunks have so many rows at most.
+pub fn definition(name: &str, rows_max: u32) -> Definition {
+    let rows_min = rows_max.min(10);
+    Definition {
+        sizing: Sizing { target: Duration::from_millis(50), rows_min, rows_max },
+        max_attempts: 1_000,
+        ..Definition::new(name)
+    }
+}
+
+/// The bulk job `notify`.
+pub fn notify(home: &dyn Home, rows_max: u32) -> Bulk {
+    home.bulk(definition("notify", rows_max), SOURCE, &["id"], APPLY).expect("a usable bulk job")
+}
