@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use milepost::bulk::{Bulk, BulkFilter, BulkView, Definition, TargetFailure};
+use async_trait::async_trait;
+use milepost::bulk::{Bulk, BulkFilter, BulkView, Definition, TargetFailure, Throttle};
 use milepost::{JobId, JobState, NewJob, Worker, WorkerBuilder};
 use milepost_core::bulk::run::{ChunkDone, Chunked, Order, Surveyed};
 use milepost_core::claim::Claim;
@@ -39,15 +41,17 @@ impl Members {
 
     /// Writes down where each cursor comes.
     async fn follow(&self) {
-        self.home.tamper("create table public.trail (run text, cursor text, passed bigint, chunks bigint)").await;
+        let place = if self.is_sqlite() { "integer primary key" } else { "bigint generated always as identity" };
+        let columns = "run text, cursor text, passed bigint, chunks bigint";
+        self.home.tamper(&format!("create table public.trail (pos {place}, {columns})")).await;
         self.home
             .tamper(if self.is_sqlite() {
                 "create trigger trail after update of cursor_key on milepost.bulk begin
-                 insert into trail values (lower(hex(new.job_id)), new.cursor_key ->> 0, new.done + new.failed,
+                 insert into trail (run, cursor, passed, chunks) values (lower(hex(new.job_id)), new.cursor_key ->> 0, new.done + new.failed,
                                            new.chunks); end"
             } else {
                 "create function public.trail() returns trigger language plpgsql as $$ begin
-                 insert into public.trail values (replace(new.job_id::text, '-', ''), new.cursor_key ->> 0,
+                 insert into public.trail (run, cursor, passed, chunks) values (replace(new.job_id::text, '-', ''), new.cursor_key ->> 0,
                                                   new.done + new.failed, new.chunks); return null; end $$;
                  create trigger trail after update of cursor_key on milepost.bulk for each row
                  execute function public.trail()"
@@ -149,6 +153,27 @@ impl Members {
         self.home.count(&format!("select count(*) from public.note where run = '{job}'")).await
     }
 
+    /// Whose chunks were committed, in their order: each run once for all chunks in a row.
+    pub(crate) async fn turns(&self, runs: &[JobId]) -> Vec<JobId> {
+        let mut turns: Vec<(i64, JobId)> = Vec::new();
+        let chunks = self.home.count("select count(*) from public.trail").await;
+        for &run in runs {
+            let of_run = format!(
+                "from public.trail t where run = '{}' and not exists (
+                     select 1 from public.trail before where before.run = t.run and before.pos = t.pos - 1)",
+                run.0.simple()
+            );
+            let blocks = self.home.count(&format!("select count(*) {of_run}")).await;
+            for block in 0..blocks {
+                let begin = format!("select t.pos {of_run} order by t.pos limit 1 offset {block}");
+                turns.push((self.home.count(&begin).await, run));
+            }
+        }
+        assert!(turns.len() as i64 <= chunks);
+        turns.sort_unstable();
+        turns.into_iter().map(|(_, run)| run).collect()
+    }
+
     /// Asserts that so many members have exactly one note of the run each, and that its cursor never went back.
     pub(crate) async fn assert_once_each(&self, job: JobId, members: i64) {
         let of_run = format!("from public.note where run = '{job}'");
@@ -169,6 +194,27 @@ impl Members {
         assert_eq!(self.home.count(&back).await, 0, "the cursor went back");
         let doubled = format!("select count(*) - count(distinct chunks) from {of_run}");
         assert_eq!(self.home.count(&doubled).await, 0, "a chunk counted twice");
+    }
+}
+
+/// Holds runs as long as the test wants.
+#[derive(Default)]
+pub(crate) struct Gate(AtomicBool);
+
+impl Gate {
+    pub(crate) fn closed() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(true)))
+    }
+
+    pub(crate) fn set(&self, closed: bool) {
+        self.0.store(closed, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Throttle for Gate {
+    async fn holds(&self) -> Option<String> {
+        self.0.load(Ordering::SeqCst).then(|| "gate: the test keeps it closed".to_owned())
     }
 }
 
