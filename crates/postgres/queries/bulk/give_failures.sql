@@ -1,6 +1,15 @@
--- Gives the failures of bulk job $1 that nobody tries again to bulk job $2, and notes how many. No row: there are none.
+-- Gives the failures of bulk job $1 that nobody tries again to bulk job $2, and notes how many: also those that a run was to,
+-- and was given up before it came to them. No row: there are none.
 with given as (
-    update milepost.bulk_failure set retried_by = $2 where job_id = $1 and retried_by is null returning 1
+    update milepost.bulk_failure f set retried_by = $2
+    where f.job_id = $1
+      and (f.retried_by is null
+           or exists (select 1
+                      from milepost.ended e
+                      join milepost.bulk b on b.job_id = e.id
+                      where e.id = f.retried_by and e.state in ('canceled', 'skipped')
+                        and (b.cursor_key is null or f.pos > (b.cursor_key ->> 0)::bigint)))
+    returning 1
 )
 insert into milepost.bulk_setting as s (job_id, given)
 select $1, count(*) from given having count(*) > 0

@@ -15,6 +15,7 @@ use sqlx::{Executor, Row};
 
 use super::row::{counts, key, settings};
 use super::run::{Run, failure, json};
+use super::sql::Statement;
 use super::work::Applied;
 use crate::row::stop_verb;
 use crate::session::{Query, Session};
@@ -42,13 +43,25 @@ pub(super) struct Parts {
     pub(super) exhausted: bool,
 }
 
+impl Parts {
+    /// Takes in a part; answers how many rows of the source it took.
+    fn add(&mut self, part: Part) -> u32 {
+        self.targets += part.targets;
+        self.cursor = part.last.or(self.cursor.take());
+        part.read
+    }
+}
+
+/// What is wrong with a target.
+struct Bad {
+    code: String,
+    message: String,
+}
+
 /// Why a part was not applied.
 enum Trouble {
     /// One of its targets cannot be.
-    Data {
-        code: String,
-        message: String,
-    },
+    Data(Bad),
     Other(StoreError),
 }
 
@@ -117,50 +130,71 @@ impl Run {
     ) -> StoreResult<Parts> {
         let mut parts = Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: false };
         let (mut left, mut size) = (rows, rows);
-        while left > 0 && parts.failures.len() < FAILURES_A_CHUNK {
-            self.script("savepoint part").await?;
-            let trouble = match self.part(parts.cursor.as_ref(), upper, size).await {
+        while left > 0 && !parts.exhausted && parts.failures.len() < FAILURES_A_CHUNK {
+            let cursor = parts.cursor.as_ref();
+            let page = if cursor.is_some() { &self.pages().next } else { &self.pages().first };
+            let read = match self.try_part(page.clone(), cursor, upper, size).await? {
                 Ok(part) => {
-                    self.script("release part").await?;
-                    parts.targets += part.targets;
-                    parts.cursor = part.last.or(parts.cursor);
-                    if part.read < size {
-                        parts.exhausted = true;
-                        break;
-                    }
-                    left = left.saturating_sub(part.read);
-                    size = size.saturating_mul(2).min(left);
+                    parts.exhausted = part.read < size;
+                    parts.add(part)
+                }
+                Err(_) if size > 1 => {
+                    size /= 2;
                     continue;
                 }
-                Err(trouble) => trouble,
+                Err(_) => self.apply_one(&mut parts, upper).await?,
             };
-            let (code, message) = match trouble {
-                Trouble::Other(error) => return Err(error),
-                Trouble::Data { code, message } => (code, message),
-            };
-            self.script("rollback to part").await?;
-            if size > 1 {
-                size /= 2;
-                continue;
-            }
-            let alone = self.look(parts.cursor.as_ref(), upper).await?;
-            let Some(key) = alone.last else {
-                // It went away meanwhile.
-                parts.exhausted = true;
-                break;
-            };
-            parts.failures.push(failure(key.clone(), code, message));
-            parts.targets += alone.targets;
-            parts.failed += alone.targets;
-            parts.cursor = Some(key);
-            left = left.saturating_sub(alone.read.max(1));
+            left = left.saturating_sub(read.max(1));
+            size = size.saturating_mul(2).min(left);
         }
         Ok(parts)
     }
 
-    async fn part(&mut self, cursor: Option<&Key>, upper: &Key, size: u32) -> Result<Part, Trouble> {
-        let pages = self.pages();
-        let statement = if cursor.is_some() { &pages.next } else { &pages.first };
+    /// Applies the targets of the next key alone, or finds them bad. Answers how many rows of the source that took.
+    async fn apply_one(&mut self, parts: &mut Parts, upper: &Key) -> StoreResult<u32> {
+        let cursor = parts.cursor.as_ref();
+        let found = self.look(cursor, upper).await?;
+        let Some(key) = found.last.clone() else {
+            // It went away meanwhile.
+            parts.exhausted = true;
+            return Ok(0);
+        };
+        // A page of one looks at the target after it too, to know whether that has the same key; a bad one must not have
+        // the one before it blamed.
+        let only = if cursor.is_some() { &self.pages().only_next } else { &self.pages().only_first };
+        let applied = self.try_part(only.clone(), cursor, &key, 1).await?;
+        if let Err(Bad { code, message }) = applied {
+            parts.failures.push(failure(key, code, message));
+            parts.failed += found.targets;
+        }
+        Ok(parts.add(found))
+    }
+
+    /// Applies the targets that a statement finds, or leaves no trace of them.
+    async fn try_part(
+        &mut self,
+        statement: Statement,
+        cursor: Option<&Key>,
+        upper: &Key,
+        size: u32,
+    ) -> StoreResult<Result<Part, Bad>> {
+        self.script("savepoint part").await?;
+        let applied = match self.part(&statement, cursor, upper, size).await {
+            Ok(part) => Ok(part),
+            Err(Trouble::Data(bad)) => Err(bad),
+            Err(Trouble::Other(error)) => return Err(error),
+        };
+        self.script(if applied.is_ok() { "release part" } else { "rollback to part; release part" }).await?;
+        Ok(applied)
+    }
+
+    async fn part(
+        &mut self,
+        statement: &Statement,
+        cursor: Option<&Key>,
+        upper: &Key,
+        size: u32,
+    ) -> Result<Part, Trouble> {
         let query = self.bind(statement, cursor, Some(upper), size);
         let Applied::Handler(handler) = self.bulk.applied.clone() else {
             return self.summary(query, cursor).await;
@@ -184,7 +218,7 @@ impl Run {
         self.summary(query, cursor).await.map_err(|trouble| match trouble {
             Trouble::Other(error) => error,
             // Nothing is applied, so the source itself cannot be read.
-            Trouble::Data { code, message } => {
+            Trouble::Data(Bad { code, message }) => {
                 StoreError::Refused { verb: "bulk source", cause: BadTarget { code, message }.into() }
             }
         })
@@ -216,7 +250,7 @@ impl Run {
         let query = self.bind(statement, cursor, Some(upper), rows);
         self.read(query, cursor).await.map_err(|trouble| match trouble {
             Trouble::Other(error) => error,
-            Trouble::Data { code, message } => {
+            Trouble::Data(Bad { code, message }) => {
                 StoreError::Refused { verb: "bulk source", cause: BadTarget { code, message }.into() }
             }
         })
@@ -285,7 +319,7 @@ impl Run {
     /// Whether an error of the database is about a target.
     fn trouble(&self, error: sqlx::Error) -> Trouble {
         match data_error(&error) {
-            Some((code, message)) => Trouble::Data { code, message },
+            Some((code, message)) => Trouble::Data(Bad { code, message }),
             None => Trouble::Other(self.fail(error)),
         }
     }
@@ -293,7 +327,7 @@ impl Run {
     /// Whether an error of a function is about a target.
     fn blame(&self, cause: Cause) -> Trouble {
         let cause = match cause.downcast::<BadTarget>() {
-            Ok(bad) => return Trouble::Data { code: bad.code, message: bad.message },
+            Ok(bad) => return Trouble::Data(Bad { code: bad.code, message: bad.message }),
             Err(cause) => cause,
         };
         let cause = match cause.downcast::<sqlx::Error>() {
@@ -303,7 +337,7 @@ impl Run {
         match cause.downcast::<StoreError>() {
             Ok(error) => match *error {
                 StoreError::Invalid { invalid, .. } => {
-                    Trouble::Data { code: "invalid_job".to_owned(), message: invalid.to_string() }
+                    Trouble::Data(Bad { code: "invalid_job".to_owned(), message: invalid.to_string() })
                 }
                 error => Trouble::Other(error),
             },

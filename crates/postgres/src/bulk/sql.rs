@@ -245,7 +245,7 @@ impl Author<'_> {
     /// Whether a target is behind the cursor.
     fn moved(&self, bounds: Bounds, numbers: &mut Numbers<'_>) -> String {
         match bounds {
-            Bounds::Next => {
+            Bounds::Next | Bounds::After => {
                 let cursor = numbers.row(self.source.key().len(), Slot::Cursor);
                 format!("{} > {cursor}", row(&self.names()))
             }

@@ -17,6 +17,9 @@ pub(super) struct Pages {
     /// Applies, or answers the targets for somebody else to apply.
     pub(super) first: Statement,
     pub(super) next: Statement,
+    /// The same for all up to a key, however many those are.
+    pub(super) only_first: Statement,
+    pub(super) only_next: Statement,
     /// Tells of the targets, and applies nothing.
     pub(super) look_first: Statement,
     pub(super) look_next: Statement,
@@ -65,19 +68,21 @@ impl Targets {
         }
         among_failures.insert(Slot::Run, "uuid".to_owned());
         let of_failures = Author { types: Some(&among_failures), ..author };
-        let pages = |author: &Author<'_>, first, next| {
+        let pages = |author: &Author<'_>, [first, next, only_first, only_next]: [From; 4]| {
             let read = |from| if apply.is_some() { author.apply(from) } else { author.rows(from) };
             Pages {
                 first: read(first),
                 next: read(next),
+                only_first: read(only_first),
+                only_next: read(only_next),
                 look_first: author.look(first),
                 look_next: author.look(next),
             }
         };
-        let (first, next) = (From::Source(Bounds::First), From::Source(Bounds::Next));
+        let bounds = [Bounds::First, Bounds::Next, Bounds::All, Bounds::After];
         Self {
-            of_source: pages(&author, first, next),
-            of_failures: pages(&of_failures, From::Failures, From::Failures),
+            of_source: pages(&author, bounds.map(From::Source)),
+            of_failures: pages(&of_failures, [From::Failures; 4]),
             last: author.last(),
             count: author.count(),
             estimate: author.estimate(),
