@@ -82,6 +82,16 @@ pub enum InvalidBulk {
         /// The job.
         job: JobId,
     },
+    /// A setting that no run can have.
+    #[error("the {name} cannot be {given}: it must be {range}")]
+    Setting {
+        /// Which one.
+        name: &'static str,
+        /// What was given.
+        given: String,
+        /// What it can be.
+        range: &'static str,
+    },
     /// There is nothing to try again.
     #[error("job {job} has no failures that are not tried again already")]
     NoFailures {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::chunk::{Load, Sizing};
+use super::error::InvalidBulk;
 use super::key::Key;
 use crate::ident::{JobId, Run};
 use crate::job::NewJob;
@@ -127,6 +128,29 @@ impl Settings {
             rows_min,
             rows_max: self.chunk_rows_max.unwrap_or(defined.rows_max).max(rows_min),
         }
+    }
+
+    /// Refuses what would stop a run for good, or let it go without any bound.
+    ///
+    /// # Errors
+    /// [`InvalidBulk::Setting`].
+    pub fn check(&self) -> Result<(), InvalidBulk> {
+        let refuse = |name, given: String, range| Err(InvalidBulk::Setting { name, given, range });
+        if let Some(rate) = self.rows_per_s.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return refuse("rate", rate.to_string(), "a number of rows a second over 0");
+        }
+        if let Some(duty) = self.duty.filter(|duty| !(*duty > 0.0 && *duty <= 1.0)) {
+            return refuse("duty", duty.to_string(), "over 0 and at most 1");
+        }
+        if self.chunk_ms == Some(0) {
+            return refuse("chunk", "0 ms".to_owned(), "longer");
+        }
+        let (min, max) = (self.chunk_rows_min, self.chunk_rows_max);
+        if min == Some(0) || max == Some(0) || min.zip(max).is_some_and(|(min, max)| min > max) {
+            let given = [min, max].map(|rows| rows.map_or_else(String::new, |rows| rows.to_string())).join("..");
+            return refuse("chunk rows", given, "at least 1, and the fewest no more than the most");
+        }
+        Ok(())
     }
 
     /// How much of the database it may take.

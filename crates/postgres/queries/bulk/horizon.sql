@@ -1,8 +1,19 @@
--- Whether all who were writing when bulk job $1 began have ended, and which sessions have not.
-select pg_snapshot_xmin(pg_current_snapshot()) >= pg_snapshot_xmax(b.snapshot) as passed,
+-- Whether all who were writing in this database when bulk job $1 began have ended, and which sessions have not. One that is not
+-- known to write elsewhere may write here.
+with late as materialized (
+    select x::xid as xid
+    from milepost.bulk b, pg_snapshot_xip(pg_current_snapshot()) x
+    where b.job_id = $1 and x < pg_snapshot_xmax(b.snapshot)
+)
+select not exists (
+           select 1 from late
+           where not exists (select 1 from pg_stat_activity a
+                             where a.backend_xid = late.xid and a.datname <> current_database())
+             and not exists (select 1 from pg_prepared_xacts p
+                             where p.transaction = late.xid and p.database <> current_database())
+       ) as passed,
        (select string_agg(a.pid::text, ', ' order by a.xact_start)
-        from pg_stat_activity a
-        where a.backend_xid is not null and a.xact_start < b.started_at) as sessions,
+        from late join pg_stat_activity a on a.backend_xid = late.xid and a.datname = current_database()) as sessions,
        (select string_agg(quote_literal(p.gid), ', ' order by p.prepared)
-        from pg_prepared_xacts p where p.prepared < b.started_at) as prepared
+        from late join pg_prepared_xacts p on p.transaction = late.xid and p.database = current_database()) as prepared
 from milepost.bulk b where b.job_id = $1

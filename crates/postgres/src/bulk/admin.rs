@@ -83,6 +83,7 @@ impl BulkStore for PostgresStore {
     }
 
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
+        settings.check()?;
         let rows = |rows: Option<u32>| rows.map(u32::cast_signed);
         let query = sqlx::query(statement::BULK_SET)
             .bind(job.0)

@@ -179,7 +179,7 @@ impl Run {
         let sessions = sessions.map(|pids| format!("server processes {pids}"));
         let prepared = prepared.map(|names| format!("prepared transactions {names}"));
         let who: Vec<String> = sessions.into_iter().chain(prepared).collect();
-        let who = if who.is_empty() { "of other databases".to_owned() } else { who.join("; ") };
+        let who = if who.is_empty() { "of sessions that cannot be seen".to_owned() } else { who.join("; ") };
         Ok(format!("transactions that were writing when it began and may still add targets ({who})"))
     }
 

@@ -89,6 +89,7 @@ impl BulkStore for SqliteStore {
     }
 
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
+        settings.check()?;
         let settings = *settings;
         self.write("set_bulk", Hint::NONE, move |tx| set(tx, job, settings, priority)).await
     }

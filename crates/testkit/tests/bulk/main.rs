@@ -3,19 +3,27 @@
 #![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
 
 mod aborts;
+mod checks;
 mod chunks;
 mod crashes;
 mod cuts;
 mod failures;
 mod groups;
+mod handlers;
+mod horizon;
 mod keys;
 mod members;
+mod outages;
 mod parameters;
+mod throttles;
+mod workers;
 
 milepost_testkit::on_each_home! { crate::members::Members::on =>
     aborts::at_most_the_chunk_in_hand_commits_after_an_abort,
     aborts::a_run_can_be_aborted_wherever_it_waits,
     aborts::a_stop_of_one_run_leaves_the_others_alone,
+    checks::what_the_database_does_not_take_is_refused_in_its_words,
+    checks::a_source_that_sorts_for_every_chunk_is_refused,
     chunks::every_target_is_applied_once,
     chunks::a_run_without_targets_ends_well,
     chunks::targets_that_come_behind_the_last_one_later_are_not_taken,
@@ -30,6 +38,12 @@ milepost_testkit::on_each_home! { crate::members::Members::on =>
     failures::what_no_target_is_to_blame_for_makes_none_a_failure,
     groups::runs_of_a_group_go_one_at_a_time_by_priority_and_then_by_time,
     groups::ten_thousand_small_jobs_flow_while_a_run_works,
+    handlers::a_function_has_its_effects_in_the_chunks_own_commit,
+    handlers::each_target_has_its_child_job_once,
+    handlers::child_jobs_are_made_once_although_a_worker_dies,
+    handlers::a_chunk_that_is_done_elsewhere_is_handed_out_again_as_it_was,
+    handlers::a_repeated_chunk_whose_targets_have_changed_has_another_key,
+    handlers::a_run_starts_the_next_one_with_its_end,
     keys::each_sort_of_key_leads_through_all_targets,
     keys::targets_of_one_key_are_never_torn_apart,
     keys::a_composite_key_with_nulls_in_it_is_no_target,
@@ -38,4 +52,12 @@ milepost_testkit::on_each_home! { crate::members::Members::on =>
     parameters::parameters_of_every_json_type_reach_the_statements,
     parameters::what_cannot_run_is_refused_before_any_chunk,
     parameters::a_run_goes_on_only_with_the_definition_it_began_with,
+    throttles::a_throttle_holds_a_run_and_is_named_wherever_one_looks,
+    throttles::a_throttle_that_holds_in_the_middle_stops_further_chunks,
+    throttles::a_closed_window_puts_a_run_off_until_it_opens,
+    throttles::a_rate_that_is_set_counts_from_the_next_chunk_on,
+    throttles::settings_that_cannot_be_are_refused,
+    workers::workers_that_die_and_freeze_again_and_again_do_each_target_once,
+    workers::a_worker_whose_run_was_taken_over_can_neither_commit_a_chunk_nor_end_it,
+    workers::a_run_that_its_job_has_left_is_fenced_before_anybody_else_takes_it,
 }
