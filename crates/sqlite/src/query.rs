@@ -129,6 +129,7 @@ queries! {
     BULK_PUT_DEFINITION = "bulk/put_definition",
     BULK_REMOVE_DEFINITION = "bulk/remove_definition",
     BULK_REST = "bulk/rest",
+    BULK_SCHEMA = "bulk/schema",
     BULK_SET = "bulk/set",
     BULK_SETTINGS = "bulk/settings",
     BULK_SET_PRIORITY = "bulk/set_priority",

@@ -92,10 +92,8 @@ impl Settings {
         all.extend(ms("lease", self.lease));
         all.extend(ms("drain", self.drain));
         all.extend(ms("poll", self.poll));
-        let options = [
-            ("--bulk-rows", self.bulk_rows.map(u64::from)),
-            ("--file-bytes-max", self.file_bytes_max),
-        ];
+        let options =
+            [("--bulk-rows", self.bulk_rows.map(u64::from)), ("--file-bytes-max", self.file_bytes_max)];
         for (name, value) in options {
             all.extend(value.into_iter().flat_map(|value| [name.to_owned(), value.to_string()]));
         }

@@ -48,7 +48,8 @@ impl Faults {
     /// Whether connections are to be cut that begin so.
     fn watches(&self, begin: &[u8]) -> bool {
         let cut = self.cut.lock().expect("never poisoned");
-        cut.as_ref().is_some_and(|cut| begin.windows(cut.application.len()).any(|part| part == cut.application))
+        cut.as_ref()
+            .is_some_and(|cut| begin.windows(cut.application.len()).any(|part| part == cut.application))
     }
 
     /// Whether this is the request at which the connection breaks, and how.

@@ -147,7 +147,8 @@ impl Settings {
         }
         let (min, max) = (self.chunk_rows_min, self.chunk_rows_max);
         if min == Some(0) || max == Some(0) || min.zip(max).is_some_and(|(min, max)| min > max) {
-            let given = [min, max].map(|rows| rows.map_or_else(String::new, |rows| rows.to_string())).join("..");
+            let given =
+                [min, max].map(|rows| rows.map_or_else(String::new, |rows| rows.to_string())).join("..");
             return refuse("chunk rows", given, "at least 1, and the fewest no more than the most");
         }
         Ok(())

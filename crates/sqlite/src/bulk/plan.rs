@@ -5,9 +5,12 @@ use rusqlite::Connection;
 
 use super::work::Work;
 use crate::failure::Failure;
+use crate::query;
 
 /// Prepares every statement and looks at the plan of the source.
 pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
+    // An explanation alone is given of the schema that the connection last saw.
+    conn.prepare_cached(query::BULK_SCHEMA)?.query_row((), |_| Ok(()))?;
     let statements = &work.statements;
     let page = prepare(conn, &statements.page, "source")?;
     let columns: Vec<&str> = page.column_names().collect();
@@ -20,6 +23,7 @@ pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
     for pages in [&statements.first, &statements.next, &statements.failures] {
         prepare(conn, &pages.bound, "source")?;
         prepare(conn, &pages.count, "source")?;
+        prepare(conn, &pages.rows, "source")?;
         if let Some(apply) = &pages.apply {
             prepare(conn, apply, "apply")?;
         }

@@ -28,7 +28,10 @@ async fn abort(members: &Members, job: JobId) -> u64 {
 pub(crate) async fn at_most_the_chunk_in_hand_commits_after_an_abort(members: Members) {
     members.add(0..2_000).await;
     // Without any rest, so that an abort always meets a chunk.
-    let definition = Definition { sizing: Sizing { rows_min: 10, rows_max: 10, ..Sizing::default() }, ..notes::definition("fast", 10) };
+    let definition = Definition {
+        sizing: Sizing { rows_min: 10, rows_max: 10, ..Sizing::default() },
+        ..notes::definition("fast", 10)
+    };
     let bulk = members.notify_as(definition);
     let job = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
@@ -80,7 +83,8 @@ pub(crate) async fn a_run_can_be_aborted_wherever_it_waits(members: Members) {
 
 pub(crate) async fn a_stop_of_one_run_leaves_the_others_alone(members: Members) {
     members.add(0..60).await;
-    let [aborted, canceled, other] = ["aborted", "canceled", "other"].map(|name| members.notify_as(slow(name)));
+    let [aborted, canceled, other] =
+        ["aborted", "canceled", "other"].map(|name| members.notify_as(slow(name)));
     let mut jobs = Vec::new();
     for bulk in [&aborted, &canceled, &other] {
         jobs.push(members.start(bulk).await);
@@ -106,10 +110,16 @@ pub(crate) async fn a_stop_of_one_run_leaves_the_others_alone(members: Members) 
 async fn a_hard_abort_rolls_the_chunk_back() {
     let members = Members::on(PostgresHome::fresh().await).await;
     members.add(0..30).await;
-    members.home.tamper("create table public.nap (s int not null); insert into public.nap values (600)").await;
+    members
+        .home
+        .tamper("create table public.nap (s int not null); insert into public.nap values (600)")
+        .await;
     let apply = "insert into note select :bulk_id, id from chunk
                  where id < 10 or pg_sleep((select s from nap)) is not null";
-    let sized = Definition { sizing: Sizing { rows_min: 10, rows_max: 10, ..Sizing::default() }, ..notes::definition("naps", 10) };
+    let sized = Definition {
+        sizing: Sizing { rows_min: 10, rows_max: 10, ..Sizing::default() },
+        ..notes::definition("naps", 10)
+    };
     let bulk = members.home.bulk(sized, notes::SOURCE, &["id"], apply).unwrap();
     let job = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
@@ -148,7 +158,10 @@ async fn a_takeover_ends_the_chunk_that_the_last_worker_was_in() {
     held.survey().await;
     held.chunk(10).await;
     // Its process stands still in the middle of a chunk: it holds the run's progress.
-    members.home.tamper("create table public.nap (s int not null); insert into public.nap values (600)").await;
+    members
+        .home
+        .tamper("create table public.nap (s int not null); insert into public.nap values (600)")
+        .await;
     members.home.tamper("create function public.doze() returns trigger language plpgsql as $$ begin
         if new.run like '%' and exists (select 1 from public.nap where s > 0) then perform pg_sleep(600); end if; return new; end $$;
         create trigger doze before insert on public.note for each row execute function public.doze()").await;

@@ -20,15 +20,32 @@ pub(crate) async fn what_the_database_does_not_take_is_refused_in_its_words(memb
         members.home.bulk(notes::definition("notify", 10), source, key, apply).unwrap()
     };
     bulk(SOURCE, &["id"], APPLY).check().await.unwrap();
-    let invalid = refused(bulk("select id from nobody where id > :cursor order by id limit :limit", &["id"], APPLY)).await;
-    assert!(matches!(&invalid, InvalidBulk::NotPrepared { part: "source", why } if why.contains("nobody")), "{invalid}");
+    let invalid =
+        refused(bulk("select id from nobody where id > :cursor order by id limit :limit", &["id"], APPLY))
+            .await;
+    assert!(
+        matches!(&invalid, InvalidBulk::NotPrepared { part: "source", why } if why.contains("nobody")),
+        "{invalid}"
+    );
     let invalid = refused(bulk(SOURCE, &["id"], "insert into nowhere select id from chunk")).await;
-    assert!(matches!(&invalid, InvalidBulk::NotPrepared { part: "apply", why } if why.contains("nowhere")), "{invalid}");
-    let invalid = refused(bulk(SOURCE, &["id"], "insert into note (run, member) select :bulk_id, gone from chunk")).await;
-    assert!(matches!(&invalid, InvalidBulk::NotPrepared { part: "apply", why } if why.contains("gone")), "{invalid}");
+    assert!(
+        matches!(&invalid, InvalidBulk::NotPrepared { part: "apply", why } if why.contains("nowhere")),
+        "{invalid}"
+    );
+    let invalid =
+        refused(bulk(SOURCE, &["id"], "insert into note (run, member) select :bulk_id, gone from chunk"))
+            .await;
+    assert!(
+        matches!(&invalid, InvalidBulk::NotPrepared { part: "apply", why } if why.contains("gone")),
+        "{invalid}"
+    );
     let no_key = "select m.place, m.name from member m where m.id > :cursor order by m.id limit :limit";
-    let invalid = refused(bulk(no_key, &["id"], "insert into note (run, member) select :bulk_id, 1 from chunk")).await;
-    assert!(matches!(&invalid, InvalidBulk::NoKeyColumn { column, selected } if column == "id" && selected == "place, name"), "{invalid}");
+    let invalid =
+        refused(bulk(no_key, &["id"], "insert into note (run, member) select :bulk_id, 1 from chunk")).await;
+    assert!(
+        matches!(&invalid, InvalidBulk::NoKeyColumn { column, selected } if column == "id" && selected == "place, name"),
+        "{invalid}"
+    );
     assert_eq!(members.home.count("select count(*) from public.note").await, 0);
 }
 
@@ -60,7 +77,10 @@ async fn a_source_that_reads_a_large_table_whole_is_refused() {
         .tamper("insert into public.fact select n, repeat('x', 100) from generate_series(1, 100000) n; analyze public.fact")
         .await;
     let invalid = refused(bulk()).await;
-    assert!(matches!(&invalid, InvalidBulk::NoIndex { problem, .. } if problem.contains("reads all of") && problem.contains("fact")), "{invalid}");
+    assert!(
+        matches!(&invalid, InvalidBulk::NoIndex { problem, .. } if problem.contains("reads all of") && problem.contains("fact")),
+        "{invalid}"
+    );
     members.home.tamper("create index fact_word on public.fact (word)").await;
     bulk().check().await.unwrap();
 }
@@ -70,7 +90,8 @@ async fn bulk_jobs_are_started_in_sql_by_the_name_that_workers_told() {
     let members = Members::on(PostgresHome::fresh().await).await;
     members.add(0..20).await;
     let mut session = PgConnection::connect(&members.home.address()).await.unwrap();
-    let start = "select job_id, duplicate from milepost.start_bulk('notify', '{}', key => 'today', priority => 1)";
+    let start =
+        "select job_id, duplicate from milepost.start_bulk('notify', '{}', key => 'today', priority => 1)";
     let unknown = sqlx::query(start).fetch_one(&mut session).await.unwrap_err();
     let unknown = unknown.as_database_error().unwrap();
     assert_eq!(unknown.code().as_deref(), Some("MP007"), "{unknown}");

@@ -55,7 +55,9 @@ pub(crate) async fn targets_that_go_while_it_runs_do_not_stop_it(members: Member
     members.assert_once_each(view.id, 61).await;
 }
 
-pub(crate) async fn the_target_set_is_done_once_each_whatever_chunks_and_bad_rows_there_are(members: Members) {
+pub(crate) async fn the_target_set_is_done_once_each_whatever_chunks_and_bad_rows_there_are(
+    members: Members,
+) {
     members.home.tamper("create unique index note_once on public.note (run, member)").await;
     let mut random = fastrand::Rng::with_seed(0x6d69_6c65);
     for round in 0..12 {
@@ -63,9 +65,14 @@ pub(crate) async fn the_target_set_is_done_once_each_whatever_chunks_and_bad_row
             (0..random.i64(1..400)).map(|_| random.i64(-1_000..1_000)).collect();
         let bad: Vec<i64> = ids.iter().copied().filter(|_| random.u8(..) < 12).collect();
         members.home.tamper("delete from public.member").await;
-        let rows: Vec<String> =
-            ids.iter().map(|id| format!("({id}, 'x', '{}')", if bad.contains(id) { "bad" } else { "good" })).collect();
-        members.home.tamper(&format!("insert into public.member (id, place, name) values {}", rows.join(", "))).await;
+        let rows: Vec<String> = ids
+            .iter()
+            .map(|id| format!("({id}, 'x', '{}')", if bad.contains(id) { "bad" } else { "good" }))
+            .collect();
+        members
+            .home
+            .tamper(&format!("insert into public.member (id, place, name) values {}", rows.join(", ")))
+            .await;
         let rows_max = random.u32(1..60);
         let definition = Definition {
             sizing: Sizing { rows_min: 1, rows_max, ..Sizing::default() },

@@ -39,7 +39,11 @@ async fn run_with_a_death(page: u64) -> bool {
         members.drain(&bulk, job).await;
     }
     let view = members.view(job).await;
-    assert_eq!((view.state, view.counts.done), (JobState::Succeeded, MEMBERS as u64), "page {page}: {view:#?}");
+    assert_eq!(
+        (view.state, view.counts.done),
+        (JobState::Succeeded, MEMBERS as u64),
+        "page {page}: {view:#?}"
+    );
     members.assert_once_each(job, MEMBERS).await;
     died
 }

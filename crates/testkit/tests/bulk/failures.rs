@@ -58,20 +58,27 @@ pub(crate) async fn more_failures_than_the_budget_abort_the_run_and_say_why(memb
     members.add(0..200).await;
     with_bars(&members).await;
     bar(&members, 1, &(100..130).collect::<Vec<_>>()).await;
-    let bulk = |failures_max| members.home.bulk(with_budget("notify", 50, failures_max), SOURCE, &["id"], UNLESS_BARRED).unwrap();
+    let bulk = |failures_max| {
+        members.home.bulk(with_budget("notify", 50, failures_max), SOURCE, &["id"], UNLESS_BARRED).unwrap()
+    };
     let job = members.start_with(&bulk(3), serde_json::json!({ "which": 1 })).await;
     let view = members.drain(&bulk(3), job).await;
     assert_eq!(view.state, JobState::Aborted, "{view:#?}");
     let failed = view.counts.failed;
     assert!((4..=8).contains(&failed), "it stops with the chunk that has too many: {failed}");
-    let notes: Vec<String> = members.scene.history(job).await.into_iter().filter_map(|entry| entry.note).collect();
+    let notes: Vec<String> =
+        members.scene.history(job).await.into_iter().filter_map(|entry| entry.note).collect();
     let why = format!("{failed} targets failed, more than error_budget = 3 allows");
     assert!(notes.iter().any(|note| note.contains(&why)), "{notes:?}");
     members.assert_once_each(job, 100).await;
 
     members.operate(job, Verb::Resume).await;
     let view = members.drain(&bulk(30), job).await;
-    assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, 170, 30), "{view:#?}");
+    assert_eq!(
+        (view.state, view.counts.done, view.counts.failed),
+        (JobState::Succeeded, 170, 30),
+        "{view:#?}"
+    );
     members.assert_once_each(job, 170).await;
     members.scene.assert_history_folds(job).await;
 }
@@ -92,7 +99,10 @@ pub(crate) async fn failures_are_tried_again_and_again_until_their_cause_is_gone
     with_bars(&members).await;
     bar(&members, 1, &[0, 7, 8, 150, 199]).await;
     for (name, deed) in [("sql", Deed::Sql(UNLESS_BARRED)), ("rust", Deed::Function)] {
-        members.home.tamper("update public.member set name = 'bad' where id in (select member from public.barred)").await;
+        members
+            .home
+            .tamper("update public.member set name = 'bad' where id in (select member from public.barred)")
+            .await;
         let definition = with_budget(name, 40, 10);
         let work = members.home.bulk_work(&definition, SOURCE, &["id"], deed).unwrap();
         let bulk = milepost::bulk::Bulk::new(definition, work);
@@ -106,9 +116,17 @@ pub(crate) async fn failures_are_tried_again_and_again_until_their_cause_is_gone
         let nothing_left = members.store().retry_bulk_failures(job).await.unwrap_err();
         assert!(matches!(nothing_left, StoreError::Bulk(InvalidBulk::NoFailures { .. })), "{nothing_left}");
         let view = members.drain(&bulk, again).await;
-        assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, 2, 3), "{name}: {view:#?}");
+        assert_eq!(
+            (view.state, view.counts.done, view.counts.failed),
+            (JobState::Succeeded, 2, 3),
+            "{name}: {view:#?}"
+        );
         assert_eq!((view.retry_of, view.total.unwrap().rows), (Some(job), 5));
-        assert_eq!(members.failed(again).await, ["7", "8", "199"], "{name}: what failed again has its own key");
+        assert_eq!(
+            members.failed(again).await,
+            ["7", "8", "199"],
+            "{name}: what failed again has its own key"
+        );
         assert!(members.failures(job).await.iter().all(|failure| failure.retried_by == Some(again)));
 
         members.home.tamper("update public.member set name = 'good'").await;
@@ -117,7 +135,11 @@ pub(crate) async fn failures_are_tried_again_and_again_until_their_cause_is_gone
         members.home.tamper("delete from public.member where id = 8").await;
         let third = members.store().retry_bulk_failures(again).await.unwrap().job;
         let view = members.drain(&bulk, third).await;
-        assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, 2, 0), "{name}: {view:#?}");
+        assert_eq!(
+            (view.state, view.counts.done, view.counts.failed),
+            (JobState::Succeeded, 2, 0),
+            "{name}: {view:#?}"
+        );
         // All belong to the first run.
         assert_eq!(members.notes(job).await, 199, "{name}");
         members.home.tamper("insert into public.member (id, place, name) values (8, 'x', 'bad')").await;
@@ -146,7 +168,11 @@ async fn one_is_bad(members: &Members, name: &str, source: &str, apply: &str) {
     let bulk = members.home.bulk(with_budget(name, 8, 3), source, &["id"], apply).unwrap();
     bulk.check().await.unwrap();
     let view = members.run(&bulk).await;
-    assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, 19, 1), "{name}: {view:#?}");
+    assert_eq!(
+        (view.state, view.counts.done, view.counts.failed),
+        (JobState::Succeeded, 19, 1),
+        "{name}: {view:#?}"
+    );
     let failures = members.failures(view.id).await;
     assert_eq!(failures[0].key.to_string(), "5", "{name}");
     assert!(!failures[0].code.is_empty() && !failures[0].message.is_empty(), "{failures:?}");
@@ -155,7 +181,12 @@ async fn one_is_bad(members: &Members, name: &str, source: &str, apply: &str) {
 
 pub(crate) async fn every_error_about_data_is_found_to_be_its_targets(members: Members) {
     members.add(0..20).await;
-    members.home.tamper("update public.member set name = '{}'; update public.member set name = 'no json' where id = 5").await;
+    members
+        .home
+        .tamper(
+            "update public.member set name = '{}'; update public.member set name = 'no json' where id = 5",
+        )
+        .await;
     let insert = "insert into note (run, member) select :bulk_id, id from chunk";
     if members.is_sqlite() {
         let json = "insert into note (run, member) select :bulk_id, iif(json_extract(name, '$.a') is null, id, 0) from chunk";
@@ -165,9 +196,17 @@ pub(crate) async fn every_error_about_data_is_found_to_be_its_targets(members: M
         one_is_bad(&members, "source", source, reads).await;
         members.home.tamper("create trigger no_five before insert on note when new.member = 5 begin select raise(abort, 'not five'); end").await;
         one_is_bad(&members, "trigger", SOURCE, insert).await;
-        members.home.tamper("drop trigger no_five; create table picky (member int check (member <> 5))").await;
+        members
+            .home
+            .tamper("drop trigger no_five; create table picky (member int check (member <> 5))")
+            .await;
         let both = "insert into note (run, member) select :bulk_id, id from chunk";
-        members.home.tamper("create trigger picky after insert on note begin insert into picky values (new.member); end").await;
+        members
+            .home
+            .tamper(
+                "create trigger picky after insert on note begin insert into picky values (new.member); end",
+            )
+            .await;
         one_is_bad(&members, "constraint", SOURCE, both).await;
         return;
     }
@@ -185,7 +224,12 @@ pub(crate) async fn every_error_about_data_is_found_to_be_its_targets(members: M
         )
         .await;
     one_is_bad(&members, "trigger", SOURCE, insert).await;
-    members.home.tamper("drop trigger no_five on public.note; alter table public.note add check (member <> 5) not valid").await;
+    members
+        .home
+        .tamper(
+            "drop trigger no_five on public.note; alter table public.note add check (member <> 5) not valid",
+        )
+        .await;
     one_is_bad(&members, "constraint", SOURCE, insert).await;
 }
 

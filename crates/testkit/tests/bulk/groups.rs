@@ -50,7 +50,8 @@ pub(crate) async fn runs_of_a_group_go_one_at_a_time_by_priority_and_then_by_tim
     members.store().set_bulk(last, &Settings::default(), Some(priority(2))).await.unwrap();
     assert_eq!(queue(&members).await, [urgent, last, second, third, idle]);
 
-    let workers = [0, 1].map(|_| bulks.iter().fold(members.worker(), |worker, bulk| worker.bulk(bulk.clone())));
+    let workers =
+        [0, 1].map(|_| bulks.iter().fold(members.worker(), |worker, bulk| worker.bulk(bulk.clone())));
     let mut running = Vec::new();
     for worker in workers {
         running.push(worker.start().await.unwrap());
@@ -79,16 +80,19 @@ pub(crate) async fn ten_thousand_small_jobs_flow_while_a_run_works(members: Memb
     };
     let bulk = members.notify_as(definition);
     let job = members.start(&bulk).await;
-    let worker = members.worker().bulk(bulk).handle_kind("small", RetryPolicy::fixed(Duration::ZERO), |_| async {
-        Ok(Outcome::Done)
-    });
+    let worker =
+        members
+            .worker()
+            .bulk(bulk)
+            .handle_kind("small", RetryPolicy::fixed(Duration::ZERO), |_| async { Ok(Outcome::Done) });
     let worker = worker.start().await.unwrap();
     members.until(job, "it works", |view| view.counts.chunks > 1).await;
     for _ in 0..10 {
         members.scene.enqueue_many(1_000, "small", serde_json::json!({})).await;
     }
     wait::until("all small jobs have ended", || async {
-        members.home.count("select count(*) from milepost.ended e where e.state = 'succeeded'").await == 10_000
+        members.home.count("select count(*) from milepost.ended e where e.state = 'succeeded'").await
+            == 10_000
     })
     .await;
     let view = members.view(job).await;

@@ -42,9 +42,14 @@ pub(crate) async fn each_target_has_its_child_job_once(members: Members) {
     let bulk = bulk(&members, definition, Deed::Children(template));
     let job = members.start(&bulk).await;
     let view = members.drain(&bulk, job).await;
-    assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, 298, 2), "{view:#?}");
+    assert_eq!(
+        (view.state, view.counts.done, view.counts.failed),
+        (JobState::Succeeded, 298, 2),
+        "{view:#?}"
+    );
     assert_eq!(members.failed(job).await, ["5", "150"]);
-    let children = async || members.home.count("select count(*) from milepost.job where kind = 'child'").await;
+    let children =
+        async || members.home.count("select count(*) from milepost.job where kind = 'child'").await;
     assert_eq!(children().await, 298);
 
     // Among the children that are there already is one of a target whose id is the failure's place.
@@ -167,7 +172,11 @@ pub(crate) async fn a_run_starts_the_next_one_with_its_end(members: Members) {
     let first = members.notify_as(notes::definition("first", 40)).then(second.definition().clone());
     let job = members.start_with(&first, serde_json::json!({ "place": "x" })).await;
     members.worker().bulk(first).bulk(second).drain().await.unwrap();
-    let runs = members.store().bulks(&milepost::bulk::BulkFilter { name: Some("second".to_owned()), ..Default::default() }).await.unwrap();
+    let runs = members
+        .store()
+        .bulks(&milepost::bulk::BulkFilter { name: Some("second".to_owned()), ..Default::default() })
+        .await
+        .unwrap();
     assert_eq!(runs.len(), 1, "{runs:#?}");
     let next: JobId = runs[0].id;
     assert_eq!(runs[0].state, JobState::Succeeded);

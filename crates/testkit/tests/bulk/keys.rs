@@ -34,15 +34,29 @@ async fn go_through(members: &Members, name: &str, column: &str, keys: &[String]
     bulk.check().await.unwrap_or_else(|error| panic!("{name}: {error}"));
     let view = members.run(&bulk).await;
     let all = keys.len() as u64;
-    assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, all - 1, 1), "{name}: {view:#?}");
+    assert_eq!(
+        (view.state, view.counts.done, view.counts.failed),
+        (JobState::Succeeded, all - 1, 1),
+        "{name}: {view:#?}"
+    );
 
     members.home.tamper(&format!("delete from public.barred_{name}")).await;
     let again = members.store().retry_bulk_failures(view.id).await.unwrap().job;
     let view = members.drain(&bulk, again).await;
-    assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, 1, 0), "{name}: {view:#?}");
-    let missed = format!("select count(*) from public.key_{name} where cast(k as text) not in (select word from public.seen_{name})");
+    assert_eq!(
+        (view.state, view.counts.done, view.counts.failed),
+        (JobState::Succeeded, 1, 0),
+        "{name}: {view:#?}"
+    );
+    let missed = format!(
+        "select count(*) from public.key_{name} where cast(k as text) not in (select word from public.seen_{name})"
+    );
     assert_eq!(members.home.count(&missed).await, 0, "{name}");
-    assert_eq!(members.home.count(&format!("select count(*) from public.seen_{name}")).await, all as i64, "{name}");
+    assert_eq!(
+        members.home.count(&format!("select count(*) from public.seen_{name}")).await,
+        all as i64,
+        "{name}"
+    );
 }
 
 fn owned(keys: &[&str]) -> Vec<String> {
@@ -51,15 +65,18 @@ fn owned(keys: &[&str]) -> Vec<String> {
 
 pub(crate) async fn each_sort_of_key_leads_through_all_targets(members: Members) {
     let mut random = fastrand::Rng::with_seed(7);
-    let reals: Vec<f64> = (0..60).map(|_| f64::from_bits(random.u64(..))).filter(|real| real.is_finite()).collect();
+    let reals: Vec<f64> =
+        (0..60).map(|_| f64::from_bits(random.u64(..))).filter(|real| real.is_finite()).collect();
     let reals: Vec<String> = reals.iter().map(|real| format!("{real:e}")).collect();
     let whole = ["-9223372036854775808", "-1", "0", "7", "9223372036854775807"];
     go_through(&members, "whole", "bigint", &owned(&whole)).await;
     if members.is_sqlite() {
-        go_through(&members, "real", "real", &[reals, owned(&["9e999", "-9e999", "0.1", "1e16"])].concat()).await;
+        go_through(&members, "real", "real", &[reals, owned(&["9e999", "-9e999", "0.1", "1e16"])].concat())
+            .await;
         go_through(&members, "blob", "blob", &owned(&["x''", "x'00'", "x'ff00'", "x'61'", "x'7b7d'"])).await;
         go_through(&members, "mixed", "", &owned(&["-1", "0.5", "1", "'1'", "'a'", "x'31'", "x'00'"])).await;
-        go_through(&members, "folded", "text collate nocase", &owned(&["'a'", "'B'", "'c'", "'D'", "'e'"])).await;
+        go_through(&members, "folded", "text collate nocase", &owned(&["'a'", "'B'", "'c'", "'D'", "'e'"]))
+            .await;
         return;
     }
     let text = |of: &str, keys: &[&str]| keys.iter().map(|key| format!("'{key}'::{of}")).collect::<Vec<_>>();
@@ -68,9 +85,16 @@ pub(crate) async fn each_sort_of_key_leads_through_all_targets(members: Members)
     go_through(&members, "real", "float8", &[reals, ends].concat()).await;
     let numbers = ["-1", "0.1", "1e-30", "12345678901234567890.123", "NaN", "99999999999999999999999"];
     go_through(&members, "number", "numeric", &text("numeric", &numbers)).await;
-    let uuids: Vec<String> = (0..9).map(|_| format!("'{}'::uuid", uuid::Uuid::from_u128(random.u128(..)))).collect();
+    let uuids: Vec<String> =
+        (0..9).map(|_| format!("'{}'::uuid", uuid::Uuid::from_u128(random.u128(..)))).collect();
     go_through(&members, "uuid", "uuid", &uuids).await;
-    let times = ["-infinity", "2026-03-29 02:30:00.000001+02", "2026-03-29 02:30:00.000002+02", "0044-03-15 BC", "infinity"];
+    let times = [
+        "-infinity",
+        "2026-03-29 02:30:00.000001+02",
+        "2026-03-29 02:30:00.000002+02",
+        "0044-03-15 BC",
+        "infinity",
+    ];
     go_through(&members, "time", "timestamptz", &text("timestamptz", &times)).await;
     go_through(&members, "day", "date", &text("date", &["2026-01-01", "2026-01-02", "1999-12-31"])).await;
     go_through(&members, "fixed", "char(5)", &text("char(5)", &["ab", "abc", "abcd", "abcde", ""])).await;
@@ -82,7 +106,24 @@ pub(crate) async fn each_sort_of_key_leads_through_all_targets(members: Members)
 }
 
 pub(crate) async fn a_key_that_is_text_of_any_sort_leads_through_all_targets(members: Members) {
-    let words = ["", " ", "''", "\"", "\\", "a", "A", "ä", "日本", "🦀", "\n\t", ":cursor", "{\"$blob\":\"00\"}", "1", "01", "null"];
+    let words = [
+        "",
+        " ",
+        "''",
+        "\"",
+        "\\",
+        "a",
+        "A",
+        "ä",
+        "日本",
+        "🦀",
+        "\n\t",
+        ":cursor",
+        "{\"$blob\":\"00\"}",
+        "1",
+        "01",
+        "null",
+    ];
     let keys: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     go_through(&members, "word", "text", &keys).await;
 }
@@ -96,14 +137,19 @@ pub(crate) async fn targets_of_one_key_are_never_torn_apart(members: Members) {
              create table public.seen (place bigint, who text, ok int not null)",
         )
         .await;
-    let visits: Vec<String> = (0..40).flat_map(|place| (0..=place % 5).map(move |who| format!("({place}, 'w{who}')"))).collect();
+    let visits: Vec<String> =
+        (0..40).flat_map(|place| (0..=place % 5).map(move |who| format!("({place}, 'w{who}')"))).collect();
     members.home.tamper(&format!("insert into public.visit values {}", visits.join(", "))).await;
     let source = "select place, who from visit where place > :cursor order by place limit :limit";
     let apply = "insert into seen select place, who, case when place = 19 and who = 'w2' then null else 1 end from chunk";
     let bulk = members.home.bulk(by_twos("visits"), source, &["place"], apply).unwrap();
     let view = members.run(&bulk).await;
     let (all, torn) = (visits.len() as u64, 5);
-    assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, all - torn, torn), "{view:#?}");
+    assert_eq!(
+        (view.state, view.counts.done, view.counts.failed),
+        (JobState::Succeeded, all - torn, torn),
+        "{view:#?}"
+    );
     assert_eq!(members.failed(view.id).await, ["19"], "targets of one key fail together");
     assert_eq!(members.home.count("select count(*) from public.seen").await, (all - torn) as i64);
     let distinct = "select count(*) from (select distinct place, who from public.seen) as each";

@@ -41,7 +41,8 @@ impl Members {
 
     /// Writes down where each cursor comes.
     async fn follow(&self) {
-        let place = if self.is_sqlite() { "integer primary key" } else { "bigint generated always as identity" };
+        let place =
+            if self.is_sqlite() { "integer primary key" } else { "bigint generated always as identity" };
         let columns = "run text, cursor text, passed bigint, chunks bigint";
         self.home.tamper(&format!("create table public.trail (pos {place}, {columns})")).await;
         self.home
@@ -144,7 +145,8 @@ impl Members {
 
     /// The keys of its failures, of one column.
     pub(crate) async fn failed(&self, job: JobId) -> Vec<String> {
-        let word = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let word =
+            |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         self.failures(job).await.iter().map(|failure| word(&failure.key.0[0])).collect()
     }
 

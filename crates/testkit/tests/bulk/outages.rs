@@ -57,14 +57,17 @@ async fn a_run_goes_on_by_itself_when_the_server_has_crashed_and_is_back() {
         .await
         .unwrap();
     let definition = paced("crash", 400.0);
-    let work = SqlBulk::new(&store, &definition, SOURCE, &["id".to_owned()], Effect::Sql(APPLY.to_owned())).unwrap();
+    let work =
+        SqlBulk::new(&store, &definition, SOURCE, &["id".to_owned()], Effect::Sql(APPLY.to_owned())).unwrap();
     let bulk = Bulk::new(definition.clone(), Arc::new(work));
     let job = definition.direct(NewJob::new("", &serde_json::json!({})).unwrap());
     let job = store.start_bulk(&job).await.unwrap().job;
     let lease = Duration::from_secs(5);
     let worker = Worker::builder(Arc::new(store.clone())).bulk(bulk).options(|its| its.lease = lease);
     let worker = worker.start().await.unwrap();
-    let notes = async || -> i64 { sqlx::query_scalar("select count(*) from note").fetch_one(store.pool()).await.unwrap_or(0) };
+    let notes = async || -> i64 {
+        sqlx::query_scalar("select count(*) from note").fetch_one(store.pool()).await.unwrap_or(0)
+    };
     for crash in 1..=2 {
         wait::until("it works", || async { notes().await > crash * 300 }).await;
         server.crash().await;
@@ -73,7 +76,10 @@ async fn a_run_goes_on_by_itself_when_the_server_has_crashed_and_is_back() {
     let scene = Scene::on(Arc::new(store.clone())).await;
     scene.until(job, JobState::Succeeded).await;
     let [all, distinct]: [i64; 2] = {
-        let row: (i64, i64) = sqlx::query_as("select count(*), count(distinct member) from note").fetch_one(store.pool()).await.unwrap();
+        let row: (i64, i64) = sqlx::query_as("select count(*), count(distinct member) from note")
+            .fetch_one(store.pool())
+            .await
+            .unwrap();
         [row.0, row.1]
     };
     assert_eq!((all, distinct), (1_500, 1_500));

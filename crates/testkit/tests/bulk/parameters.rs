@@ -72,10 +72,8 @@ pub(crate) async fn a_run_goes_on_only_with_the_definition_it_began_with(members
     drop(held);
     members.rescue().await;
 
-    let changed = members.notify_as(Definition {
-        fingerprint: "another".to_owned(),
-        ..bulk.definition().clone()
-    });
+    let changed =
+        members.notify_as(Definition { fingerprint: "another".to_owned(), ..bulk.definition().clone() });
     let view = members.drain(&changed, job).await;
     assert_eq!((view.state, view.counts.done), (JobState::Failed, 30), "{view:#?}");
     let history = members.scene.history(job).await;
