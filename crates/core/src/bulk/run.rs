@@ -55,7 +55,7 @@ pub struct Total {
 pub struct Counts {
     /// Targets that were applied.
     pub done: u64,
-    /// Targets that could not be, and stand in the table of failures.
+    /// Those that could not be, by their keys, as they stand in the table of failures: targets of one key fail together.
     pub failed: u64,
     /// Chunks.
     pub chunks: u64,

@@ -36,7 +36,7 @@ struct Part {
 pub(super) struct Parts {
     pub(super) targets: u32,
     pub(super) failures: Vec<TargetFailure>,
-    /// How many targets that are: those of one key fail together.
+    /// How many targets that are: those of one key fail together, as one failure.
     pub(super) failed: u32,
     /// Behind which key the next chunk begins.
     pub(super) cursor: Option<Key>,
@@ -301,12 +301,12 @@ impl Run {
         took: Duration,
         settings: Settings,
     ) -> StoreResult<Chunked> {
-        let failed = parts.failed;
+        let failed = u32::try_from(parts.failures.len()).unwrap_or(u32::MAX);
         let query = sqlx::query(statement::BULK_ADVANCE)
             .bind(self.order.run.job.0)
             .bind(self.order.run.token.0)
             .bind(parts.cursor.as_ref().map(json))
-            .bind(i64::from(parts.targets.saturating_sub(failed)))
+            .bind(i64::from(parts.targets.saturating_sub(parts.failed)))
             .bind(i64::from(failed))
             .bind(rows.cast_signed())
             .bind(whole_ms(took));

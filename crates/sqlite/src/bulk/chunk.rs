@@ -37,7 +37,7 @@ struct Part {
 pub(super) struct Parts {
     pub(super) targets: u32,
     pub(super) failures: Vec<TargetFailure>,
-    /// How many targets that are: those of one key fail together.
+    /// How many targets that are: those of one key fail together, as one failure.
     pub(super) failed: u32,
     /// Behind which key the next chunk begins.
     pub(super) cursor: Option<Key>,
@@ -257,12 +257,12 @@ pub(super) fn advance(
     begun: Instant,
 ) -> Result<Chunked, Failure> {
     let run = facts.order.run;
-    let failed = parts.failed;
+    let failed = u32::try_from(parts.failures.len()).unwrap_or(u32::MAX);
     let values = (
         Id(&run.job),
         run.token.0,
         parts.cursor.as_ref().map(json),
-        parts.targets.saturating_sub(failed),
+        parts.targets.saturating_sub(parts.failed),
         failed,
         rows,
         whole_ms(begun.elapsed()),

@@ -68,7 +68,7 @@ pub(crate) async fn more_failures_than_the_budget_abort_the_run_and_say_why(memb
     assert!((4..=8).contains(&failed), "it stops with the chunk that has too many: {failed}");
     let notes: Vec<String> =
         members.scene.history(job).await.into_iter().filter_map(|entry| entry.note).collect();
-    let why = format!("{failed} targets failed, more than error_budget = 3 allows");
+    let why = format!("targets that failed: {failed}, more than error_budget = 3 allows");
     assert!(notes.iter().any(|note| note.contains(&why)), "{notes:?}");
     members.assert_once_each(job, 100).await;
 
