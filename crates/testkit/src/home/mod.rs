@@ -155,7 +155,6 @@ pub async fn tokens(home: &dyn Home, job: JobId) -> Vec<RunToken> {
 /// its home.
 #[allow(clippy::crate_in_macro_def, reason = "topics are modules of the test")]
 #[macro_export]
-#[allow(clippy::crate_in_macro_def, reason = "the tests are those of the crate that calls it")]
 macro_rules! on_each_home {
     ($set:path => $($topic:ident::$test:ident,)+) => {
         mod on_sqlite {
