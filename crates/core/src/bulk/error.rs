@@ -82,6 +82,12 @@ pub enum InvalidBulk {
         /// The job.
         job: JobId,
     },
+    /// A parameter of another type than the statement has.
+    #[error("the database does not take a parameter of the payload: {why}")]
+    BadParameter {
+        /// The database's words.
+        why: String,
+    },
     /// A setting that no run can have.
     #[error("the {name} cannot be {given}: it must be {range}")]
     Setting {

@@ -354,7 +354,7 @@ fn stands(cursor: Option<&Key>, answered: Option<&Key>) -> Trouble {
 
 /// Code and words of an error that is about data: class 22 or 23, raised by a trigger or a function, or refused by one
 /// of Milepost's own functions.
-fn data_error(error: &sqlx::Error) -> Option<(String, String)> {
+pub(super) fn data_error(error: &sqlx::Error) -> Option<(String, String)> {
     let error = error.as_database_error()?;
     let code = error.code()?;
     let about_data = ["22", "23", "P0001", "MP001"].iter().any(|prefix| code.starts_with(prefix));

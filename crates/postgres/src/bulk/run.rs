@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row, SqlSafeStr};
 
+use super::chunk::data_error;
 use super::row::{counts, key, plan, settings, total};
 use super::sql::{Slot, Statement};
 use super::target::{Pages, Targets};
@@ -66,7 +67,7 @@ impl Run {
             Ok(Value::Object(payload)) => payload,
             _ => return Err(InvalidBulk::NotAnObject.into()),
         };
-        let run = Self {
+        let mut run = Self {
             bulk: bulk.clone(),
             connection,
             targets,
@@ -76,7 +77,23 @@ impl Run {
             over_failures: false,
         };
         run.check_parameters()?;
+        run.check_values().await?;
         Ok(run)
+    }
+
+    /// Lets the planner read every value as its type. Found in a chunk, a value that is none would look like a fault of
+    /// each target.
+    async fn check_values(&mut self) -> StoreResult<()> {
+        let first = &self.targets.of_source.first;
+        let plan = Statement { sql: format!("explain {}", first.sql), slots: first.slots.clone() };
+        let query = self.bind(&plan, None, None, 1);
+        match Session::lasting(&mut self.connection).rows(query).await {
+            Ok(_) => Ok(()),
+            Err(error) => match data_error(&error) {
+                Some((_, why)) => Err(InvalidBulk::BadParameter { why }.into()),
+                None => Err(self.fail(error)),
+            },
+        }
     }
 
     fn check_parameters(&self) -> StoreResult<()> {

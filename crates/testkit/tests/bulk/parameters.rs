@@ -56,6 +56,13 @@ pub(crate) async fn what_cannot_run_is_refused_before_any_chunk(members: Members
     let why = refused(&members, &bulk, job(json!(["place"]))).await;
     assert!(why.contains("JSON object"), "{why}");
 
+    if !members.is_sqlite() {
+        let apply = "insert into note select :who, id + :more from chunk";
+        let typed = members.home.bulk(bulk.definition().clone(), source, &["id"], apply).unwrap();
+        let why = refused(&members, &typed, job(json!({ "place": "x", "who": "x", "more": "many" }))).await;
+        assert!(why.contains("a parameter of the payload") && why.contains("bigint: \"many\""), "{why}");
+    }
+
     let outside = NewJob { group: Some("other".to_owned()), ..job(json!({ "place": "x", "who": "x" })) };
     let why = refused(&members, &bulk, outside).await;
     assert!(why.contains("params"), "{why}");
