@@ -103,6 +103,32 @@ pub struct ChunkDone {
     pub settings: Settings,
 }
 
+/// What the targets of a chunk come to, part by part.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// Targets that were looked at.
+    pub targets: u32,
+    /// Keys whose targets could not be applied.
+    pub failures: Vec<TargetFailure>,
+    /// How many targets that are: those of one key fail together, as one failure.
+    pub failed: u32,
+    /// Behind which key the next chunk begins.
+    pub cursor: Option<Key>,
+    /// Whether there are no further targets.
+    pub exhausted: bool,
+}
+
+impl Parts {
+    /// After so many failures a chunk is committed as far as it came, so that it does not take much longer than others.
+    pub const FAILURES_MAX: usize = 8;
+
+    /// Nothing yet, behind this key.
+    #[must_use]
+    pub fn behind(cursor: Option<Key>) -> Self {
+        Self { cursor, ..Self::default() }
+    }
+}
+
 /// What operators set while it runs; `None`: as the definition says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Settings {

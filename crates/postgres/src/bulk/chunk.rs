@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::run::{BadTarget, Chunk, ChunkDone, Chunked, Settings, Target, TargetFailure};
+use milepost_core::bulk::run::{
+    BadTarget, Chunk, ChunkDone, Chunked, Parts, Settings, Target, TargetFailure,
+};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::port::StoreResult;
@@ -21,9 +23,6 @@ use crate::row::stop_verb;
 use crate::session::{Query, Session};
 use crate::statement;
 
-/// After so many failures a chunk is committed as far as it came, so that it does not take much longer than others.
-const FAILURES_A_CHUNK: usize = 8;
-
 /// What the targets of a part came to.
 struct Part {
     targets: u32,
@@ -32,23 +31,12 @@ struct Part {
     last: Option<Key>,
 }
 
-/// What the targets of a chunk came to.
-pub(super) struct Parts {
-    pub(super) targets: u32,
-    pub(super) failures: Vec<TargetFailure>,
-    /// How many targets that are: those of one key fail together, as one failure.
-    pub(super) failed: u32,
-    /// Behind which key the next chunk begins.
-    pub(super) cursor: Option<Key>,
-    pub(super) exhausted: bool,
-}
-
-impl Parts {
-    /// Takes in a part; answers how many rows of the source it took.
-    fn add(&mut self, part: Part) -> u32 {
-        self.targets += part.targets;
-        self.cursor = part.last.or(self.cursor.take());
-        part.read
+impl Part {
+    /// Adds this one to those before; answers how many rows of the source it took.
+    fn add_to(self, parts: &mut Parts) -> u32 {
+        parts.targets += self.targets;
+        parts.cursor = self.last.or(parts.cursor.take());
+        self.read
     }
 }
 
@@ -93,7 +81,7 @@ impl Run {
         };
         let parts = match &upper {
             Some(upper) => self.apply_parts(cursor, upper, rows).await?,
-            None => Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: true },
+            None => Parts { exhausted: true, ..Parts::behind(cursor) },
         };
         self.keep_failures(&parts.failures).await?;
         self.advance(&parts, rows, begun.elapsed(), settings).await
@@ -128,15 +116,15 @@ impl Run {
         upper: &Key,
         rows: u32,
     ) -> StoreResult<Parts> {
-        let mut parts = Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: false };
+        let mut parts = Parts::behind(cursor);
         let (mut left, mut size) = (rows, rows);
-        while left > 0 && !parts.exhausted && parts.failures.len() < FAILURES_A_CHUNK {
+        while left > 0 && !parts.exhausted && parts.failures.len() < Parts::FAILURES_MAX {
             let cursor = parts.cursor.as_ref();
             let page = if cursor.is_some() { &self.pages().next } else { &self.pages().first };
             let read = match self.try_part(page.clone(), cursor, upper, size).await? {
                 Ok(part) => {
                     parts.exhausted = part.read < size;
-                    parts.add(part)
+                    part.add_to(&mut parts)
                 }
                 Err(_) if size > 1 => {
                     size /= 2;
@@ -167,7 +155,7 @@ impl Run {
             parts.failures.push(failure(key, code, message));
             parts.failed += found.targets;
         }
-        Ok(parts.add(found))
+        Ok(found.add_to(parts))
     }
 
     /// Applies the targets that a statement finds, or leaves no trace of them.

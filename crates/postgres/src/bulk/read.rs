@@ -4,14 +4,14 @@ use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Surveyed};
+use milepost_core::bulk::run::{Chunked, Order, Parts, Position, Rest, Surveyed};
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkReader, BulkRows, BulkRun, BulkWork, StoreResult};
 use milepost_core::transition::Verb;
 use sqlx::Executor;
 
-use super::chunk::{Begun, Parts};
+use super::chunk::Begun;
 use super::run::Run;
 use super::work::{Applied, SqlBulk};
 use crate::statement;
@@ -117,10 +117,8 @@ impl Reader {
         };
         let parts = Parts {
             targets: u32::try_from(targets.len()).unwrap_or(u32::MAX),
-            failures: Vec::new(),
-            failed: 0,
-            cursor: last,
             exhausted: read < rows,
+            ..Parts::behind(last)
         };
         let run = self.run.order.run;
         let keep = sqlx::query(statement::BULK_KEEP_SIZE);

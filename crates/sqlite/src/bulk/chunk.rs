@@ -6,7 +6,7 @@ use std::time::Instant;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::run::{
-    BadTarget, Chunk, ChunkDone, Chunked, Rehearsal, Survey, Target, TargetFailure,
+    BadTarget, Chunk, ChunkDone, Chunked, Parts, Rehearsal, Survey, Target, TargetFailure,
 };
 use milepost_core::duration::whole_ms;
 use milepost_core::error::{Cause, StoreError};
@@ -22,26 +22,12 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row::{Id, word_opt};
 
-/// After so many failures a chunk is committed as far as it came, so that it does not take much longer than others.
-const FAILURES_A_CHUNK: usize = 8;
-
 /// What the targets of a part came to.
 struct Part {
     targets: u32,
     last: Option<Key>,
     /// Whether it was the last.
     exhausted: bool,
-}
-
-/// What the targets of a chunk came to.
-pub(super) struct Parts {
-    pub(super) targets: u32,
-    pub(super) failures: Vec<TargetFailure>,
-    /// How many targets that are: those of one key fail together, as one failure.
-    pub(super) failed: u32,
-    /// Behind which key the next chunk begins.
-    pub(super) cursor: Option<Key>,
-    pub(super) exhausted: bool,
 }
 
 /// Why a part was not applied.
@@ -70,7 +56,7 @@ pub(super) fn chunk(tx: &Transaction<'_>, facts: &Facts, rows: u32) -> Result<Ch
     }
     let parts = match &upper {
         Some(upper) => apply_parts(tx, facts, cursor, upper, rows)?,
-        None => Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: true },
+        None => Parts { exhausted: true, ..Parts::behind(cursor) },
     };
     keep_failures(tx, facts, &parts.failures)?;
     advance(tx, facts, &parts, rows, begun)
@@ -121,9 +107,9 @@ fn apply_parts(
     upper: &Key,
     rows: u32,
 ) -> Result<Parts, Failure> {
-    let mut parts = Parts { targets: 0, failures: Vec::new(), failed: 0, cursor, exhausted: false };
+    let mut parts = Parts::behind(cursor);
     let (mut left, mut size) = (rows, rows);
-    while left > 0 && !parts.exhausted && parts.failures.len() < FAILURES_A_CHUNK {
+    while left > 0 && !parts.exhausted && parts.failures.len() < Parts::FAILURES_MAX {
         let part = find_part(tx, facts, parts.cursor.as_ref(), upper, size)?;
         tx.prepare_cached("SAVEPOINT part")?.execute(())?;
         let applied = apply(tx, facts, parts.cursor.as_ref(), &part);
@@ -237,7 +223,7 @@ pub(super) fn next_targets(
     let part = find_part(conn, facts, cursor, upper, rows)?;
     let targets = targets(conn, facts, Place { cursor, bound: part.last.as_ref(), ..Place::default() })?;
     let Part { targets: found, last, exhausted } = part;
-    Ok((targets, Parts { targets: found, failures: Vec::new(), failed: 0, cursor: last, exhausted }))
+    Ok((targets, Parts { targets: found, exhausted, ..Parts::behind(last) }))
 }
 
 fn keep_failures(tx: &Transaction<'_>, facts: &Facts, failures: &[TargetFailure]) -> Result<(), Failure> {

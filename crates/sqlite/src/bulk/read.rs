@@ -6,14 +6,14 @@ use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Surveyed};
+use milepost_core::bulk::run::{Chunked, Order, Parts, Position, Rest, Surveyed};
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkReader, BulkRows, BulkRun, BulkWork, StoreResult};
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, Transaction};
 
-use super::chunk::{self, Parts, Stand};
+use super::chunk::{self, Stand};
 use super::run::Run;
 use super::work::{Applied, SqlBulk};
 use crate::command::Hint;
@@ -93,10 +93,7 @@ impl BulkReader for Reader {
             }
             let (targets, parts) = match &upper {
                 Some(upper) => chunk::next_targets(conn, &facts, cursor.as_ref(), upper, rows)?,
-                None => (
-                    Vec::new(),
-                    Parts { targets: 0, failures: Vec::new(), failed: 0, cursor: None, exhausted: true },
-                ),
+                None => (Vec::new(), Parts { exhausted: true, ..Parts::default() }),
             };
             Ok(Ok((targets, Passing { from: cursor, parts, rows, read_at })))
         };
