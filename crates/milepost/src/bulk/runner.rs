@@ -99,6 +99,7 @@ impl Runner {
         let clock = Clock::read(self.store.as_ref()).await?;
         let (position, mut run) = self.take().await?;
         self.begin_at(&position);
+        self.say("a bulk job is taken up");
         if !position.surveyed
             && let Some(outcome) = self.survey(run.as_mut()).await?
         {
@@ -125,6 +126,7 @@ impl Runner {
             }
             if done.exhausted {
                 run.end(self.next().as_ref()).await?;
+                self.say("a bulk job is done");
                 return Ok(Outcome::Completed);
             }
             let next = self.spacing.next(self.load(), done.rows, begun, Instant::now());
@@ -264,6 +266,13 @@ impl Runner {
         payload.as_object_mut()?.insert("previous".to_owned(), job.to_string().into());
         let next = NewJob::new(definition.name.clone(), &payload).ok()?;
         Some(definition.direct(next.key(format!("after {job}"))))
+    }
+
+    /// Says where the run is.
+    fn say(&self, what: &str) {
+        let (job, name) = (self.context.run().job, &self.bulk.definition.name);
+        let Counts { done, failed, chunks } = self.counts;
+        tracing::info!(%job, name, done, failed, chunks, "{what}");
     }
 
     /// Sleeps, unless the run is to stop: answers whether it is.
