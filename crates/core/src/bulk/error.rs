@@ -109,12 +109,6 @@ pub enum InvalidBulk {
         "a bulk job needs a connection of its own that lasts, and this store is reached through a transaction pooler; give PostgresOptions::direct the address of the database itself"
     )]
     NoDirect,
-    /// No such definition.
-    #[error("there is no bulk job named {name:?}")]
-    NoDefinition {
-        /// Its name.
-        name: String,
-    },
     /// What is done elsewhere was not done.
     #[error("the chunk was not applied: {message}")]
     NotApplied {

@@ -16,7 +16,7 @@ use milepost_core::state::JobState;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::row;
+use super::{row, run};
 use crate::row::named;
 use crate::session::{Query, Session};
 use crate::statement;
@@ -135,13 +135,8 @@ impl PostgresStore {
     /// Enqueues a job and keeps that it is a bulk job, over the failures of another if there is one: one commit.
     async fn begin_run(&self, job: &NewJob, retry_of: Option<JobId>) -> StoreResult<Enqueued> {
         let begun = self.inner.intake.atomically(async |session| {
-            let made = enqueue::insert_one(session, job).await?;
-            if made.duplicate {
-                return Ok(Ok(made));
-            }
-            let parent = retry_of.map(|job| job.0);
-            session.execute(sqlx::query(statement::BULK_BEGIN_RUN).bind(made.job.0).bind(parent)).await?;
-            let Some(parent) = retry_of else { return Ok(Ok(made)) };
+            let made = run::start(session, job, retry_of).await?;
+            let Some(parent) = retry_of.filter(|_| !made.duplicate) else { return Ok(Ok(made)) };
             let given = give(session, parent, made.job).await?;
             Ok(if given == 0 { Err(InvalidBulk::NoFailures { job: parent }) } else { Ok(made) })
         });

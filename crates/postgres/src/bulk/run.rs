@@ -9,7 +9,7 @@ use milepost_core::bulk::run::{
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
-use milepost_core::job::NewJob;
+use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::{BulkRun, StoreResult};
 use serde_json::{Map, Value};
 use sqlx::postgres::PgRow;
@@ -20,6 +20,7 @@ use super::row::{counts, key, plan, settings, total};
 use super::sql::{Slot, Statement};
 use super::target::{Pages, Targets};
 use super::work::{Applied, SqlBulk};
+use crate::error::enqueue_error;
 use crate::row;
 use crate::session::{Query, Session};
 use crate::statement;
@@ -306,22 +307,24 @@ impl BulkRun for Run {
             return Err(StoreError::Fenced(self.order.run));
         }
         if let Some(job) = then {
-            start(&mut self.connection, job).await?;
+            enqueue::check(std::slice::from_ref(job), PAYLOAD_BYTES_MAX)?;
+            let started = start(&mut Session::lasting(&mut self.connection), job, None).await;
+            started.map_err(|e| enqueue_error(&self.bulk.store.inner.place, e))?;
         }
         self.script("commit").await
     }
 }
 
-/// Enqueues a job and keeps that it is a bulk job.
+/// Enqueues a checked job and keeps that it is a bulk job, over the failures of another if there is one.
 pub(super) async fn start(
-    connection: &mut PgConnection,
+    session: &mut Session<'_>,
     job: &NewJob,
-) -> StoreResult<milepost_core::job::Enqueued> {
-    let made = enqueue::enqueue(connection, job).await?;
+    retry_of: Option<JobId>,
+) -> Decoded<Enqueued> {
+    let made = enqueue::insert_one(session, job).await?;
     if !made.duplicate {
-        let query = sqlx::query(statement::BULK_BEGIN_RUN).bind(made.job.0).bind(None::<uuid::Uuid>);
-        let kept = Session::lasting(connection).execute(query).await;
-        kept.map_err(|e| crate::error::store_error("the store", "bulk", e))?;
+        let parent = retry_of.map(|job| job.0);
+        session.execute(sqlx::query(statement::BULK_BEGIN_RUN).bind(made.job.0).bind(parent)).await?;
     }
     Ok(made)
 }
