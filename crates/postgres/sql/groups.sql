@@ -244,6 +244,7 @@ begin
             union all
             (select l.due_at from milepost.live l where l.timed order by l.due_at limit 1)
         ) n
+        having count(*) > 0
     );
 end
 $$;

@@ -73,3 +73,18 @@ async fn a_group_with_a_rate_goes_on_while_an_enqueue_into_it_is_open() {
     scene.store.fill_groups().await.unwrap();
     assert_eq!(scene.state(open).await, JobState::Pending);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_in_which_no_group_waits_is_not_looked_at_again() {
+    let (_database, store) = Database::with_store().await;
+    let scene = Scene::on(Arc::new(store.clone())).await;
+    put(&store, Limit::group("t:*").rate(Rate::new(0.001, 1))).await.unwrap();
+    let again_ms = || async {
+        sqlx::query_scalar::<_, Option<i64>>("select milepost.pace()").fetch_one(store.pool()).await.unwrap()
+    };
+    assert_eq!(again_ms().await, None);
+    for _ in 0..2 {
+        scene.enqueue(grouped()).await;
+    }
+    assert!(again_ms().await > Some(100_000), "the second one waits for a token, which takes minutes");
+}
