@@ -34,6 +34,10 @@ use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::store::StoreAddress;
 
+/// Runs are many small things that one thread makes and another lets go of.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The exit status of an examination that could not be made.
 const UNDECIDED: u8 = 3;
 /// The exit status of wrong usage, a faulty configuration among it.

@@ -24,12 +24,12 @@ gates as materialized (
     where exists (select from limited)
 ),
 ready as materialized (
-    select l.id, l.state, l.ready_at
+    select l.place, l.state, l.ready_at
     from worker
     cross join unnest($4::text[], $5::text[], $6::smallint[], $7::timestamptz[]) with ordinality
         as lane(queue, kind, priority, floor, ord)
     cross join lateral (
-        select id, state, ready_at from milepost.live
+        select ctid as place, state, ready_at from milepost.live
         where queue = lane.queue and kind = lane.kind and priority = lane.priority
           and ready_at is not null and ready_at >= coalesce(lane.floor, '-infinity') and ready_at <= now()
         order by ready_at, id
@@ -45,7 +45,8 @@ taken as (
     set state = 'running', ready_at = null, token = l.token + 1, attempt = l.attempt + 1,
         worker_id = $1, claim_id = $2, started_at = now()
     from ready
-    where l.id = ready.id
+    -- The very version that is locked: no second look into an index.
+    where l.ctid = ready.place
     returning l.id, l.token, l.attempt, l.max_attempts, l.kind, ready.state, ready.ready_at
 ),
 logged as (

@@ -84,8 +84,8 @@ pub(super) async fn worker(
         })
         .queues([QUEUE])
         .options(|options| {
-            options.concurrency = 4000;
-            options.claim_batch = 1000;
+            options.concurrency = 8000;
+            options.claim_batch = 2000;
             options.retention = RetentionPolicy::FOREVER;
         });
     Ok(worker.start().await?)
