@@ -11,8 +11,7 @@ use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::port::Store;
 
 use super::JobsBench;
-use super::report::{Report, per_s};
-use super::single_enqueue::median;
+use super::report::{Report, median, per_s};
 use super::target::{QUEUE, Target};
 use super::workload::{NOOP, enqueue, noop};
 use crate::store::StoreAddress;

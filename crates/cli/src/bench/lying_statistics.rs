@@ -10,8 +10,7 @@ use sqlx::{Executor, PgPool};
 
 use super::JobsBench;
 use super::drain::{Drained, drain};
-use super::report::Report;
-use super::single_enqueue::median;
+use super::report::{Report, median};
 use super::target::{QUEUE, Target};
 use super::workload::NOOP;
 use crate::store::StoreAddress;

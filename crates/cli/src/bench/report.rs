@@ -26,6 +26,12 @@ impl Percentiles {
     }
 }
 
+/// The middle one.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
 /// One JSON object.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Report {

@@ -9,7 +9,7 @@ use milepost_core::port::Store;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 
 use super::JobsBench;
-use super::report::{Report, per_s};
+use super::report::{Report, median, per_s};
 use super::target::Target;
 use super::workload::{NOOP, noop, worker};
 use crate::store::StoreAddress;
@@ -91,10 +91,4 @@ async fn enqueue_singly(store: &Arc<dyn Store>, bench: &JobsBench, clients: usiz
     });
     try_join_all(callers).await?.into_iter().collect::<Result<()>>()?;
     Ok(per_s(each * clients as u64, began.elapsed().as_secs_f64()))
-}
-
-/// The middle one.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }

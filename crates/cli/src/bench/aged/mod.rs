@@ -10,8 +10,7 @@ use milepost_core::retention::{Pace, Pruned};
 
 use super::JobsBench;
 use super::drain::drain;
-use super::report::{Report, per_s};
-use super::single_enqueue::median;
+use super::report::{Report, median, per_s};
 use super::target::Target;
 use crate::store::StoreAddress;
 

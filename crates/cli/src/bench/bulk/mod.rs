@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::process;
-use super::report::{Percentiles, per_s, rounded};
+use super::report::{Percentiles, median, per_s, rounded};
 use super::target::{QUEUE, Target};
 use crate::store::StoreAddress;
 use members::Members;
@@ -35,8 +35,8 @@ pub(crate) struct BulkBench {
     /// How long a chunk shall take [SQLite: 30ms at most]
     #[arg(long, default_value = "350ms", value_parser = crate::args::positive_duration)]
     chunk: Duration,
-    /// How often each is measured; the medians count
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=99))]
+    /// How often each is measured, in turns; the medians count, also that of the rounds' ratios
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=99))]
     rounds: u64,
     /// Print one JSON object on one line
     #[arg(long)]
@@ -64,6 +64,13 @@ pub(super) struct BulkReport {
     peak_rss_mb: Option<f64>,
     #[serde(flatten)]
     own: BTreeMap<&'static str, Value>,
+}
+
+/// What was done by hand beside the runs.
+struct Beside {
+    rows_per_s: f64,
+    /// The median of the rounds: the machine changes less within one than from one to another.
+    ratio: f64,
 }
 
 /// What one run showed.
@@ -103,14 +110,14 @@ async fn measure(bench: &BulkBench, target: &Target, members: &Members) -> Resul
             members.verify(bench.rows).await?;
         }
     }
+    let ratios = runs.iter().zip(&by_hand).map(|(ran, by_hand)| ran.rows_per_s / by_hand).collect();
+    let beside = Beside { ratio: median(ratios), rows_per_s: median(by_hand) };
     runs.sort_by(|a, b| a.rows_per_s.total_cmp(&b.rows_per_s));
-    by_hand.sort_by(f64::total_cmp);
-    let middle = runs.len() / 2;
-    let ran = runs.get(middle).context("at least one round")?;
-    Ok(report(bench, target, ran, by_hand.get(middle).copied()))
+    let ran = runs.get(runs.len() / 2).context("at least one round")?;
+    Ok(report(bench, target, ran, Some(beside)))
 }
 
-fn report(bench: &BulkBench, target: &Target, ran: &Ran, by_hand: Option<f64>) -> BulkReport {
+fn report(bench: &BulkBench, target: &Target, ran: &Ran, by_hand: Option<Beside>) -> BulkReport {
     let mut own = BTreeMap::new();
     if let Some(rate) = bench.rate {
         own.insert("rate", rounded(rate));
@@ -121,8 +128,8 @@ fn report(bench: &BulkBench, target: &Target, ran: &Ran, by_hand: Option<f64>) -
         store: target.name,
         rows: bench.rows,
         rows_per_s: ran.rows_per_s,
-        by_hand_rows_per_s: by_hand,
-        ratio: by_hand.map(|by_hand| rounded(ran.rows_per_s / by_hand)),
+        by_hand_rows_per_s: by_hand.as_ref().map(|by_hand| by_hand.rows_per_s),
+        ratio: by_hand.as_ref().map(|by_hand| rounded(by_hand.ratio)),
         chunks: ran.tape.chunks.len() as u64,
         chunk_ms: percentiles(&ran.tape),
         peak_rss_mb: process::peak_rss_mb(),
