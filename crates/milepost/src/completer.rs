@@ -13,7 +13,7 @@ use crate::handler::NOT_COMMITTED;
 use crate::incarnation::Shared;
 
 /// The most ends told at once.
-const BATCH_MAX: usize = 1000;
+const BATCH_MAX: usize = 2000;
 /// A batch at least this large is told without waiting for more.
 const BATCH_READY: usize = 250;
 /// How long a small batch waits for more.

@@ -12,7 +12,8 @@ create index live_failed on milepost.live (failed_at) where failed_at is not nul
 -- What neither waits for a worker nor runs: the hot way of a job, from pending over running to ended, never enters it.
 create index live_aside on milepost.live (state, id) where state <> 'pending' and state <> 'running';
 
-create index ended_due on milepost.ended (state, ended_at);
+-- Whether its history was shortened to the last entry.
+alter table milepost.ended add column shortened boolean not null default false;
 create index ended_aside on milepost.ended (state, id) where state <> 'succeeded';
 
 -- When the job ended whose rows are gone; null while they are there.
@@ -21,21 +22,12 @@ create index job_key_due on milepost.job_key (job_ended_at) where job_ended_at i
 
 create index worker_ended on milepost.worker (ended_at) where ended_at is not null;
 
--- How far the history of jobs that ended in a state has been shortened, by (ended_at, id).
-create table milepost.shortened (
-    state milepost.job_state primary key,
-    ended_at timestamptz not null,
-    job_id uuid not null
-);
-
-insert into milepost.shortened (state, ended_at, job_id)
-select state::milepost.job_state, '-infinity', '00000000-0000-0000-0000-000000000000'
-from unnest(array['succeeded', 'canceled', 'skipped']) state;
-
 -- Upkeep that one process at a time does, and until when it is nobody else's turn.
 create table milepost.turn (
     name text primary key,
-    until timestamptz not null
+    until timestamptz not null,
+    -- Where it goes on: for retention, a block of ended.
+    place bigint not null default 0
 );
 
 insert into milepost.turn (name, until) values ('retention', '-infinity');

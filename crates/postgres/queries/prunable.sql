@@ -9,15 +9,12 @@ with cut as materialized (
            now() - $6::bigint * interval '1 millisecond' as workers
 )
 select (select count(*) from milepost.ended e where e.state = 'succeeded' and e.ended_at < cut.succeeded) as succeeded,
-       (select count(*) from milepost.ended e where e.state = 'canceled' and e.ended_at < cut.canceled)
-           + (select count(*) from milepost.ended e where e.state = 'skipped' and e.ended_at < cut.canceled) as canceled,
+       (select count(*) from milepost.ended e where e.state <> 'succeeded' and e.ended_at < cut.canceled) as canceled,
        (select count(*) from milepost.live l where l.failed_at is not null and l.failed_at < cut.failed) as failed,
-       (select count(*) from milepost.shortened s
-        cross join lateral (
-            select from milepost.ended e
-            where e.state = s.state and (e.ended_at, e.id) > (s.ended_at, s.job_id) and e.ended_at < cut.history
-              and (e.ended_at < case s.state when 'succeeded' then cut.succeeded else cut.canceled end) is not true
-        ) e) as histories,
+       (select count(*) from milepost.ended e
+        where not e.shortened and e.ended_at < cut.history
+          and (e.ended_at < case e.state when 'succeeded' then cut.succeeded else cut.canceled end) is not true
+       ) as histories,
        (select count(*) from milepost.job_key k where k.job_ended_at is not null and k.job_ended_at < cut.keys) as keys,
        (select count(*) from milepost.worker w where w.ended_at is not null and w.ended_at < cut.workers) as workers
 from cut

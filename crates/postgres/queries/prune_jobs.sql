@@ -1,32 +1,31 @@
--- Forgets up to $4 jobs that have been $1 (succeeded, canceled, skipped or failed) for more than $2 ms, oldest first
--- and none from before $3, with all that belongs to them. Their keys stay until $5 ms have passed since then (null:
--- for ever). A job that has more than $6 entries of history, or as many failed targets, stays and loses that many; the
--- next calls find the rest. A failure belongs to the run that tries it again, else to its own.
+-- Forgets jobs whose time is over, with all that belongs to them: those in the blocks of ended from $8 up to $9, at most
+-- $7, and as many dead letters, oldest first and none from before $4. Periods in ms, null for ever: $1 succeeded, $2
+-- canceled and skipped, $3 failed, $5 how long their keys stay. A job that has more than $6 entries of history, or as many
+-- failed targets, stays and loses that many; the next calls find the rest. A failure belongs to the run that tries it
+-- again, else to its own.
 with ended as materialized (
-    select id, ended_at as over_at from milepost.ended
-    where state = $1::text::milepost.job_state
-      and ended_at < now() - $2::bigint * interval '1 millisecond'
-      and ended_at >= coalesce($3::timestamptz, '-infinity')
-    order by ended_at
-    limit $4
+    select id, ended_at as over_at, (ctid::text::point)[0]::bigint as block from milepost.ended
+    where ctid >= $8::text::tid and ctid < $9::text::tid
+      and ended_at < now() - case when state = 'succeeded' then $1::bigint else $2::bigint end * interval '1 millisecond'
+    limit $7
     for update skip locked
 ),
 letters as materialized (
     select id, failed_at as over_at from milepost.live
-    where $1 = 'failed' and failed_at is not null
-      and failed_at < now() - $2::bigint * interval '1 millisecond'
-      and failed_at >= coalesce($3::timestamptz, '-infinity')
+    where failed_at is not null
+      and failed_at < now() - $3::bigint * interval '1 millisecond'
+      and failed_at >= coalesce($4::timestamptz, '-infinity')
     order by failed_at
-    limit $4
+    limit $7
     for update skip locked
 ),
 due as materialized (
-    select id, over_at, false as is_letter from ended
+    select id, over_at, false as is_letter, block from ended
     union all
-    select id, over_at, true from letters
+    select id, over_at, true, null from letters
 ),
 measured as materialized (
-    select id, over_at,
+    select id, over_at, is_letter, block,
            exists (select from milepost.history h where h.job_id = due.id order by h.pos offset $6) as long_history,
            exists (select from milepost.bulk_failure f where f.job_id = due.id and f.retried_by is null order by f.pos offset $6)
                as many_own,
@@ -34,7 +33,8 @@ measured as materialized (
     from due
 ),
 long as materialized (
-    select id, over_at, long_history, many_own, many_taken from measured where long_history or many_own or many_taken
+    select id, over_at, is_letter, block, long_history, many_own, many_taken from measured
+    where long_history or many_own or many_taken
 ),
 whole as materialized (
     select id, over_at, is_letter from due where not exists (select from long where long.id = due.id)
@@ -42,15 +42,15 @@ whole as materialized (
 ended_gone as (
     delete from milepost.ended e using whole w
     where not w.is_letter and e.id = w.id
-    returning e.id, w.over_at
+    returning e.id, w.over_at, e.state
 ),
 letters_gone as (
     delete from milepost.live l using whole w
     where w.is_letter and l.id = w.id and l.state = 'failed'
-    returning l.id, w.over_at
+    returning l.id, w.over_at, l.state
 ),
 gone as materialized (
-    select id, over_at from ended_gone union all select id, over_at from letters_gone
+    select id, over_at, state from ended_gone union all select id, over_at, state from letters_gone
 ),
 jobs as (
     delete from milepost.job j using gone g where j.id = g.id returning j.id, j.kind, j.key, g.over_at
@@ -117,11 +117,15 @@ portion as (
     where h.job_id = oldest.id and h.pos = oldest.pos
     returning 1
 )
-select (select count(*) from gone) as jobs,
+select (select count(*) from gone where state = 'succeeded') as succeeded,
+       (select count(*) from gone where state in ('canceled', 'skipped')) as canceled,
+       (select count(*) from gone where state = 'failed') as failed,
        (select count(*) from gone) + (select count(*) from jobs) + (select count(*) from forgotten)
            + (select count(*) from reports) + (select count(*) from told) + (select count(*) from portion)
            + (select count(*) from runs) + (select count(*) from set_by_hand) + (select count(*) from own_failures)
            + (select count(*) from taken_failures) + (select count(*) from own_portion)
            + (select count(*) from taken_portion) as rows,
-       coalesce((select min(over_at) from long), (select max(over_at) from due)) as reached,
-       (select count(*) from due) >= $4 or exists (select from long) as more
+       coalesce((select min(block) from long), (select max(block) from ended having count(*) >= $7)) as block_left,
+       pg_relation_size('milepost.ended') / current_setting('block_size')::bigint as blocks,
+       coalesce((select min(over_at) from long where is_letter), (select max(over_at) from letters)) as letters_reached,
+       (select count(*) from letters) >= $7 or exists (select from long where is_letter) as more_letters

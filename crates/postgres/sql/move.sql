@@ -42,7 +42,7 @@ begin
         end if;
         execute format('create trigger moving before insert or update or delete or truncate on milepost.%I
                         for each statement execute function milepost.refuse_while_moving(%L, %L)', moved, move, source);
-        if moved not in ('shortened', 'turn') then
+        if moved <> 'turn' then
             execute format('select exists (select from milepost.%I)', moved) into holds;
             if holds then
                 raise exception using errcode = 'MP005', message = format('it has rows of table %s', moved);
@@ -66,12 +66,10 @@ begin
 end
 $$;
 
--- Completes a move: what is numbered here goes on above what was brought, retention where it was, and groups are
--- looked at. worker_last: the highest id that a worker had; states, ends, jobs: the first job of each ended state
--- whose history retention has not shortened.
-create or replace function milepost.complete_move(
-    move uuid, worker_last int, states text[], ends timestamptz[], jobs uuid[], made_by text
-) returns void language plpgsql as $$
+-- Completes a move: what is numbered here goes on above what was brought, and groups are looked at. worker_last: the
+-- highest id that a worker had.
+create or replace function milepost.complete_move(move uuid, worker_last int, made_by text) returns void
+language plpgsql as $$
 declare
     from_store text;
 begin
@@ -91,16 +89,6 @@ begin
     from (select greatest(max(id), worker_last) as last from milepost.worker) w where last > 0;
     perform setval('milepost.group_slot_beyond', last)
     from (select max(slot) as last from milepost.group_slot) s where last >= 100000;
-    update milepost.shortened s
-    set ended_at = before.ended_at, job_id = before.id
-    from unnest(states, ends, jobs) first(state, ended_at, id)
-    cross join lateral (
-        select e.ended_at, e.id from milepost.ended e
-        where e.state = first.state::milepost.job_state and (e.ended_at, e.id) < (first.ended_at, first.id)
-        order by e.ended_at desc, e.id desc
-        limit 1
-    ) before
-    where s.state = first.state::milepost.job_state;
     insert into milepost.group_note (group_key, starts)
     select distinct group_key, 0 from milepost.live where state = 'blocked' and group_key is not null;
     insert into milepost.audit (who, what, detail)
@@ -121,7 +109,7 @@ begin
     delete from milepost.arrival_part where move_id = move;
     perform milepost.open_after_move();
     for moved in select milepost.moved_tables() loop
-        if moved not in ('shortened', 'turn') then
+        if moved <> 'turn' then
             execute format('truncate milepost.%I', moved);
         end if;
     end loop;

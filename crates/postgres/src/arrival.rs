@@ -74,14 +74,7 @@ impl PostgresStore {
     /// # Errors
     /// When the move is not under way or not all there.
     pub async fn complete_move(&self, id: MoveId, marks: &Marks, who: &str) -> StoreResult<()> {
-        let unshortened = &marks.unshortened;
-        let query = sqlx::query(statement::COMPLETE_MOVE)
-            .bind(id.0)
-            .bind(marks.worker_last)
-            .bind(unshortened.iter().map(|(state, ..)| state.as_str()).collect::<Vec<_>>())
-            .bind(unshortened.iter().map(|(_, at, _)| Timestamp::from(*at)).collect::<Vec<_>>())
-            .bind(unshortened.iter().map(|(.., job)| job.0).collect::<Vec<_>>())
-            .bind(who);
+        let query = sqlx::query(statement::COMPLETE_MOVE).bind(id.0).bind(marks.worker_last).bind(who);
         self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("complete_move", e))
     }
 

@@ -1,13 +1,16 @@
 //! Forgetting what is over, a bounded batch a transaction.
+//!
+//! What has ended is found by walking the table `ended` as it lies on the disk, some blocks at a time and round and round:
+//! new rows fill the room of those that were forgotten, so the oldest follow the newest. An index by time would be paid
+//! for by the end of every job.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff_sqlx::Timestamp;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
-use milepost_core::state::JobState;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -16,23 +19,47 @@ use crate::session::Query;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// The states in which jobs are forgotten in time.
-const STATES: [JobState; 4] = [JobState::Succeeded, JobState::Canceled, JobState::Skipped, JobState::Failed];
+/// How many blocks of `ended` one batch looks at: about 40,000 jobs, a few milliseconds.
+const BLOCKS: i64 = 500;
+/// A walk round rests for this part of the shortest period: so much longer than it says a job may stay.
+const PERIOD_SHARE: u32 = 100;
+/// It rests no longer than this.
+const REST_MAX: Duration = Duration::from_secs(3600);
 
-/// Where the last batch of each state came to. The entries of what was forgotten stay in the index until vacuum
-/// comes; the next batch starts behind them. One that finds nothing lets the next look from the start again.
+/// Where this process goes on.
 #[derive(Debug, Default)]
-pub(crate) struct Reached(Mutex<[Option<Timestamp>; STATES.len()]>);
+pub(crate) struct Reached(Mutex<Place>);
+
+#[derive(Debug, Default)]
+struct Place {
+    /// Up to when dead letters were forgotten. Their entries stay in the index until vacuum comes; the next batch starts
+    /// behind them. One that finds nothing lets the next look from the start again.
+    letters: Option<Timestamp>,
+    /// The block of `ended` from which the next batch without rests looks. Those with rests keep theirs in the database.
+    block: i64,
+}
 
 impl Reached {
-    fn get(&self, at: usize) -> Option<Timestamp> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(at).copied().flatten()
+    fn lock(&self) -> MutexGuard<'_, Place> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Some blocks of `ended`.
+#[derive(Clone, Copy)]
+struct Blocks {
+    from: i64,
+    to: i64,
+}
+
+impl Blocks {
+    const fn at(from: i64) -> Self {
+        Self { from, to: from + BLOCKS }
     }
 
-    fn set(&self, at: usize, reached: Option<Timestamp>) {
-        if let Some(place) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at) {
-            *place = reached;
-        }
+    /// As the ids that rows in them have at least, and less than.
+    fn places(self) -> [String; 2] {
+        [self.from, self.to].map(|block| format!("({block},0)"))
     }
 }
 
@@ -40,66 +67,108 @@ impl PostgresStore {
     /// One batch of each sort, unless it is another process's turn.
     pub(crate) async fn prune_batch(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
         if pace.rest == 0 {
-            return self.prune_all(policy, pace.limit).await;
+            let from = self.inner.reached.lock().block;
+            let (pruned, next) = self.prune_blocks(policy, pace.limit, from).await?;
+            self.inner.reached.lock().block = next.unwrap_or(0);
+            return Ok(pruned);
         }
-        if self.change(sqlx::query(statement::TAKE_TURN)).await? == 0 {
-            return Ok(Pruned::default());
-        }
+        let Some(from) = self.take_turn().await? else { return Ok(Pruned::default()) };
         let began = Instant::now();
-        let pruned = self.prune_all(policy, pace.limit).await;
-        let rest = if matches!(&pruned, Ok(Pruned { rows: 0, .. })) { 0 } else { pace.rest };
-        self.change(sqlx::query(statement::PASS_TURN).bind(whole_ms(began.elapsed() * rest))).await?;
-        pruned
+        let pruned = self.prune_blocks(policy, pace.limit, from).await;
+        let breath = began.elapsed() * pace.rest;
+        let (rest, next) = match &pruned {
+            Ok((pruned, next)) if pruned.more => (breath, next.unwrap_or(0)),
+            Ok(_) => (breath.max(round_rest(policy)), 0),
+            Err(_) => (breath, from),
+        };
+        self.change(sqlx::query(statement::PASS_TURN).bind(whole_ms(rest)).bind(next)).await?;
+        pruned.map(|(pruned, _)| pruned)
     }
 
-    async fn prune_all(&self, policy: &RetentionPolicy, limit: u32) -> StoreResult<Pruned> {
+    /// The block at which to go on; `None` when it is another's turn.
+    async fn take_turn(&self) -> StoreResult<Option<i64>> {
+        let row = self.inner.hot.row(sqlx::query(statement::TAKE_TURN)).await;
+        row.and_then(|row| row.map(|row| row.try_get("place")).transpose()).map_err(|e| self.fail("prune", e))
+    }
+
+    /// Answers also the block at which to go on; `None` when the walk has come round.
+    async fn prune_blocks(
+        &self,
+        policy: &RetentionPolicy,
+        limit: u32,
+        from: i64,
+    ) -> StoreResult<(Pruned, Option<i64>)> {
         let mut pruned = Pruned::default();
-        for (at, state) in STATES.into_iter().enumerate() {
-            if let Keep::For(period) = policy.job(state) {
-                let batch = self.prune_jobs(at, state, period, policy.keys, limit).await?;
-                *pruned.what.jobs_in(state) += batch.jobs;
-                batch.add_to(&mut pruned);
-            }
-            if let (Keep::For(period), true) = (policy.history, state.is_ended()) {
-                let batch = self.shorten_history(state, period, limit).await?;
-                pruned.what.histories += batch.jobs;
-                batch.add_to(&mut pruned);
-            }
+        let blocks = Blocks::at(from);
+        let (mut left, in_all) = self.prune_jobs(policy, limit, blocks, &mut pruned).await?;
+        if let Keep::For(period) = policy.history {
+            let history_left = self.shorten_history(period, limit, blocks, &mut pruned).await?;
+            left = left.into_iter().chain(history_left).min();
         }
         pruned.what.keys = self.prune_by_age(statement::PRUNE_KEYS, policy.keys, limit).await?;
         pruned.what.workers = self.prune_by_age(statement::PRUNE_WORKERS, policy.workers, limit).await?;
         pruned.rows += pruned.what.keys + pruned.what.workers;
-        pruned.more |= pruned.what.keys.max(pruned.what.workers) >= u64::from(limit);
-        Ok(pruned)
+        let next = left.or((blocks.to < in_all).then_some(blocks.to));
+        pruned.more |= next.is_some() || pruned.what.keys.max(pruned.what.workers) >= u64::from(limit);
+        Ok((pruned, next))
     }
 
+    /// Answers the first block that it did not finish, and how many there are.
     async fn prune_jobs(
         &self,
-        at: usize,
-        state: JobState,
-        period: Duration,
-        keys: Keep,
+        policy: &RetentionPolicy,
         limit: u32,
-    ) -> StoreResult<Batch> {
-        let statement = sqlx::query(statement::PRUNE_JOBS)
-            .bind(state.as_str())
-            .bind(whole_ms(period))
-            .bind(self.inner.reached.get(at))
+        blocks: Blocks,
+        pruned: &mut Pruned,
+    ) -> StoreResult<(Option<i64>, i64)> {
+        let ms = |keep: Keep| keep.period().map(whole_ms);
+        let letters = self.inner.reached.lock().letters;
+        let [first, end] = blocks.places();
+        let query = sqlx::query(statement::PRUNE_JOBS)
+            .bind(ms(policy.succeeded))
+            .bind(ms(policy.canceled))
+            .bind(ms(policy.failed))
+            .bind(letters)
+            .bind(ms(policy.keys))
             .bind(i64::from(limit))
-            .bind(keys.period().map(whole_ms))
-            .bind(i64::from(limit));
-        let batch = self.batch(statement).await?;
-        self.inner.reached.set(at, batch.reached);
-        Ok(batch)
+            .bind(i64::from(limit))
+            .bind(first)
+            .bind(end);
+        let row = self.one(query).await?;
+        let mut read = || -> Decoded<_> {
+            pruned.what.succeeded = count(&row, "succeeded")?;
+            pruned.what.canceled = count(&row, "canceled")?;
+            pruned.what.failed = count(&row, "failed")?;
+            pruned.rows = count(&row, "rows")?;
+            pruned.more = row.try_get("more_letters")?;
+            self.inner.reached.lock().letters = row.try_get("letters_reached")?;
+            Ok((row.try_get("block_left")?, row.try_get("blocks")?))
+        };
+        read().map_err(|e| self.fail("prune", e))
     }
 
-    async fn shorten_history(&self, state: JobState, period: Duration, limit: u32) -> StoreResult<Batch> {
-        let statement = sqlx::query(statement::SHORTEN_HISTORY)
-            .bind(state.as_str())
+    /// Answers the first block that it did not finish.
+    async fn shorten_history(
+        &self,
+        period: Duration,
+        limit: u32,
+        blocks: Blocks,
+        pruned: &mut Pruned,
+    ) -> StoreResult<Option<i64>> {
+        let [first, end] = blocks.places();
+        let query = sqlx::query(statement::SHORTEN_HISTORY)
             .bind(whole_ms(period))
             .bind(i64::from(limit))
-            .bind(i64::from(limit));
-        self.batch(statement).await
+            .bind(i64::from(limit))
+            .bind(first)
+            .bind(end);
+        let row = self.one(query).await?;
+        let mut read = || -> Decoded<_> {
+            pruned.what.histories += count(&row, "jobs")?;
+            pruned.rows += count(&row, "rows")?;
+            row.try_get("block_left")
+        };
+        read().map_err(|e| self.fail("prune", e))
     }
 
     async fn prune_by_age(&self, sql: &'static str, keep: Keep, limit: u32) -> StoreResult<u64> {
@@ -121,10 +190,9 @@ impl PostgresStore {
             .map_err(|e| self.fail("prunable", e))
     }
 
-    async fn batch(&self, query: Query) -> StoreResult<Batch> {
+    async fn one(&self, query: Query) -> StoreResult<PgRow> {
         let row = self.inner.hot.row(query).await;
-        row.and_then(|row| Batch::decode(&row.ok_or(sqlx::Error::RowNotFound)?))
-            .map_err(|e| self.fail("prune", e))
+        row.and_then(|row| row.ok_or(sqlx::Error::RowNotFound)).map_err(|e| self.fail("prune", e))
     }
 
     /// Answers how many rows were changed.
@@ -133,28 +201,10 @@ impl PostgresStore {
     }
 }
 
-/// What one statement forgot.
-struct Batch {
-    jobs: u64,
-    rows: u64,
-    reached: Option<Timestamp>,
-    more: bool,
-}
-
-impl Batch {
-    fn decode(row: &PgRow) -> Decoded<Self> {
-        Ok(Self {
-            jobs: count(row, "jobs")?,
-            rows: count(row, "rows")?,
-            reached: row.try_get("reached")?,
-            more: row.try_get("more")?,
-        })
-    }
-
-    const fn add_to(&self, pruned: &mut Pruned) {
-        pruned.rows += self.rows;
-        pruned.more |= self.more;
-    }
+/// How long the next walk round is put off.
+fn round_rest(policy: &RetentionPolicy) -> Duration {
+    let periods = [policy.succeeded, policy.canceled, policy.history].into_iter().filter_map(Keep::period);
+    periods.min().map_or(REST_MAX, |period| (period / PERIOD_SHARE).min(REST_MAX))
 }
 
 fn prunable(row: &PgRow) -> Decoded<Prunable> {

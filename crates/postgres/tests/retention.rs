@@ -14,7 +14,7 @@ use milepost_core::worker::{Progress, Report};
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
 use milepost_testkit::scene::{LONG, register};
-use milepost_testkit::{Scene, wait};
+use milepost_testkit::Scene;
 use sqlx::{AssertSqlSafe, Executor};
 
 const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
@@ -100,32 +100,36 @@ async fn a_job_that_somebody_changes_is_passed_over_without_waiting() {
 }
 
 #[tokio::test]
-async fn entries_that_vacuum_cannot_remove_are_not_walked_by_every_batch() {
-    const JOBS: usize = 200;
+async fn batches_go_on_where_the_last_one_of_any_process_ended_and_come_round() {
+    const JOBS: usize = 300;
     let (_database, store) = Database::with_store().await;
     let scene = scene(&store).await;
-    let mut holder = store.pool().begin().await.unwrap();
-    holder.execute("set transaction isolation level repeatable read").await.unwrap();
-    holder.execute("select count(*) from milepost.job").await.unwrap();
     for job in store.enqueue_many(&(0..JOBS).map(|_| Scene::job()).collect::<Vec<_>>()).await.unwrap() {
         scene.operate(job.job, Operation::new(Verb::Cancel)).await.unwrap();
     }
-    let mut forgotten = 0;
-    while forgotten < JOBS as u64 {
-        let pruned = prune(&store, 10).await.what.canceled;
-        assert!(pruned > 0, "{forgotten} are forgotten");
-        forgotten += pruned;
+    let place = || async {
+        let place = "update milepost.turn set until = now() returning place";
+        sqlx::query_scalar::<_, i64>(place).fetch_one(store.pool()).await.unwrap()
+    };
+    let (mut forgotten, mut places) = (0, vec![0]);
+    for _ in 0..JOBS / 100 + 1 {
+        let pruned = store.prune(&NOTHING_KEPT, Pace { limit: 100, rest: 1 }).await.unwrap();
+        forgotten += pruned.what.canceled;
+        places.push(place().await);
     }
-    holder.rollback().await.unwrap();
+    assert_eq!(forgotten, JOBS as u64);
+    assert!(places.windows(2).take(JOBS / 100).all(|pair| pair[0] <= pair[1]), "{places:?}");
+    assert!(places[JOBS / 100] > 0, "it does not begin anew: {places:?}");
+    assert_eq!(places.last(), Some(&0), "at the end it does: {places:?}");
+}
 
-    // The server counts with a delay; what was deleted and what was read for it arrive together.
-    let deleted = "select n_tup_del from pg_stat_user_tables where relid = 'milepost.ended'::regclass";
-    wait::until("the server has counted", || async {
-        sqlx::query_scalar::<_, i64>(deleted).fetch_one(store.pool()).await.unwrap() == JOBS as i64
-    })
-    .await;
-    let read =
-        "select idx_tup_read from pg_stat_user_indexes where indexrelid = 'milepost.ended_due'::regclass";
-    let read: i64 = sqlx::query_scalar(read).fetch_one(store.pool()).await.unwrap();
-    assert!(read < 2 * JOBS as i64, "{read} entries were read for {JOBS} jobs");
+#[tokio::test]
+async fn a_walk_that_found_nothing_is_put_off_for_a_hundredth_of_the_period() {
+    let (_database, store) = Database::with_store().await;
+    let policy =
+        RetentionPolicy { succeeded: Keep::For(Duration::from_secs(100_000)), ..RetentionPolicy::FOREVER };
+    assert_eq!(store.prune(&policy, Pace { limit: 100, rest: 10 }).await.unwrap(), Pruned::default());
+    let rest = "select extract(epoch from until - now())::float8 from milepost.turn";
+    let rest: f64 = sqlx::query_scalar(rest).fetch_one(store.pool()).await.unwrap();
+    assert!((900.0..=1000.0).contains(&rest), "{rest} s");
 }

@@ -114,9 +114,8 @@ const HOT: &[(&str, &str)] = &[
     ("jobs_ended_aside", "'canceled', null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50"),
     ("jobs_running", "'running', null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50"),
     ("jobs_with_key", "null, null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50, 'k'"),
-    ("prune_jobs", "'succeeded', 1000, null, 500, 0, 500"),
-    ("prune_jobs", "'failed', 1000, null, 500, 0, 500"),
-    ("shorten_history", "'succeeded', 1000, 500, 500"),
+    ("prune_jobs", "1000, 1000, 1000, null, 0, 500, 500, '(0,0)', '(500,0)'"),
+    ("shorten_history", "1000, 500, 500, '(0,0)', '(500,0)'"),
     ("prune_keys", "1000, 500"),
     ("prune_workers", "1000, 500"),
 ];
@@ -132,8 +131,8 @@ const READ_OFF: &[(&str, &[&str])] = &[
     ("jobs_ended_aside", &["Index Scan Backward using ended_aside"]),
     ("jobs_running", &["live_worker"]),
     ("jobs_with_key", &["job_key_pkey"]),
-    ("prune_jobs", &["ended_due", "live_failed"]),
-    ("shorten_history", &["ended_due"]),
+    ("prune_jobs", &["Tid Range Scan on ended", "live_failed"]),
+    ("shorten_history", &["Tid Range Scan on ended"]),
     ("prune_keys", &["job_key_due"]),
     ("prune_workers", &["worker_ended", "live_worker"]),
 ];

@@ -77,12 +77,8 @@ fn standings(conn: &Connection, part: Part, after: JobId, limit: u32) -> Result<
 }
 
 fn marks(conn: &Connection) -> Result<Marks, Failure> {
-    let mut unshortened = conn.prepare(query::UNSHORTENED)?;
-    let unshortened = unshortened
-        .query_map((), |row| Ok((row::word(row, 0)?, row::time(row, 1)?, row::job_id(row, 2)?)))?
-        .collect::<Sql<_>>()?;
     let worker_last = conn.query_row(query::WORKER_LAST, (), |row| row.get(0))?;
-    Ok(Marks { worker_last, unshortened })
+    Ok(Marks { worker_last })
 }
 
 fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result<Page, Failure> {

@@ -182,7 +182,6 @@ queries! {
     STANDINGS_ENDED = "move/standings_ended",
     STANDINGS_LIVE = "move/standings_live",
     STAY = "move/stay",
-    UNSHORTENED = "move/unshortened",
     WORKER_LAST = "move/worker_last",
 }
 

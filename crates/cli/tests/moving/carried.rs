@@ -99,35 +99,6 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
 }
 
 #[test]
-fn retention_goes_on_where_it_was() {
-    let both = Move::new();
-    block_on(async {
-        let store: Arc<dyn Store> = Arc::new(both.sqlite());
-        let scene = Scene::on(Arc::clone(&store)).await;
-        let succeed = async || {
-            let run = scene.claim(1).await.remove(0);
-            scene.finish(&run, End::Succeed { result: None }).await;
-            run.run.job
-        };
-        scene.enqueue_many(4, "test", json!({})).await;
-        let shortened = [succeed().await, succeed().await, succeed().await];
-        scene.enqueue_many(1, "test", json!({})).await;
-        let policy = RetentionPolicy { history: Keep::For(Duration::ZERO), ..RetentionPolicy::FOREVER };
-        wait::until("three histories are shortened", || async {
-            store.prune(&policy, Pace { limit: 100, rest: 0 }).await.unwrap();
-            scene.history(shortened[2]).await.len() == 1
-        })
-        .await;
-        succeed().await;
-    });
-    both.expire_leases();
-    both.run(&[]).ok();
-    let passed = "select count(*) from milepost.ended e join milepost.shortened s on s.state = e.state
-                  where (e.ended_at, e.id) <= (s.ended_at, s.job_id)";
-    assert_eq!(both.new.tamper(passed), "3");
-}
-
-#[test]
 fn an_empty_store_moves() {
     let both = Move::new();
     both.run(&[]).ok();

@@ -98,12 +98,10 @@ pub struct Page {
 }
 
 /// What numbers must never be given out again, though no row may have them any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
     /// The highest id that a worker ever had; 0 for none.
     pub worker_last: i32,
-    /// For each ended state, the first job in the order of ends whose history retention has not shortened.
-    pub unshortened: Vec<(JobState, Timestamp, JobId)>,
 }
 
 /// Where a job stands, for comparison: its id, state and run token.
