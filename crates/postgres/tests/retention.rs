@@ -12,9 +12,9 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, Report};
 use milepost_postgres::PostgresStore;
+use milepost_testkit::Scene;
 use milepost_testkit::database::Database;
 use milepost_testkit::scene::{LONG, register};
-use milepost_testkit::Scene;
 use sqlx::{AssertSqlSafe, Executor};
 
 const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
