@@ -16,6 +16,7 @@ mod nearest;
 mod output;
 mod prune;
 mod queues;
+mod records;
 mod redis;
 mod schedules;
 mod store;

@@ -252,7 +252,7 @@ pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> 
 }
 
 /// How many arrays and objects of JSON text lie in one another.
-fn depth(json: &str) -> usize {
+pub(crate) fn depth(json: &str) -> usize {
     let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
         match byte {
@@ -271,7 +271,7 @@ fn depth(json: &str) -> usize {
 }
 
 /// Whether JSON text holds an escaped NUL: `\u0000` whose backslash is not itself escaped.
-fn holds_nul(json: &str) -> bool {
+pub(crate) fn holds_nul(json: &str) -> bool {
     json.match_indices("\\u0000").any(|(at, _)| {
         let backslashes_before = json.as_bytes()[..at].iter().rev().take_while(|&&b| b == b'\\').count();
         backslashes_before % 2 == 0

@@ -73,7 +73,11 @@ told as (
     delete from milepost.history h using whole w where h.job_id = w.id returning 1
 ),
 runs as (
-    delete from milepost.bulk b using whole w where b.job_id = w.id returning 1
+    delete from milepost.bulk b using whole w where b.job_id = w.id returning b.origin
+),
+files as (
+    -- Their rows go in portions, once nobody needs them.
+    update milepost.bulk_file f set touched_at = now() from runs r where f.run = r.origin
 ),
 set_by_hand as (
     delete from milepost.bulk_setting s using whole w where s.job_id = w.id returning 1

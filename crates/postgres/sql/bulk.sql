@@ -1,7 +1,8 @@
 -- Public: start_bulk. It joins the caller's transaction.
 
 -- Starts a bulk job: a job of the definition's kind, in its group, with the definition's settings. payload: its
--- parameters. Another call with the same key answers the same job with duplicate = true. MP007: no such definition.
+-- parameters. Another call with the same key answers the same job with duplicate = true. MP007: no such definition. MP008: its
+-- targets come from a file.
 create or replace function milepost.start_bulk(
     name text, payload jsonb default '{}', key text default null, run_at timestamptz default null,
     priority int default null
@@ -13,6 +14,10 @@ begin
     if not found then
         raise exception using errcode = 'MP007', message = format('there is no bulk job named %L', start_bulk.name),
             hint = 'workers that run it tell of it when they start: `milepost work` with it in its configuration';
+    end if;
+    if d.columns is not null then
+        raise exception using errcode = 'MP008', message = format('the bulk job %L takes its targets from a file', start_bulk.name),
+            hint = 'milepost bulk start --from FILE stages one';
     end if;
     return query
         with made as materialized (

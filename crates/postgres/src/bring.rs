@@ -33,6 +33,8 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::Bulks(rows) => bulk::bulks(rows),
         Rows::BulkSettings(rows) => bulk::settings(rows),
         Rows::BulkFailures(rows) => bulk::failures(rows),
+        Rows::BulkFiles(rows) => bulk::files(rows),
+        Rows::BulkTargets(rows) => bulk::targets(rows),
         Rows::History(rows) => history(rows),
         Rows::Slots(rows) => slots(rows),
         Rows::Ended(rows) => ended(rows),

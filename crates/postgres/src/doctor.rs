@@ -89,7 +89,12 @@ const fn mends(check: Check) -> &'static [&'static str] {
         Check::ReadyAtWrong => &[statement::SET_READY],
         Check::ProgressWithoutJob => &[statement::DROP_PROGRESS],
         Check::BulkWithoutJob => &[statement::DROP_BULK],
-        Check::BulkLeftover => &[statement::DROP_BULK_SETTINGS, statement::DROP_BULK_FAILURES],
+        Check::BulkLeftover => &[
+            statement::DROP_BULK_SETTINGS,
+            statement::DROP_BULK_FAILURES,
+            statement::DROP_BULK_FILES,
+            statement::DROP_BULK_TARGETS,
+        ],
         _ => &[],
     }
 }

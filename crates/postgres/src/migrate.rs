@@ -18,6 +18,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("audit", include_str!("../migrations/0005_audit.sql")),
     ("move", include_str!("../migrations/0006_move.sql")),
     ("bulk", include_str!("../migrations/0007_bulk.sql")),
+    ("staged", include_str!("../migrations/0008_staged.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.

@@ -107,6 +107,8 @@ impl PostgresStore {
         }
         pruned.what.keys = self.prune_by_age(statement::PRUNE_KEYS, policy.keys, limit).await?;
         pruned.what.workers = self.prune_by_age(statement::PRUNE_WORKERS, policy.workers, limit).await?;
+        let targets = sqlx::query(statement::PRUNE_TARGETS).bind(i64::from(limit));
+        self.batch(targets).await?.add_to(&mut pruned);
         pruned.rows += pruned.what.keys + pruned.what.workers;
         let next = left.or((blocks.to < in_all).then_some(blocks.to));
         pruned.more |= next.is_some() || pruned.what.keys.max(pruned.what.workers) >= u64::from(limit);

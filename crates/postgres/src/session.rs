@@ -59,19 +59,23 @@ impl Sessions {
         &self,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
-        // Not the driver's transaction: one that is given up while it begins stays open in the pool.
-        let mut transaction = Transaction { connection: self.pool.acquire().await?, open: true };
-        let connection = &mut transaction.connection;
-        connection.execute(self.begin).await?;
-        let answer = verb(&mut Session { connection, named: self.lasting }).await;
-        let connection = &mut transaction.connection;
+        let mut transaction = self.begin().await?;
+        let answer = verb(&mut transaction.session()).await;
         match &answer {
-            Ok(_) => connection.execute("commit").await.map(drop)?,
-            Err(_) if connection.execute("rollback").await.is_err() => return answer,
-            Err(_) => {}
+            Ok(_) => transaction.end("commit").await?,
+            // What the verb said counts.
+            Err(_) => drop(transaction.end("rollback").await),
         }
-        transaction.open = false;
         answer
+    }
+
+    /// Begins a transaction of a verb that takes several calls.
+    pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
+        // Not the driver's transaction: one that is given up while it begins stays open in the pool.
+        let connection = self.pool.acquire().await?;
+        let mut transaction = Transaction { connection, named: self.lasting, open: true };
+        transaction.connection.execute(self.begin).await?;
+        Ok(transaction)
     }
 
     /// The rows of a verb that is one statement.
@@ -92,9 +96,25 @@ impl Sessions {
 
 /// A connection in a transaction. One that is given up half way is closed: nobody knows where it stands, and as long
 /// as its transaction is open it holds locks, and one of the pooler's few server connections.
-struct Transaction {
+#[derive(Debug)]
+pub(crate) struct Transaction {
     connection: PoolConnection<Postgres>,
+    named: bool,
     open: bool,
+}
+
+impl Transaction {
+    /// For its statements.
+    pub(crate) fn session(&mut self) -> Session<'_> {
+        Session { connection: &mut self.connection, named: self.named }
+    }
+
+    /// Ends it by `commit` or `rollback`.
+    pub(crate) async fn end(mut self, how: &'static str) -> Result<(), sqlx::Error> {
+        self.connection.execute(how).await?;
+        self.open = false;
+        Ok(())
+    }
 }
 
 impl Drop for Transaction {

@@ -71,6 +71,7 @@ statements! {
     PRUNABLE = "prunable";
     PRUNE_JOBS = "prune_jobs";
     PRUNE_KEYS = "prune_keys";
+    PRUNE_TARGETS = "prune_targets";
     PRUNE_WORKERS = "prune_workers";
     PUT_GROUP_LIMIT = "put_group_limit";
     PUT_KIND_LIMIT = "put_kind_limit";
@@ -95,7 +96,9 @@ statements! {
     WRITE_SCHEDULE = "write_schedule";
     BULK_ADVANCE = "bulk/advance";
     BULK_BEGIN_CHUNK = "bulk/begin_chunk";
+    BULK_BEGIN_FILE = "bulk/begin_file";
     BULK_BEGIN_RUN = "bulk/begin_run";
+    BULK_BEGIN_STAGED_RUN = "bulk/begin_staged_run";
     BULK_DEFINITIONS = "bulk/definitions";
     BULK_END = "bulk/end";
     BULK_FAIL = "bulk/fail";
@@ -114,6 +117,7 @@ statements! {
     BULK_SET = "bulk/set";
     BULK_SETTINGS = "bulk/settings";
     BULK_SET_PRIORITY = "bulk/set_priority";
+    BULK_STAGE = "bulk/stage";
     BULK_TAKE = "bulk/take";
     BULK_TAKE_BEGIN = "bulk/take_begin";
     BULK_TEMPLATE = "bulk/template";
@@ -131,7 +135,9 @@ statements! {
     FREE_SLOTS = "mend/free_slots";
     DROP_BULK = "mend/drop_bulk";
     DROP_BULK_FAILURES = "mend/drop_bulk_failures";
+    DROP_BULK_FILES = "mend/drop_bulk_files";
     DROP_BULK_SETTINGS = "mend/drop_bulk_settings";
+    DROP_BULK_TARGETS = "mend/drop_bulk_targets";
     DROP_ENDED = "mend/drop_ended";
     DROP_LIVE = "mend/drop_live";
     PLACE_IN_ENDED = "mend/place_in_ended";
@@ -148,7 +154,9 @@ statements! {
     BRING_AUDIT = "move/audit";
     BRING_BULK_DEFINITIONS = "move/bulk_definition";
     BRING_BULK_FAILURES = "move/bulk_failure";
+    BRING_BULK_FILES = "move/bulk_file";
     BRING_BULK_SETTINGS = "move/bulk_setting";
+    BRING_BULK_TARGETS = "move/bulk_target";
     BRING_BULKS = "move/bulk";
     BRING_ENDED = "move/ended";
     BRING_GROUP_BUCKETS = "move/group_bucket";
@@ -180,6 +188,7 @@ questions! {
     "bulk_end_differs",
     "bulk_failures_differ",
     "bulk_leftover",
+    "bulk_rows_differ",
     "bulk_token_ahead",
     "bulk_without_job",
     "clock_difference",

@@ -43,6 +43,8 @@ async fn bring_all(store: &PostgresStore, id: MoveId) {
             Part::Bulks => Rows::Bulks(Vec::new()),
             Part::BulkSettings => Rows::BulkSettings(Vec::new()),
             Part::BulkFailures => Rows::BulkFailures(Vec::new()),
+            Part::BulkFiles => Rows::BulkFiles(Vec::new()),
+            Part::BulkTargets => Rows::BulkTargets(Vec::new()),
             Part::History => Rows::History(Vec::new()),
             Part::Slots => Rows::Slots(Vec::new()),
             Part::Ended => Rows::Ended(Vec::new()),

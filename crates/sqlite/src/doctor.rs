@@ -188,7 +188,12 @@ const fn mends(check: Check) -> &'static [&'static str] {
         Check::ReadyAtWrong => &[query::SET_READY],
         Check::ProgressWithoutJob => &[query::DROP_PROGRESS],
         Check::BulkWithoutJob => &[query::DROP_BULK],
-        Check::BulkLeftover => &[query::DROP_BULK_SETTINGS, query::DROP_BULK_FAILURES],
+        Check::BulkLeftover => &[
+            query::DROP_BULK_SETTINGS,
+            query::DROP_BULK_FAILURES,
+            query::DROP_BULK_FILES,
+            query::DROP_BULK_TARGETS,
+        ],
         _ => &[],
     }
 }

@@ -22,6 +22,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, name: "audit", sql: include_str!("../migrations/0005_audit.sql") },
     Migration { version: 6, name: "move", sql: include_str!("../migrations/0006_move.sql") },
     Migration { version: 7, name: "bulk", sql: include_str!("../migrations/0007_bulk.sql") },
+    Migration { version: 8, name: "staged", sql: include_str!("../migrations/0008_staged.sql") },
 ];
 
 /// The version that this binary needs.

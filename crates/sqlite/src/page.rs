@@ -100,6 +100,8 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::Bulks => look.page(query::PAGE_OF_BULKS, bulk::bulk, Rows::Bulks),
         Part::BulkSettings => look.page(query::PAGE_OF_BULK_SETTINGS, bulk::setting, Rows::BulkSettings),
         Part::BulkFailures => look.page(query::PAGE_OF_BULK_FAILURES, bulk::failure, Rows::BulkFailures),
+        Part::BulkFiles => look.page(query::PAGE_OF_BULK_FILES, bulk::file, Rows::BulkFiles),
+        Part::BulkTargets => look.page(query::PAGE_OF_BULK_TARGETS, bulk::target, Rows::BulkTargets),
         Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
         Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
         Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
@@ -146,15 +148,23 @@ impl Look<'_> {
             (Position::Number(number), _) => vec![(*number).into()],
             (Position::Name(name), _) => vec![name.clone().into()],
             (Position::Key(key, kind), _) => vec![key.clone().into(), kind.clone().into()],
+            (Position::Row(run, n), _) => vec![run.0.as_bytes().to_vec().into(), (*n).into()],
             (Position::Slot(group, slot), _) => vec![group.clone().into(), (*slot).into()],
             (Position::Start, Part::Workers | Part::Audit | Part::BulkFailures | Part::History) => {
                 vec![i64::MIN.into()]
             }
             (Position::Start, Part::Keys) => vec![String::new().into(), String::new().into()],
+            (Position::Start, Part::BulkTargets) => vec![Vec::new().into(), i64::MIN.into()],
             (Position::Start, Part::Slots) => vec![String::new().into(), i64::MIN.into()],
             (
                 Position::Start,
-                Part::Jobs | Part::Progress | Part::Bulks | Part::BulkSettings | Part::Ended | Part::Live,
+                Part::Jobs
+                | Part::Progress
+                | Part::Bulks
+                | Part::BulkSettings
+                | Part::BulkFiles
+                | Part::Ended
+                | Part::Live,
             ) => vec![Vec::new().into()],
             (Position::Start, _) => vec![String::new().into()],
         }

@@ -83,6 +83,9 @@ pub(crate) fn is_due(conn: &Connection, policy: &RetentionPolicy, pace: Pace) ->
             return Ok(true);
         }
     }
+    if conn.prepare_cached(query::DEAD_FILE)?.exists([now_ms])? {
+        return Ok(true);
+    }
     let due = |sql, keep| -> Result<bool, Failure> {
         let Some(cut_ms) = due_before_ms(keep, now_ms) else { return Ok(false) };
         Ok(conn.prepare_cached(sql)?.query_row([cut_ms], |row| row.get::<_, i64>(0))? > 0)
@@ -101,6 +104,7 @@ pub(crate) fn prune(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> 
         pruner.read_on(sort)?;
     }
     pruner.prune_by_age()?;
+    pruner.prune_files()?;
     let Pruner { pruned, began, .. } = pruner;
     if pace.rest > 0 && pruned.rows > 0 {
         let rest_ms = whole_ms(began.elapsed() * pace.rest);
@@ -258,6 +262,8 @@ impl<'a> Pruner<'a> {
             }
         }
         let job = Id(&last.job);
+        // Its rows go in portions, once nobody needs them.
+        self.conn.prepare_cached(query::TOUCH_BULK_FILE)?.execute((&job, self.now_ms))?;
         let home = if sort == Sort::Failed { query::FORGET_FAILED } else { query::LEAVE_ENDED };
         let mut rows = self.conn.prepare_cached(home)?.execute([&job])?;
         rows += self.forget_key(last)?;
@@ -307,6 +313,22 @@ impl<'a> Pruner<'a> {
         }
         self.conn.prepare_cached(query::KEEP_KEY)?.execute((kind, key, job, last.at_ms))?;
         Ok(0)
+    }
+
+    /// Rows of files that no run needs any more.
+    fn prune_files(&mut self) -> Result<(), Failure> {
+        let mut dead = self.conn.prepare_cached(query::DEAD_FILE)?;
+        let mut forget = self.conn.prepare_cached(query::FORGET_BULK_TARGETS)?;
+        while !self.is_out_of_time() {
+            let file = dead.query_row([self.now_ms], |row| row::job_id(row, 0)).optional()?;
+            let Some(run) = file else { return Ok(()) };
+            if self.in_portions(|limit| forget.execute((Id(&run), limit)))? == Step::Done {
+                self.pruned.rows +=
+                    self.conn.prepare_cached(query::FORGET_BULK_FILE)?.execute([Id(&run)])? as u64;
+            }
+        }
+        self.pruned.more = true;
+        Ok(())
     }
 
     /// Keys that outlived their jobs, and workers.

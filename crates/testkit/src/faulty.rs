@@ -20,8 +20,8 @@ use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{
-    AbandonedRun, AdminStore, BulkStore, DoctorStore, IntakeStore, LimitStore, MaintenanceStore, Operated,
-    Operation, RetryDelay, ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
+    AbandonedRun, AdminStore, BulkStaging, BulkStore, DoctorStore, IntakeStore, LimitStore, MaintenanceStore,
+    Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Clock, Schedule, ScheduleView, Source, Tick};
@@ -301,6 +301,10 @@ impl BulkStore for Faulty {
 
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         self.inner.start_bulk(job).await
+    }
+
+    async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
+        self.inner.stage_bulk(name).await
     }
 
     async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use milepost::NewJob;
-use milepost::bulk::{Definition, InvalidBulk};
+use milepost::bulk::{Definition, Dialect, InvalidBulk};
 use milepost_core::port::{BulkRows, BulkWork, Throttle};
 use milepost_executors::http::{HttpProbe, InvalidHttp};
 
@@ -16,6 +16,14 @@ pub(crate) enum Effect {
     Sql(String),
     /// A job of every target, like this one.
     Enqueue(NewJob),
+}
+
+/// Whose SQL the store has.
+pub(crate) const fn dialect(database: &Database) -> Dialect {
+    match database {
+        Database::Postgres(_) => Dialect::Postgres,
+        Database::Sqlite(_) => Dialect::Sqlite,
+    }
 }
 
 /// A bulk job whose chunks are transactions of the store.

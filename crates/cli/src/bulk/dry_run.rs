@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use milepost::bulk::{Definition, Order, Rehearsal};
+use milepost::bulk::{Definition, Order, Rehearsal, Total, Trial};
 use milepost::{JobId, Run, RunToken};
 use serde::Serialize;
 
 use super::assemble::{self, Effect};
 use super::parameters::ParametersArgs;
 use super::scene::Scene;
+use super::staged::FileArgs;
 use super::words;
 use crate::config::Doing;
 use crate::output::{self, Outcome};
@@ -30,6 +31,7 @@ Exit status: 0, or 1 when a target failed.
 
 Examples:
   milepost bulk dry-run popular --param topic=4
+  milepost bulk dry-run letter --from members.csv --param text='Dear all'
   milepost bulk dry-run by-place --payload '{\"place\": 4711, \"km\": 20}' --rows 5000";
 
 #[derive(Debug, Args)]
@@ -39,6 +41,8 @@ pub(super) struct DryRunArgs {
     name: String,
     #[command(flatten)]
     parameters: ParametersArgs,
+    #[command(flatten)]
+    file: FileArgs,
     /// How many rows a chunk has
     #[arg(long, value_name = "N", default_value_t = ROWS, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rows: u32,
@@ -53,7 +57,7 @@ pub(super) struct DryRunArgs {
 /// What chunks cost, and what all of them would.
 #[derive(Serialize)]
 struct Bill<'a> {
-    targets: Option<milepost::bulk::Total>,
+    targets: Option<Total>,
     chunks: Vec<ChunkCost>,
     rows_per_s: Option<f64>,
     /// How long chunks would be at work.
@@ -84,7 +88,8 @@ pub(super) async fn run(args: DryRunArgs, scene: Scene, database: &Database) -> 
     let parameters = args.parameters.read()?;
     entry.check_parameters(&parameters, dialect)?;
     let definition = entry.definition(name)?;
-    let (source, key) = (entry.source().to_owned(), entry.key().to_owned());
+    let file = args.file.open(&definition)?;
+    let (source, key) = entry.targets(dialect)?;
     let effect = match entry.doing()? {
         Doing::Sql(sql) => Effect::Sql(sql),
         Doing::Enqueue(template) => Effect::Enqueue(*template),
@@ -96,7 +101,16 @@ pub(super) async fn run(args: DryRunArgs, scene: Scene, database: &Database) -> 
     work.check().await?;
     let run = Run { job: JobId::new(), token: RunToken(0) };
     let order = Order { run, payload: serde_json::to_string(&parameters)?, nominal_at: None };
-    let rehearsal = work.rehearse(&order, args.rows, args.chunks).await?;
+    let (staged, rows) = match &file {
+        Some(file) => file
+            .first(u64::from(args.rows) * u64::from(args.chunks))
+            .map(|(first, all)| (first, Some(all)))?,
+        None => (Vec::new(), None),
+    };
+    let trial = Trial { rows: args.rows, chunks: args.chunks, staged };
+    let mut rehearsal = work.rehearse(&order, &trial).await?;
+    // Only the first rows were staged.
+    rehearsal.total = rows.map(|rows| Total { rows, exact: true }).or(rehearsal.total);
     let bill = bill(&rehearsal, &definition);
     if args.json {
         output::json(&bill)?;

@@ -9,6 +9,7 @@ mod parameters;
 mod scene;
 mod set;
 mod show;
+mod staged;
 mod start;
 mod watch;
 mod words;

@@ -3,12 +3,15 @@
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
-use milepost::{NewJob, Priority, StartAt};
+use milepost::{Enqueued, NewJob, Priority, StartAt};
 use milepost_core::listing::Waiting;
 use milepost_core::port::Store;
+use serde::Serialize;
 
 use super::parameters::ParametersArgs;
 use super::scene::Scene;
+use super::staged::{FileArgs, Staged};
+use super::words;
 use crate::args;
 use crate::jobs::why;
 use crate::output::{self, Outcome};
@@ -18,9 +21,14 @@ const EXAMPLES: &str = "\
 Of a group one run is under way at a time; others wait for it. What the SQL of
 the bulk job asks for as :place is given by --param place=4711.
 
+A bulk job with columns takes its targets from a file (--from), a .csv with a
+header or a .jsonl. When a line is bad, the file, line and column are told and
+nothing is started; with --skip-bad, bad lines are written to a file of their own.
+
 Examples:
   milepost bulk start popular --param topic=4
   milepost bulk start by-place --payload '{\"place\": 4711, \"km\": 20}' --key storm-7
+  milepost bulk start letter --from members.csv --param text='Dear all'
   milepost bulk start announce --at 2026-05-01T20:00:00Z --priority 1";
 
 #[derive(Debug, Args)]
@@ -30,6 +38,8 @@ pub(super) struct StartArgs {
     name: String,
     #[command(flatten)]
     parameters: ParametersArgs,
+    #[command(flatten)]
+    file: FileArgs,
     /// At most one run of the bulk job ever has this key
     #[arg(long)]
     key: Option<String>,
@@ -53,25 +63,24 @@ pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Re
     if let Some(entry) = scene.entry(name) {
         entry.check_parameters(&parameters, scene.address.dialect())?;
     }
+    let file = args.file.open(&definition)?;
     let mut job = definition.direct(NewJob::new(name, &parameters)?);
     job.key = args.key;
     job.start = args.at.unwrap_or_default();
     job.priority = args.priority.unwrap_or(job.priority);
     let teller = args.redis.teller();
-    let started = store.start_bulk(&job).await?;
+    let staged = match &file {
+        Some(file) => Some(file.start(store, &definition, &job).await?),
+        None => None,
+    };
+    let started = match &staged {
+        Some(staged) => staged.started,
+        None => store.start_bulk(&job).await?,
+    };
     if !started.duplicate {
         teller.ready().await;
     }
-    if args.json {
-        output::heard_or_not(output::json(&started))?;
-    } else if started.duplicate {
-        output::deed(format_args!(
-            "{}  duplicate: this key was there before; nothing was changed",
-            started.job
-        ))?;
-    } else {
-        output::deed(format_args!("{}  started", started.job))?;
-    }
+    tell(started, staged.as_ref(), args.json)?;
     // That a run waits in spite of everything is no failure of the start.
     if let Some(waiting) = store.job(started.job).await?.and_then(|view| view.waiting_for)
         && !matches!(waiting, Waiting::Turn)
@@ -79,4 +88,34 @@ pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Re
         output::note(format_args!("it waits: {}", why(&waiting, Timestamp::now())));
     }
     Ok(Outcome::Done)
+}
+
+/// The answer, with what became of the file.
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    started: Enqueued,
+    /// Rows that were staged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+    /// Lines that were set aside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bad: Option<u64>,
+}
+
+fn tell(started: Enqueued, staged: Option<&Staged>, json: bool) -> Result<()> {
+    let job = started.job;
+    if json {
+        let rows = staged.map(|staged| if started.duplicate { 0 } else { staged.rows });
+        let answer = Answer { started, rows, bad: staged.map(|staged| staged.bad) };
+        output::heard_or_not(output::json(&answer))?;
+    } else if started.duplicate {
+        output::deed(format_args!("{job}  duplicate: this key was there before; nothing was changed"))?;
+    } else if let Some(Staged { rows, bad, .. }) = staged {
+        let rows = words::count(*rows);
+        output::deed(format_args!("{job}  started over {rows} rows, {bad} bad lines"))?;
+    } else {
+        output::deed(format_args!("{job}  started"))?;
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use flate2::bufread::GzDecoder;
 use serde::{Deserialize, Serialize};
 
-use crate::enqueue::csv::Decoder;
+use crate::records::csv::Decoder;
 
 /// GeoNames, CC BY 4.0; `data/README.md` says where it comes from.
 const PACKED: &[u8] = include_bytes!("../../data/cities.csv.gz");

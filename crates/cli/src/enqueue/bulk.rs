@@ -1,26 +1,19 @@
 //! A file of jobs: checked as a whole, then enqueued in batches. Memory stays bounded.
 
-use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, BufReader};
-use std::ops::Range;
+use std::io;
 use std::path::Path;
 use std::pin::Pin;
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::Store;
 use serde::Serialize;
 
-use super::bad_lines::BadLines;
-use super::csv::{Columns, Decoder};
-use super::place::{BadRecord, Flaw};
-use super::progress::Bar;
-use super::record::{Next, Record, RecordReader};
-use super::source::Source;
+use super::EnqueueArgs;
 use super::template::JobTemplate;
-use super::{EnqueueArgs, Format, jsonl};
 use crate::output::{self, Outcome};
+use crate::records::csv::{Columns, Decoder};
+use crate::records::{BadLines, Bar, Flaw, Made, Records, Shape, Source, Words, check, jsonl};
 use crate::redis::Teller;
 use crate::store::{self, Schema, StoreAddress};
 
@@ -28,9 +21,6 @@ use crate::store::{self, Schema, StoreAddress};
 const BATCH_JOBS_MAX: usize = 1000;
 /// … or its payloads this many bytes, whichever comes first.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How many bad lines are told one by one.
-const TOLD_MAX: usize = 5;
-
 /// What came of a file.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
@@ -46,12 +36,12 @@ pub(crate) async fn run(
     address: &StoreAddress,
 ) -> Result<Outcome> {
     let source = Source::open(from, args.format)?;
-    let mut jobs = Jobs::open(&source, args, &template)?;
+    let mut jobs = Records::open(&source, Jobs::of(args, &template))?;
     let bad_lines = match &args.skip_bad {
         Some(path) => Some(BadLines::create(path, from)?),
         None => {
             check(&mut jobs)?;
-            jobs = Jobs::open(&source, args, &template)?;
+            jobs = jobs.again()?;
             None
         }
     };
@@ -66,7 +56,7 @@ pub(crate) async fn run(
         last_line: 0,
         interrupt: Box::pin(tokio::signal::ctrl_c()),
     };
-    let bar = Bar::new("enqueueing", source.bytes);
+    let bar = Bar::new("enqueueing", Jobs::WORDS.items, source.bytes);
     enqueueing.all(&mut jobs, bad_lines, &bar).await?;
     let Summary { enqueued, duplicates, bad } = enqueueing.summary;
     let rate = bar.rate(enqueued + duplicates);
@@ -80,43 +70,6 @@ pub(crate) async fn run(
     }
     Ok(Outcome::Done)
 }
-
-/// Reads the whole file, enqueues nothing and fails when any line is bad.
-fn check(jobs: &mut Jobs<'_>) -> Result<()> {
-    let bar = Bar::new("checking", jobs.source.bytes);
-    let mut told = String::new();
-    let (mut good, mut bad, mut records, mut told_lines) = (0_u64, 0_u64, 0_usize, 0_u64);
-    loop {
-        match jobs.next()? {
-            NextJob::End => break,
-            NextJob::Job(..) => good += 1,
-            NextJob::Bad(record) => {
-                bad += record.lines;
-                records += 1;
-                if records <= TOLD_MAX {
-                    told_lines = bad;
-                    let _ = write!(told, "\n  {}, {record}", jobs.source.name);
-                }
-            }
-        }
-        if (good + bad).is_multiple_of(1000) {
-            bar.reached(jobs.reader.position(), good);
-        }
-    }
-    drop(bar);
-    match bad {
-        0 => Ok(()),
-        1 => Err(anyhow!("a line is bad, so nothing was enqueued{told}{SKIP_HINT}")),
-        _ => {
-            if records > TOLD_MAX {
-                let _ = write!(told, "\n  and {} more", bad - told_lines);
-            }
-            Err(anyhow!("{bad} lines are bad, so nothing was enqueued{told}{SKIP_HINT}"))
-        }
-    }
-}
-
-const SKIP_HINT: &str = "\nMend them, or add --skip-bad BADFILE to set them aside and enqueue the others.";
 
 /// The second pass.
 struct Enqueueing<'a> {
@@ -132,23 +85,24 @@ struct Enqueueing<'a> {
 }
 
 impl Enqueueing<'_> {
-    async fn all(&mut self, jobs: &mut Jobs<'_>, mut bad_lines: Option<BadLines>, bar: &Bar) -> Result<()> {
+    async fn all(
+        &mut self,
+        jobs: &mut Records<'_, Jobs<'_>>,
+        mut bad_lines: Option<BadLines>,
+        bar: &Bar,
+    ) -> Result<()> {
         let mut batch = Batch::default();
         loop {
             match jobs.next().map_err(|error| self.stopped(&error))? {
-                NextJob::End => break,
-                NextJob::Job(job, line) => batch.add(job, line),
-                NextJob::Bad(bad) => match &mut bad_lines {
-                    Some(bad_lines) => bad_lines
-                        .add(&bad, jobs.header.as_ref(), &mut jobs.reader)
-                        .map_err(|error| self.stopped(&error))?,
-                    // The first pass found no bad line, so the file has changed since.
-                    None => return Err(self.stopped(&anyhow!("{}, {bad}", self.source.name))),
-                },
+                Made::End => break,
+                Made::Good(job, line) => batch.add(job, line),
+                Made::Bad(bad) => {
+                    jobs.set_aside(&bad, bad_lines.as_mut()).map_err(|error| self.stopped(&error))?;
+                }
             }
             if batch.is_full() {
                 self.commit(&mut batch).await?;
-                bar.reached(jobs.reader.position(), self.committed());
+                bar.reached(jobs.position(), self.committed());
             }
         }
         self.commit(&mut batch).await?;
@@ -224,87 +178,37 @@ impl Batch {
     }
 }
 
-/// The jobs of a file, one after another.
+/// Records as jobs.
 struct Jobs<'a> {
-    source: &'a Source,
     template: &'a JobTemplate,
     key_column: Option<&'a str>,
-    reader: RecordReader<BufReader<&'a File>>,
-    record: Record,
+    infer: bool,
     /// What a CSV file has before its rows.
     columns: Option<Columns>,
-    header: Option<Range<u64>>,
     decoder: Decoder,
 }
 
-enum NextJob {
-    Job(NewJob, u64),
-    Bad(BadRecord),
-    End,
+impl<'a> Jobs<'a> {
+    fn of(args: &'a EnqueueArgs, template: &'a JobTemplate) -> Self {
+        let (key_column, infer) = (args.key_column.as_deref(), args.infer);
+        Self { template, key_column, infer, columns: None, decoder: Decoder::new() }
+    }
 }
 
-impl<'a> Jobs<'a> {
-    fn open(source: &'a Source, args: &'a EnqueueArgs, template: &'a JobTemplate) -> Result<Self> {
-        let mut jobs = Self {
-            source,
-            template,
-            key_column: args.key_column.as_deref(),
-            reader: source.records().with_context(|| format!("cannot read {}", source.name))?,
-            record: Record::default(),
-            columns: None,
-            header: None,
-            decoder: Decoder::new(),
-        };
-        if source.format == Format::Csv {
-            jobs.read_header(args.infer)?;
-        }
-        Ok(jobs)
+impl Shape for Jobs<'_> {
+    type Made = NewJob;
+    const WORDS: Words = Words { items: "jobs", done: "enqueued", others: "enqueue the others" };
+
+    fn header(&mut self, header: &[u8]) -> Result<(), Flaw> {
+        self.columns = Some(Columns::new(header, self.key_column, self.infer)?);
+        Ok(())
     }
 
-    fn read_header(&mut self, infer: bool) -> Result<()> {
-        let name = &self.source.name;
-        let bad = match self.next_record()? {
-            Next::End => {
-                return Err(anyhow!("{name} is empty; the first row of a CSV file names its columns"));
-            }
-            Next::Bad(bad) => bad,
-            Next::Record => match Columns::new(&self.record.text, self.key_column, infer) {
-                Ok(columns) => {
-                    self.columns = Some(columns);
-                    self.header = Some(self.record.bytes.clone());
-                    return Ok(());
-                }
-                Err(flaw) => self.bad(flaw),
-            },
-        };
-        Err(anyhow!("{name}, {bad}"))
+    fn is_single(&self) -> bool {
+        self.columns.as_ref().is_some_and(Columns::is_single)
     }
 
-    fn next(&mut self) -> Result<NextJob> {
-        Ok(match self.next_record()? {
-            Next::End => NextJob::End,
-            Next::Bad(bad) => NextJob::Bad(bad),
-            Next::Record => match self.job() {
-                Ok(job) => NextJob::Job(job, self.record.line),
-                Err(flaw) => NextJob::Bad(self.bad(flaw)),
-            },
-        })
-    }
-
-    fn next_record(&mut self) -> Result<Next> {
-        loop {
-            let next = self.reader.next(&mut self.record);
-            let next = next.with_context(|| format!("cannot read {}", self.source.name))?;
-            let blank = matches!(next, Next::Record) && self.record.text.trim_ascii().is_empty();
-            // Where there are several columns, or no header yet, a blank line is not meant as a row.
-            if !blank || self.columns.as_ref().is_some_and(Columns::is_single) {
-                return Ok(next);
-            }
-        }
-    }
-
-    fn job(&mut self) -> Result<NewJob, Flaw> {
-        let text = &self.record.text;
+    fn make(&mut self, text: &[u8]) -> Result<NewJob, Flaw> {
         let (payload, key) = match &self.columns {
             Some(columns) => columns.read(&mut self.decoder, text)?,
             None => {
@@ -316,9 +220,5 @@ impl<'a> Jobs<'a> {
         let job = self.template.job(payload, key).map_err(invalid)?;
         job.check(PAYLOAD_BYTES_MAX).map_err(invalid)?;
         Ok(job)
-    }
-
-    fn bad(&self, flaw: Flaw) -> BadRecord {
-        BadRecord::new(&self.record.text, self.record.line, self.record.bytes.clone(), flaw)
     }
 }

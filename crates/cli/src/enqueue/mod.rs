@@ -1,25 +1,19 @@
 //! `milepost enqueue`: one job, or every line of a file.
 
-mod bad_lines;
 mod bulk;
-pub(crate) mod csv;
-mod jsonl;
-mod place;
-mod progress;
-mod record;
-mod source;
 mod template;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
 
 use self::template::JobTemplate;
 use crate::args;
 use crate::output::{self, Outcome};
+use crate::records::Format;
 use crate::redis::RedisArgs;
 use crate::store::{self, Schema, StoreAddress};
 
@@ -107,15 +101,6 @@ pub(crate) struct EnqueueArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-}
-
-/// What a file of jobs holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Rows of values, the first row names them
-    Csv,
-    /// A JSON value a line
-    Jsonl,
 }
 
 pub(crate) async fn run(args: EnqueueArgs, address: &StoreAddress) -> Result<Outcome> {

@@ -105,7 +105,7 @@ impl Checked {
         folder: &Path,
     ) -> Result<Bulk> {
         let definition = entry.definition(name)?;
-        let (source, key, windows) = (entry.source().to_owned(), entry.key().to_owned(), entry.windows()?);
+        let ((source, key), windows) = (entry.targets(assemble::dialect(database))?, entry.windows()?);
         let throttles = assemble::throttles(database, entry.throttle());
         let throttles = throttles.with_context(|| format!("the throttle of the bulk job {name}"))?;
         let here = |effect| assemble::here(database, &definition, &source, &key, effect);

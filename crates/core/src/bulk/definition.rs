@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunk::{Load, Sizing};
+use super::staged::Columns;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority};
 use crate::state::named_enum;
 use std::fmt;
@@ -55,6 +56,8 @@ pub struct Definition {
     pub then: Option<String>,
     /// What a crash means for its targets.
     pub effects: Effects,
+    /// The columns of the file that each run is started with; `None`: its targets are in tables of the database.
+    pub columns: Option<Columns>,
     /// Changes when its source or its apply does: a run goes on only with those it began with.
     pub fingerprint: String,
 }
@@ -76,6 +79,7 @@ impl Definition {
             failures_max: 0,
             then: None,
             effects: Effects::ExactlyOnce,
+            columns: None,
             fingerprint: String::new(),
         }
     }

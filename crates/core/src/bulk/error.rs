@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::sql::InvalidSql;
+use super::staged::BadRow;
 use crate::ident::JobId;
 
 /// A bulk job that cannot run as it is. Nothing was changed.
@@ -97,6 +98,34 @@ pub enum InvalidBulk {
         given: String,
         /// What it can be.
         range: &'static str,
+    },
+    /// A row that cannot be staged.
+    #[error("row {number} cannot be staged: {bad}")]
+    Row {
+        /// Its number, from 1.
+        number: u64,
+        /// What is wrong with it.
+        bad: BadRow,
+    },
+    /// A definition whose targets are in tables.
+    #[error("the bulk job {name} takes its targets from tables of the database, so none are staged for it")]
+    NotOverFile {
+        /// The definition.
+        name: String,
+    },
+    /// A run over a file that was started without one.
+    #[error(
+        "job {job} takes its targets from a file and was started without one; cancel it, and start one with `milepost bulk start --from FILE`"
+    )]
+    NotStaged {
+        /// The job.
+        job: JobId,
+    },
+    /// What was staged is gone: it took too long to go on.
+    #[error("what was staged for job {job} was given up, since nothing came for an hour; start anew")]
+    StagingLost {
+        /// The job that it was for.
+        job: JobId,
     },
     /// There is nothing to try again.
     #[error("job {job} has no failures that are not tried again already")]

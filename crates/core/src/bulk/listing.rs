@@ -36,6 +36,15 @@ impl Default for BulkFilter {
     }
 }
 
+/// A file whose rows are the targets of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StagedFile {
+    /// Its name for people.
+    pub name: String,
+    /// How many rows were staged.
+    pub rows: u64,
+}
+
 /// A bulk job on one row: what runs, how far it is, and what holds it.
 #[derive(Clone, Debug, Serialize)]
 pub struct BulkView {
@@ -92,6 +101,8 @@ pub struct BulkView {
     pub settings: Settings,
     /// What a crash means for its targets.
     pub effects: Option<Effects>,
+    /// The file that its targets come from, if they do.
+    pub file: Option<StagedFile>,
     /// The run whose failures it tries again.
     pub retry_of: Option<JobId>,
 }

@@ -9,4 +9,5 @@ pub mod key;
 pub mod listing;
 pub mod run;
 pub mod sql;
+pub mod staged;
 pub mod window;

@@ -208,6 +208,17 @@ pub struct Rest {
     pub held: Duration,
 }
 
+/// Chunks to be done and rolled back.
+#[derive(Clone, Debug, Default)]
+pub struct Trial {
+    /// How many rows each has.
+    pub rows: u32,
+    /// How many.
+    pub chunks: u32,
+    /// The first rows of the file that the targets come from, if they do.
+    pub staged: Vec<String>,
+}
+
 /// A few chunks that were rolled back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rehearsal {

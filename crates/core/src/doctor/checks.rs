@@ -152,9 +152,12 @@ checks! {
         mend "Delete it.",
         repair "Deletes it.";
     BulkLeftover = "bulk_leftover", Warning, All, Full, promise 13,
-        means "Settings of a bulk job, or targets that failed, belong to a bulk job that is gone.",
+        means "Settings of a bulk job, targets that failed, or rows that were staged for it, belong to a bulk job that is gone.",
         mend "Delete them.",
         repair "Deletes them.";
+    BulkRowsDiffer = "bulk_rows_differ", Error, All, Full, promise 13,
+        means "Other rows are staged for a bulk job than it was started with: some are missing, or were added by hand.",
+        mend "Cancel it if it is not done, and start it anew with its file; find out who writes to the tables without the verbs.";
     BulkEndDiffers = "bulk_end_differs", Error, All, Full, promise 13,
         means "A bulk job succeeded before it was through with its targets, or is through with them and did not succeed: somebody changed rows by hand, or another handler runs jobs of its name.",
         mend "Compare its notes, rows or jobs with its targets. Where some are missing start it anew; cancel a job that is through.";

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::bulk::definition::Definition;
 use crate::bulk::listing::{BulkFilter, BulkView};
-use crate::bulk::run::{Chunked, Order, Position, Rehearsal, Rest, Settings, Surveyed, TargetFailure};
+use crate::bulk::run::{Chunked, Order, Position, Rehearsal, Rest, Settings, Surveyed, TargetFailure, Trial};
 use crate::ident::JobId;
 use crate::job::{Enqueued, NewJob, Priority};
 use crate::ownership::{Put, Synced};
@@ -28,8 +28,8 @@ pub trait BulkWork: Send + Sync {
     /// [`Fenced`](crate::error::StoreError::Fenced) when the job has moved on.
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)>;
 
-    /// Does a few chunks of so many rows and rolls them back.
-    async fn rehearse(&self, order: &Order, rows: u32, chunks: u32) -> StoreResult<Rehearsal>;
+    /// Does a few chunks and rolls them back, with what was staged for them.
+    async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal>;
 }
 
 /// A run in the hands of one worker. Dropping it leaves it where its last chunk left it.
@@ -78,6 +78,21 @@ pub trait BulkReader: Send {
     async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()>;
 }
 
+/// Targets on their way into a store. Nobody sees them before the run is started; dropping it leaves nothing that
+/// could run, and what it wrote is removed by retention.
+#[async_trait]
+pub trait BulkStaging: Send {
+    /// Adds rows behind those before, each a JSON object as [`Columns::row`](crate::bulk::staged::Columns::row) makes
+    /// them.
+    async fn add(&mut self, rows: Vec<String>) -> StoreResult<()>;
+
+    /// Starts the run over all that was added: one commit. Where the job's key was there before, nothing is kept.
+    async fn start(self: Box<Self>, job: &NewJob) -> StoreResult<Enqueued>;
+
+    /// Removes what was added.
+    async fn give_up(self: Box<Self>) -> StoreResult<()>;
+}
+
 /// Looking at bulk jobs and steering them. What stops and resumes them is what stops and resumes every job.
 #[async_trait]
 pub trait BulkStore: Send + Sync {
@@ -95,6 +110,10 @@ pub trait BulkStore: Send + Sync {
 
     /// Starts a run: a job of the definition's kind, in its group.
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued>;
+
+    /// Begins to stage the targets of a run that is started when all are there. `name`: where they come from, for
+    /// people.
+    async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>>;
 
     /// Bulk jobs: those under way and those that wait first, in the order in which they will run, then the others,
     /// newest first.

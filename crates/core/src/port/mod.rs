@@ -15,7 +15,7 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
-pub use bulk::{BulkReader, BulkRows, BulkRun, BulkStore, BulkWork, Throttle};
+pub use bulk::{BulkReader, BulkRows, BulkRun, BulkStaging, BulkStore, BulkWork, Throttle};
 pub use coordination::{Coordination, CoordinationHealth};
 pub use doctor::{AbandonedRun, DoctorStore};
 pub use intake::IntakeStore;

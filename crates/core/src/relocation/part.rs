@@ -40,6 +40,10 @@ named_enum! {
         BulkSettings = "bulk_setting",
         /// Targets of bulk jobs that failed.
         BulkFailures = "bulk_failure",
+        /// Files whose rows are the targets of bulk jobs.
+        BulkFiles = "bulk_file",
+        /// Rows of such files.
+        BulkTargets = "bulk_target",
         /// What happened.
         History = "history",
         /// Who holds groups.
@@ -67,4 +71,6 @@ pub enum Position {
     Key(String, String),
     /// A group and a slot of it.
     Slot(String, i64),
+    /// A run and a row of its file.
+    Row(JobId, i64),
 }

@@ -7,6 +7,7 @@
 mod elsewhere;
 mod hold;
 mod runner;
+mod staging;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,17 +28,20 @@ pub use milepost_core::bulk::error::InvalidBulk;
 #[doc(inline)]
 pub use milepost_core::bulk::key::Key;
 #[doc(inline)]
-pub use milepost_core::bulk::listing::{BulkFilter, BulkView};
+pub use milepost_core::bulk::listing::{BulkFilter, BulkView, StagedFile};
 #[doc(inline)]
 pub use milepost_core::bulk::run::{
-    BadTarget, Chunk, Counts, Order, Rehearsal, Settings, Target, TargetFailure, Total,
+    BadTarget, Chunk, Counts, Order, Rehearsal, Settings, Target, TargetFailure, Total, Trial,
 };
 #[doc(inline)]
-pub use milepost_core::bulk::sql::InvalidSql;
+pub use milepost_core::bulk::sql::{Dialect, InvalidSql};
+#[doc(inline)]
+pub use milepost_core::bulk::staged::{BadRow, ColumnType, Columns, InvalidColumns};
 #[doc(inline)]
 pub use milepost_core::bulk::window::{InvalidWindow, Window, Windows};
 #[doc(inline)]
 pub use milepost_core::port::Throttle;
+pub use staging::Staging;
 
 /// A function that is called for each chunk.
 pub(crate) type Perform = dyn Fn(Context) -> BoxFuture<'static, Result<Outcome, JobError>> + Send + Sync;

@@ -1,5 +1,6 @@
--- Settings and failures of bulk jobs that are gone. Settings may come before the first chunk, and then have no row of
--- bulk beside them. A failure belongs to the run that tries it again, else to its own.
+-- Settings, failures and staged rows of bulk jobs that are gone. Settings may come before the first chunk, and then have
+-- no row of bulk beside them. A failure belongs to the run that tries it again, else to its own. Of the files that
+-- retention sees to only those are told that it has not come to for long.
 select count(*) over () as count, r.job_id::text as what, r.detail
 from (
     select s.job_id, 'a row of settings' as detail
@@ -10,6 +11,16 @@ from (
     from milepost.bulk_failure f
     where not exists (select from milepost.bulk b where b.job_id = coalesce(f.retried_by, f.job_id))
     group by coalesce(f.retried_by, f.job_id)
+    union all
+    select t.run, count(*)::text || ' staged rows without a file'
+    from milepost.bulk_target t
+    where not exists (select from milepost.bulk_file f where f.run = t.run)
+    group by t.run
+    union all
+    select f.run, 'a staged file'
+    from milepost.bulk_file f
+    where f.touched_at < now() - interval '2 hours'
+      and (f.started_at is null or not exists (select from milepost.bulk b where b.origin = f.run))
 ) r
 order by what, r.detail
 limit 10

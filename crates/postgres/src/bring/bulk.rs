@@ -1,6 +1,6 @@
 //! Rows about bulk jobs.
 
-use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkSetting};
+use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 
 use super::{each, text, time};
 use crate::finish::storable;
@@ -25,6 +25,7 @@ pub(super) fn definitions(rows: &[BulkDefinition]) -> Query {
         .bind(each(rows, |r| r.then.as_deref()))
         .bind(each(rows, |r| r.effects.as_str()))
         .bind(each(rows, |r| r.fingerprint.as_str()))
+        .bind(each(rows, |r| r.columns.as_deref()))
         .bind(each(rows, |r| r.source.as_str()))
         .bind(each(rows, |r| time(r.updated_at)))
 }
@@ -76,4 +77,20 @@ pub(super) fn failures(rows: &[BulkFailure]) -> Query {
         .bind(each(rows, |r| storable(&r.message)))
         .bind(each(rows, |r| time(r.at)))
         .bind(each(rows, |r| r.retried_by.map(|job| job.0)))
+}
+
+pub(super) fn files(rows: &[BulkFile]) -> Query {
+    sqlx::query(statement::BRING_BULK_FILES)
+        .bind(each(rows, |r| r.run.0))
+        .bind(each(rows, |r| storable(&r.name)))
+        .bind(each(rows, |r| r.rows))
+        .bind(each(rows, |r| r.started_at.map(time)))
+        .bind(each(rows, |r| time(r.touched_at)))
+}
+
+pub(super) fn targets(rows: &[BulkTarget]) -> Query {
+    sqlx::query(statement::BRING_BULK_TARGETS)
+        .bind(each(rows, |r| r.run.0))
+        .bind(each(rows, |r| r.n))
+        .bind(each(rows, |r| r.row.as_str()))
 }

@@ -10,12 +10,14 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::ownership::{Put, Synced};
-use milepost_core::port::{BulkStore, StoreResult};
+use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
 use milepost_core::schedule::Source;
 use milepost_core::state::JobState;
+use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::staging::Staging;
 use super::{row, run};
 use crate::row::named;
 use crate::session::{Query, Session};
@@ -60,6 +62,10 @@ impl BulkStore for PostgresStore {
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.inner.options.payload_bytes_max)?;
         self.begin_run(job, None).await
+    }
+
+    async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
+        Ok(Box::new(Staging::begin(self, name).await?))
     }
 
     async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
@@ -169,6 +175,7 @@ fn put(definition: &Definition, source: Source) -> Query {
         .bind(its.effects.as_str())
         .bind(its.fingerprint)
         .bind(source.as_str())
+        .bind(its.columns.map(|columns| json!(columns).to_string()))
 }
 
 /// A job like the one that the row tells of.

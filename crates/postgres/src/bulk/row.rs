@@ -5,8 +5,9 @@ use std::time::Duration;
 use milepost_core::bulk::chunk::{Load, Sizing};
 use milepost_core::bulk::definition::{Definition, Labels};
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::listing::BulkView;
+use milepost_core::bulk::listing::{BulkView, StagedFile};
 use milepost_core::bulk::run::{Counts, Settings, TargetFailure, Total};
+use milepost_core::bulk::staged::Columns;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use serde_json::Value;
@@ -20,6 +21,13 @@ pub(super) fn key(row: &PgRow, column: &str) -> Decoded<Option<Key>> {
     text.map(serde_json::from_str)
         .transpose()
         .map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
+}
+
+fn columns(row: &PgRow) -> Decoded<Option<Columns>> {
+    let text: Option<&str> = row.try_get("columns")?;
+    text.map(serde_json::from_str)
+        .transpose()
+        .map_err(|e| sqlx::Error::ColumnDecode { index: "columns".to_owned(), source: Box::new(e) })
 }
 
 pub(super) fn counts(row: &PgRow) -> Decoded<Counts> {
@@ -65,6 +73,7 @@ pub(super) fn definition(row: &PgRow) -> Decoded<Definition> {
         failures_max: number(row, "failures_max")?,
         then: row.try_get("then_name")?,
         effects: named(row, "effects")?,
+        columns: columns(row)?,
         fingerprint: row.try_get("fingerprint")?,
     })
 }
@@ -109,8 +118,14 @@ pub(super) fn view(row: &PgRow) -> Decoded<BulkView> {
         } else {
             None
         },
+        file: file(row)?,
         retry_of: row.try_get::<Option<uuid::Uuid>, _>("retry_of")?.map(JobId),
     })
+}
+
+fn file(row: &PgRow) -> Decoded<Option<StagedFile>> {
+    let name: Option<String> = row.try_get("file")?;
+    name.map(|name| Ok(StagedFile { name, rows: number(row, "file_rows")? })).transpose()
 }
 
 pub(super) fn failure(row: &PgRow) -> Decoded<TargetFailure> {

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::run::{
-    Chunked, Order, Position, Rehearsal, Rest, Settings, Survey, Surveyed, TargetFailure, Total,
+    Chunked, Order, Position, Rehearsal, Rest, Settings, Survey, Surveyed, TargetFailure, Total, Trial,
 };
+use milepost_core::bulk::staged::ORIGIN;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
@@ -18,6 +19,7 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection, Row, SqlSafeStr};
 use super::chunk::data_error;
 use super::row::{counts, key, plan, settings, total};
 use super::sql::{Slot, Statement};
+use super::staging::stage;
 use super::target::{Pages, Targets};
 use super::work::{Applied, SqlBulk};
 use crate::error::enqueue_error;
@@ -166,13 +168,16 @@ impl Run {
     /// The value of a parameter; `None` when there is none, `Some(None)` when it is null.
     fn parameter(&self, name: &str) -> Option<Option<String>> {
         match name {
-            "bulk_id" => Some(Some(self.origin.to_string())),
+            "bulk_id" | ORIGIN => Some(Some(self.origin.to_string())),
             "nominal_at" => Some(self.order.nominal_at.map(|at| at.to_string())),
             name => self.payload.get(name).map(text_of),
         }
     }
 
     async fn survey_source(&mut self) -> StoreResult<Surveyed> {
+        if self.bulk.source.is_staged() {
+            return Err(InvalidBulk::NotStaged { job: self.order.run.job }.into());
+        }
         let job = self.order.run.job.0;
         let query = sqlx::query(statement::BULK_HORIZON).bind(job);
         let horizon = self.row(query).await?.ok_or(StoreError::Fenced(self.order.run))?;
@@ -331,8 +336,11 @@ pub(super) async fn start(
 
 impl Run {
     /// Chunks that the caller rolls back.
-    pub(super) async fn rehearse(&mut self, rows: u32, chunks: u32) -> StoreResult<Rehearsal> {
+    pub(super) async fn rehearse(&mut self, trial: &Trial) -> StoreResult<Rehearsal> {
         self.script(statement::BULK_BEGIN_CHUNK).await?;
+        let mut session = Session::lasting(&mut self.connection);
+        let staged = stage(&mut session, self.origin, 1, trial.staged.clone()).await;
+        staged.map_err(|e| self.fail(e))?;
         let last = self.bind(&self.targets.last, None, None, 1);
         let last = self.row(last).await?;
         let upper = last.map(|row| key_at(&row)).transpose().map_err(|e| self.fail(e))?;
@@ -340,9 +348,9 @@ impl Run {
         let Some(upper) = upper else { return Ok(rehearsal) };
         rehearsal.total = self.count(&upper).await?;
         let mut cursor = None;
-        for _ in 0..chunks {
+        for _ in 0..trial.chunks {
             let begun = std::time::Instant::now();
-            let part = self.apply_parts(cursor.clone(), &upper, rows).await?;
+            let part = self.apply_parts(cursor.clone(), &upper, trial.rows).await?;
             rehearsal.chunks.push((part.targets, begun.elapsed()));
             rehearsal.failure = rehearsal.failure.or(part.failures.into_iter().next());
             if part.exhausted {

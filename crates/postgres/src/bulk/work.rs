@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
-use milepost_core::bulk::run::{Order, Position, Rehearsal};
+use milepost_core::bulk::run::{Order, Position, Rehearsal, Trial};
 use milepost_core::bulk::sql::{Apply, Dialect, Source};
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 use sqlx::{Connection, Executor, PgConnection};
@@ -126,9 +126,9 @@ impl BulkWork for SqlBulk {
         Ok((position, Box::new(run)))
     }
 
-    async fn rehearse(&self, order: &Order, rows: u32, chunks: u32) -> StoreResult<Rehearsal> {
+    async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
         let mut run = Run::open(self, order).await?;
-        let rehearsed = run.rehearse(rows, chunks).await;
+        let rehearsed = run.rehearse(trial).await;
         drop(run.connection.execute("rollback").await);
         rehearsed
     }

@@ -29,12 +29,13 @@ SELECT p.id, p.name, d.type, d.category, p.group_key, p.state AS state, p.stop_v
        b.cursor_key AS cursor_key, b.upper_key AS upper_key, b.total, b.total_exact,
        coalesce(b.done, 0) AS done, coalesce(b.failed, 0) AS failed, coalesce(b.chunks, 0) AS chunks,
        b.chunk_rows, b.chunk_ms, coalesce(b.busy_ms, 0) AS busy_ms, coalesce(b.held_ms, 0) AS held_ms,
-       b.throttle, b.throttle_since_ms, b.retry_of, d.effects,
+       b.throttle, b.throttle_since_ms, b.retry_of, d.effects, f.name AS file, f.rows AS file_rows,
        s.rows_per_s AS set_rows_per_s, s.duty AS set_duty, s.chunk_ms AS set_chunk_ms,
        s.chunk_rows_min AS set_chunk_rows_min, s.chunk_rows_max AS set_chunk_rows_max
 FROM placed p
 LEFT JOIN milepost_bulk b ON b.job_id = p.id
 LEFT JOIN milepost_bulk_setting s ON s.job_id = p.id
+LEFT JOIN milepost_bulk_file f ON f.run = b.origin
 LEFT JOIN milepost_bulk_definition d ON d.name = p.name
 WHERE (b.job_id IS NOT NULL OR d.name IS NOT NULL)
   AND (p.id = ?1 OR ?1 IS NULL)

@@ -1,5 +1,6 @@
--- Settings and failures of bulk jobs that are gone. Settings may come before the first chunk, and then have no row of
--- bulk beside them. A failure belongs to the run that tries it again, else to its own.
+-- Settings, failures and staged rows of bulk jobs that are gone. Settings may come before the first chunk, and then have
+-- no row of bulk beside them. A failure belongs to the run that tries it again, else to its own. Of the files that
+-- retention sees to only those are told that it has not come to for long. ?1 the look
 SELECT count(*) OVER () AS count, r.job_id AS what, r.detail
 FROM (
     SELECT s.job_id, 'a row of settings' AS detail
@@ -10,6 +11,16 @@ FROM (
     FROM milepost_bulk_failure f
     WHERE NOT EXISTS (SELECT 1 FROM milepost_bulk b WHERE b.job_id = coalesce(f.retried_by, f.job_id))
     GROUP BY coalesce(f.retried_by, f.job_id)
+    UNION ALL
+    SELECT t.run, count(*) || ' staged rows without a file'
+    FROM milepost_bulk_target t
+    WHERE NOT EXISTS (SELECT 1 FROM milepost_bulk_file f WHERE f.run = t.run)
+    GROUP BY t.run
+    UNION ALL
+    SELECT f.run, 'a staged file'
+    FROM milepost_bulk_file f
+    WHERE f.touched_at_ms < (?1 ->> 'now_ms') - 7200000
+      AND (f.started_at_ms IS NULL OR NOT EXISTS (SELECT 1 FROM milepost_bulk b WHERE b.origin = f.run))
 ) r
 ORDER BY what, r.detail
 LIMIT 10

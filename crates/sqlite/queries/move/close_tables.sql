@@ -5,7 +5,8 @@ WITH own (name) AS (VALUES
     ('milepost_history'), ('milepost_progress'), ('milepost_worker'), ('milepost_queue'),
     ('milepost_group_slot'), ('milepost_schedule'), ('milepost_kind_limit'), ('milepost_group_limit'),
     ('milepost_group_bucket'), ('milepost_retention'), ('milepost_turn'), ('milepost_audit'),
-    ('milepost_bulk_definition'), ('milepost_bulk'), ('milepost_bulk_setting'), ('milepost_bulk_failure')
+    ('milepost_bulk_definition'), ('milepost_bulk'), ('milepost_bulk_setting'), ('milepost_bulk_failure'),
+    ('milepost_bulk_file'), ('milepost_bulk_target')
 ),
 change (verb) AS (VALUES ('INSERT'), ('UPDATE'), ('DELETE'))
 SELECT printf('CREATE TRIGGER %s_departed_%s BEFORE %s ON %s BEGIN SELECT RAISE(ABORT, %Q); END',

@@ -10,11 +10,13 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::ownership::{Put, Synced};
-use milepost_core::port::{BulkStore, StoreResult};
+use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
 use milepost_core::schedule::Source;
 use milepost_core::state::JobState;
 use rusqlite::{OptionalExtension, Transaction};
+use serde_json::json;
 
+use super::staging::Staging;
 use super::{row, run};
 use crate::clock::now_ms;
 use crate::command::Hint;
@@ -58,6 +60,10 @@ impl BulkStore for SqliteStore {
         enqueue::check(std::slice::from_ref(job), self.options().payload_bytes_max)?;
         let job = job.clone();
         self.write("start_bulk", Hint::READY, move |tx| run::start(tx, &job, None)).await
+    }
+
+    async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
+        Ok(Box::new(Staging::begin(self, name).await?))
     }
 
     async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
@@ -132,6 +138,7 @@ fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Fa
         its.effects.as_str(),
         its.fingerprint,
         source.as_str(),
+        its.columns.as_ref().map(|columns| json!(columns).to_string()),
         now_ms(),
     ])?;
     Ok(if written == 1 { Put::Stands } else { Put::Foreign })

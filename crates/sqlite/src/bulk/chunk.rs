@@ -6,7 +6,7 @@ use std::time::Instant;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::run::{
-    BadTarget, Chunk, ChunkDone, Chunked, Parts, Rehearsal, Survey, Target, TargetFailure,
+    BadTarget, Chunk, ChunkDone, Chunked, Parts, Rehearsal, Survey, Target, TargetFailure, Trial,
 };
 use milepost_core::duration::whole_ms;
 use milepost_core::error::{Cause, StoreError};
@@ -15,7 +15,8 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction};
 use serde_json::{Map, Value};
 
 use super::row::{counts, key, to_json};
-use super::run::{Facts, Place, json, key_of, set};
+use super::run::{Facts, Place, json, key_of, set, targets as targets_of};
+use super::staging::stage_for_trial;
 use super::work::Applied;
 use crate::clock::now_ms;
 use crate::failure::Failure;
@@ -66,17 +67,30 @@ pub(super) fn chunk(tx: &Transaction<'_>, facts: &Facts, rows: u32) -> Result<Ch
 pub(super) fn rehearse(
     tx: &Transaction<'_>,
     facts: &Facts,
+    survey: Option<Survey>,
+    trial: &Trial,
+) -> Result<Rehearsal, Failure> {
+    tx.prepare_cached("SAVEPOINT rehearsal")?.execute(())?;
+    stage_for_trial(tx, facts.origin, &trial.staged)?;
+    let survey = survey.map_or_else(|| targets_of(tx, facts), Ok)?;
+    let rehearsal = try_chunks(tx, facts, &survey, trial)?;
+    tx.prepare_cached("ROLLBACK TO rehearsal")?.execute(())?;
+    tx.prepare_cached("RELEASE rehearsal")?.execute(())?;
+    Ok(rehearsal)
+}
+
+fn try_chunks(
+    tx: &Transaction<'_>,
+    facts: &Facts,
     survey: &Survey,
-    rows: u32,
-    chunks: u32,
+    trial: &Trial,
 ) -> Result<Rehearsal, Failure> {
     let mut rehearsal = Rehearsal { chunks: Vec::new(), total: survey.total, failure: None };
     let Some(upper) = &survey.upper else { return Ok(rehearsal) };
-    tx.prepare_cached("SAVEPOINT rehearsal")?.execute(())?;
     let mut cursor = None;
-    for _ in 0..chunks {
+    for _ in 0..trial.chunks {
         let begun = Instant::now();
-        let parts = apply_parts(tx, facts, cursor, upper, rows)?;
+        let parts = apply_parts(tx, facts, cursor, upper, trial.rows)?;
         rehearsal.chunks.push((parts.targets, begun.elapsed()));
         rehearsal.failure = rehearsal.failure.or(parts.failures.into_iter().next());
         cursor = parts.cursor;
@@ -84,8 +98,6 @@ pub(super) fn rehearse(
             break;
         }
     }
-    tx.prepare_cached("ROLLBACK TO rehearsal")?.execute(())?;
-    tx.prepare_cached("RELEASE rehearsal")?.execute(())?;
     Ok(rehearsal)
 }
 

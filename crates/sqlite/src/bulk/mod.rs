@@ -12,6 +12,7 @@ mod read;
 mod row;
 mod run;
 mod sql;
+mod staging;
 mod throttle;
 mod work;
 

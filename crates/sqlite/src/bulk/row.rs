@@ -5,8 +5,9 @@ use std::time::Duration;
 use milepost_core::bulk::chunk::{Load, Sizing};
 use milepost_core::bulk::definition::{Definition, Labels};
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::listing::BulkView;
+use milepost_core::bulk::listing::{BulkView, StagedFile};
 use milepost_core::bulk::run::{Counts, Settings, TargetFailure, Total};
+use milepost_core::bulk::staged::Columns;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use milepost_core::schedule::Source;
@@ -79,6 +80,11 @@ pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Key>>
     text.map(|text| serde_json::from_str(&text)).transpose().map_err(|e| odd(column, Type::Text, e))
 }
 
+fn columns(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Columns>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|e| odd(column, Type::Text, e))
+}
+
 pub(super) fn counts(row: &Row<'_>, column: usize) -> rusqlite::Result<Counts> {
     Ok(Counts {
         done: number(row, column)?,
@@ -119,6 +125,7 @@ pub(super) fn definition(row: &Row<'_>) -> rusqlite::Result<(Definition, Source)
         failures_max: number(row, 12)?,
         then: row.get(13)?,
         effects: word(row, 14)?,
+        columns: columns(row, 17)?,
         fingerprint: row.get(15)?,
     };
     Ok((definition, word(row, 16)?))
@@ -157,8 +164,15 @@ pub(super) fn view(row: &Row<'_>) -> rusqlite::Result<BulkView> {
         throttle_since: time_opt(row, at("throttle_since_ms")?)?,
         settings: settings(row, at("set_rows_per_s")?)?,
         effects: word_opt(row, at("effects")?)?,
+        file: file(row)?,
         retry_of: id_opt(row, at("retry_of")?)?,
     })
+}
+
+fn file(row: &Row<'_>) -> rusqlite::Result<Option<StagedFile>> {
+    let name: Option<String> = row.get("file")?;
+    let rows = || number(row, "file_rows".idx(row.as_ref())?);
+    name.map(|name| Ok(StagedFile { name, rows: rows()? })).transpose()
 }
 
 pub(super) fn failure(row: &Row<'_>) -> rusqlite::Result<TargetFailure> {

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Settings, Survey, Surveyed, Total};
+use milepost_core::bulk::staged::ORIGIN;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
@@ -88,6 +89,7 @@ impl Facts {
     fn parameter(&self, name: &str) -> Option<Sql> {
         match name {
             "bulk_id" => Some(Sql::Text(self.origin.to_string())),
+            ORIGIN => Some(Sql::Blob(self.origin.0.as_bytes().to_vec())),
             "nominal_at" => Some(self.order.nominal_at.map_or(Sql::Null, |at| Sql::Text(at.to_string()))),
             name => self.payload.get(name).map(to_sql),
         }
@@ -138,12 +140,15 @@ impl Run {
     /// Which targets there are. Nobody was writing when the run was taken, so all who had begun before have ended.
     pub(super) async fn find_targets(&self) -> StoreResult<Survey> {
         let facts = self.facts.clone();
-        self.store
-            .read(
-                "bulk",
-                move |conn| if facts.over_failures { failures(conn, &facts) } else { targets(conn, &facts) },
-            )
-            .await
+        let find = move |conn: &Connection| match facts.over_failures {
+            true => failures(conn, &facts),
+            // Those of a file are known when its run is started.
+            false if facts.work.source.is_staged() => {
+                Err(Failure::Told(InvalidBulk::NotStaged { job: facts.order.run.job }.into()))
+            }
+            false => targets(conn, &facts),
+        };
+        self.store.read("bulk", find).await
     }
 }
 
@@ -236,7 +241,7 @@ pub(super) fn set(conn: &Connection, job: JobId) -> rusqlite::Result<Settings> {
     Ok(found.optional()?.unwrap_or_default())
 }
 
-fn targets(conn: &Connection, facts: &Facts) -> Result<Survey, Failure> {
+pub(super) fn targets(conn: &Connection, facts: &Facts) -> Result<Survey, Failure> {
     let statements = &facts.work.statements;
     let mut last = conn.prepare(&statements.last)?;
     facts.bind(&mut last, Place::default())?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
-use milepost_core::bulk::run::{Order, Position, Rehearsal};
+use milepost_core::bulk::run::{Order, Position, Rehearsal, Trial};
 use milepost_core::bulk::sql::{Apply, Dialect, Source};
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 
@@ -128,11 +128,11 @@ impl BulkWork for SqlBulk {
         Ok((position, Box::new(run)))
     }
 
-    async fn rehearse(&self, order: &Order, rows: u32, chunks: u32) -> StoreResult<Rehearsal> {
-        let run = Run::open(self, order)?;
-        let survey = run.find_targets().await?;
-        let rehearsed =
-            move |tx: &rusqlite::Transaction<'_>| chunk::rehearse(tx, &run.facts, &survey, rows, chunks);
+    async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
+        let (run, trial) = (Run::open(self, order)?, trial.clone());
+        // Rows of a file are there only where they are staged, to be rolled back.
+        let survey = if self.work.source.is_staged() { None } else { Some(run.find_targets().await?) };
+        let rehearsed = move |tx: &rusqlite::Transaction<'_>| chunk::rehearse(tx, &run.facts, survey, &trial);
         self.store.write("bulk", Hint::NONE, rehearsed).await
     }
 }

@@ -2,7 +2,7 @@
 
 use milepost_core::bulk::run::Settings;
 use milepost_core::ident::JobId;
-use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkSetting};
+use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use uuid::Uuid;
@@ -28,8 +28,9 @@ pub(super) fn definition(row: &Row<'_>) -> Sql<BulkDefinition> {
         then: row.get(13)?,
         effects: row.get(14)?,
         fingerprint: row.get(15)?,
-        source: row::word(row, 16)?,
-        updated_at: row::time(row, 17)?,
+        columns: row.get(16)?,
+        source: row::word(row, 17)?,
+        updated_at: row::time(row, 18)?,
     })
 }
 
@@ -82,6 +83,20 @@ pub(super) fn failure(row: &Row<'_>) -> Sql<BulkFailure> {
         at: row::time(row, 5)?,
         retried_by: job_opt(row, 6)?,
     })
+}
+
+pub(super) fn file(row: &Row<'_>) -> Sql<BulkFile> {
+    Ok(BulkFile {
+        run: row::job_id(row, 0)?,
+        name: row.get(1)?,
+        rows: row.get(2)?,
+        started_at: row::time_opt(row, 3)?,
+        touched_at: row::time(row, 4)?,
+    })
+}
+
+pub(super) fn target(row: &Row<'_>) -> Sql<BulkTarget> {
+    Ok(BulkTarget { run: row::job_id(row, 0)?, n: row.get(1)?, row: row.get(2)? })
 }
 
 fn job_opt(row: &Row<'_>, column: usize) -> Sql<Option<JobId>> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use milepost::NewJob;
-use milepost::bulk::{Order, Rehearsal};
+use milepost::bulk::{Order, Rehearsal, Trial};
 use milepost_core::bulk::run::{Chunked, Position, Rest, Surveyed};
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 
@@ -79,8 +79,8 @@ impl BulkWork for Recorder {
         Ok((position, Box::new(Recording { inner, tapes: self.tapes.clone() })))
     }
 
-    async fn rehearse(&self, order: &Order, rows: u32, chunks: u32) -> StoreResult<Rehearsal> {
-        self.inner.rehearse(order, rows, chunks).await
+    async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
+        self.inner.rehearse(order, trial).await
     }
 }
 

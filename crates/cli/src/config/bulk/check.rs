@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use milepost::bulk::{ColumnType, Columns};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::sql::{Apply, Dialect, InvalidSql, Source};
 
@@ -31,6 +32,7 @@ pub(crate) fn check(bulks: Option<&Node>, around: &Surroundings<'_>, faults: &mu
     let entries = bulks.map(Node::entries).unwrap_or_default();
     for entry in entries {
         check_names(entry, entries, around, faults);
+        check_targets(entry, faults);
         check_ways(entry, faults);
         let sql = check_sql(&entry.node, around.dialect, faults);
         check_sizes(&entry.node, faults);
@@ -78,6 +80,40 @@ fn check_names(
     }
 }
 
+/// Targets are those of a source with its key, or the rows of a file with these columns.
+fn check_targets(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) {
+    let Some(columns) = bulk.get("columns") else {
+        for (part, example) in [("source", "source = \"select …\""), ("key", "key = [\"…\"]")] {
+            if bulk.is_table() && bulk.get(part).is_none() {
+                let what = format!("the bulk job {name} says no {part}");
+                let remedy = format!("add {example}, or columns = {{ … }} for a bulk job over a file");
+                faults.add(*at, what, remedy);
+            }
+        }
+        return;
+    };
+    for part in ["source", "key"] {
+        if let Some(node) = bulk.get(part) {
+            let what = format!("the bulk job {name} says both columns and {part}");
+            let remedy = "columns are those of a file; source and key read tables: keep one of the two";
+            faults.add(node.span.start, what, remedy);
+        }
+    }
+    let mut known: Vec<&str> = Vec::new();
+    for entry in columns.entries() {
+        known.push(&entry.key);
+        // Each name with those before it, so that what is wrong is told where it stands.
+        let named = known.iter().map(|name| (*name, ColumnType::Text));
+        if let Err(error) = Columns::new(named) {
+            faults.add(entry.at, error.to_string(), "name columns as the header of the file does");
+            known.pop();
+        }
+    }
+    if columns.is_table() && columns.entries().is_empty() {
+        faults.add(columns.span.start, "the columns are empty", "name those that the bulk job reads");
+    }
+}
+
 fn check_ways(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) {
     let mut ways: Vec<(&str, &Node)> = WAYS.iter().filter_map(|way| Some((*way, bulk.get(way)?))).collect();
     ways.sort_by_key(|(_, node)| node.span.start);
@@ -112,8 +148,12 @@ struct Sql {
 
 fn check_sql(bulk: &Node, dialect: Dialect, faults: &mut Faults) -> Sql {
     let mut read = Sql::default();
-    let Some(key) = texts(bulk.get("key")) else { return read };
-    if let Some((node, sql)) = bulk.get("source").and_then(|node| Some((node, node.text()?))) {
+    let over_file = bulk.get("columns").is_some();
+    let key = if over_file { Some(Columns::key()) } else { texts(bulk.get("key")) };
+    let Some(key) = key else { return read };
+    if let Some((node, sql)) =
+        bulk.get("source").filter(|_| !over_file).and_then(|node| Some((node, node.text()?)))
+    {
         match Source::parse(sql, &key, dialect) {
             Ok(source) => read.source = Some(source),
             // That the list is empty was told already.
@@ -177,6 +217,13 @@ fn check_then(Entry { key: name, node: bulk, .. }: &Entry, entries: &[Entry], fa
     } else if leads_back(name, entries) {
         let what = format!("the end of {name} leads to {name} again: it would never be over");
         faults.add(node.span.start, what, "take one `then` out of the circle");
+    } else if entries.iter().any(|entry| entry.key == next && entry.node.get("columns").is_some()) {
+        let what = format!("{next} takes its targets from a file, and nobody would give it one");
+        faults.add(
+            node.span.start,
+            what,
+            "let what follows read what this one has written, by source and key",
+        );
     }
 }
 
@@ -206,6 +253,12 @@ fn check_schedule(
     faults: &mut Faults,
 ) {
     let Some(schedule) = bulk.get("schedule").filter(|schedule| schedule.is_table()) else { return };
+    if bulk.get("columns").is_some() {
+        let what = format!("{name} takes its targets from a file, and a tick has none");
+        let remedy =
+            "leave the schedule out and let whatever makes the file run: milepost bulk start … --from FILE";
+        faults.add(schedule.span.start, what, remedy);
+    }
     schedule::check_spec(schedule, faults);
     schedule::check_misfire(schedule, faults);
     let others = around.schedules.map(Node::nodes).unwrap_or_default();

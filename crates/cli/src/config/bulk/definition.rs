@@ -1,9 +1,12 @@
 //! A bulk job of a checked file as what the runtime knows.
 
 use anyhow::{Context, Result, bail};
-use milepost::bulk::{Definition, Effects, Labels, Load, Sizing, Windows};
+use milepost::bulk::{
+    ColumnType, Columns, Definition, Effects, InvalidColumns, Labels, Load, Sizing, Windows,
+};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::sql::{Apply, Dialect, Source};
+use milepost_core::bulk::staged::ORIGIN;
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::schedule::Schedule;
 use sha2::{Digest, Sha256};
@@ -27,14 +30,25 @@ pub(crate) enum Doing {
 }
 
 impl BulkEntry {
-    /// The query of its targets.
-    pub(crate) fn source(&self) -> &str {
-        &self.source
+    /// The query of its targets, and the columns that it goes by.
+    pub(crate) fn targets(&self, dialect: Dialect) -> Result<(String, Vec<String>)> {
+        if let Some(columns) = self.columns()? {
+            return Ok((columns.source(dialect), Columns::key()));
+        }
+        match (&self.source, &self.key) {
+            (Some(source), Some(key)) => Ok((source.clone(), key.clone())),
+            // Of a checked file there are both.
+            _ => bail!("it has no source"),
+        }
     }
 
-    /// The columns that the source goes by.
-    pub(crate) fn key(&self) -> &[String] {
-        &self.key
+    /// The columns of the file that its runs are started with.
+    fn columns(&self) -> Result<Option<Columns>, InvalidColumns> {
+        let columns = self
+            .columns
+            .as_ref()
+            .map(|columns| Columns::new(columns.iter().map(|(name, holds)| (name.clone(), (*holds).into()))));
+        columns.transpose()
     }
 
     /// What is done to its chunks: of a checked file there is exactly one thing.
@@ -63,6 +77,7 @@ impl BulkEntry {
             failures_max: self.error_budget.unwrap_or(plain.failures_max),
             then: self.then.clone(),
             effects: if elsewhere { Effects::AtLeastOncePerChunk } else { Effects::ExactlyOnce },
+            columns: self.columns()?,
             fingerprint: self.fingerprint(),
             name: plain.name,
         })
@@ -95,12 +110,13 @@ impl BulkEntry {
         &self,
         payload: &serde_json::Map<String, serde_json::Value>,
         dialect: Dialect,
-    ) -> Result<(), InvalidBulk> {
-        let source = Source::parse(&self.source, &self.key, dialect).map_err(InvalidBulk::Source)?;
+    ) -> Result<()> {
+        let (source, key) = self.targets(dialect)?;
+        let source = Source::parse(&source, &key, dialect).map_err(InvalidBulk::Source)?;
         missing(&source.parameters(), "source", payload)?;
         let Some(apply) = &self.apply else { return Ok(()) };
-        let apply = Apply::parse(apply, &self.key, dialect).map_err(InvalidBulk::Apply)?;
-        missing(&apply.parameters(), "apply", payload)
+        let apply = Apply::parse(apply, &key, dialect).map_err(InvalidBulk::Apply)?;
+        Ok(missing(&apply.parameters(), "apply", payload)?)
     }
 
     /// Changes when its targets or what is done to them do; not with secrets, of which those may be renewed.
@@ -110,9 +126,18 @@ impl BulkEntry {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         };
-        say(&self.source);
-        say(&self.key.len().to_string());
-        self.key.iter().for_each(|column| say(column));
+        if let Some(columns) = &self.columns {
+            // A text that no source is.
+            say("columns");
+            for (name, holds) in columns {
+                say(name);
+                say(ColumnType::from(*holds).as_str());
+            }
+        }
+        let key = self.key.as_deref().unwrap_or_default();
+        say(self.source.as_deref().unwrap_or_default());
+        say(&key.len().to_string());
+        key.iter().for_each(|column| say(column));
         match (&self.apply, &self.enqueue, &self.http, &self.exec) {
             (Some(sql), ..) => ["apply", sql].into_iter().for_each(say),
             (_, Some(children), ..) => ["enqueue", &children.kind].into_iter().for_each(say),
@@ -125,7 +150,7 @@ impl BulkEntry {
 }
 
 /// What Milepost gives by itself.
-pub(super) const GIVEN: [&str; 2] = ["bulk_id", "nominal_at"];
+pub(super) const GIVEN: [&str; 3] = ["bulk_id", "nominal_at", ORIGIN];
 
 fn missing(
     names: &[&str],

@@ -8,6 +8,7 @@ mod window;
 
 use std::collections::BTreeMap;
 
+use milepost::bulk::ColumnType;
 use milepost_core::bulk::sql::Dialect;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -49,10 +50,16 @@ pub(crate) struct BulkEntry {
     #[schemars(range(min = 1, max = 1_000_000))]
     max_attempts: Option<u32>,
     /// Which targets there are: `select … where KEY > :cursor order by KEY limit :limit`.
-    source: String,
+    #[serde(default)]
+    source: Option<String>,
     /// The columns that the source goes by.
+    #[serde(default)]
     #[schemars(length(min = 1))]
-    key: Vec<String>,
+    key: Option<Vec<String>>,
+    /// Instead of `source` and `key`: the columns of the file that each run is started with (`milepost bulk start --from`)
+    /// and what they hold, such as `{ member_id = "integer", text = "text" }`.
+    #[serde(default)]
+    columns: Option<BTreeMap<String, Holds>>,
     /// What is done to a chunk, in SQL that reads the relation `chunk`: exactly once for every target.
     #[serde(default)]
     apply: Option<String>,
@@ -96,6 +103,29 @@ pub(crate) struct BulkEntry {
     /// Starts it by itself. The schedule has the bulk job's name.
     #[serde(default)]
     schedule: Option<BulkSchedule>,
+}
+
+// No docs on the types: with them the schema would be no plain list of names.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Holds {
+    Text,
+    Integer,
+    Number,
+    Boolean,
+    Json,
+}
+
+impl From<Holds> for ColumnType {
+    fn from(holds: Holds) -> Self {
+        match holds {
+            Holds::Text => Self::Text,
+            Holds::Integer => Self::Integer,
+            Holds::Number => Self::Number,
+            Holds::Boolean => Self::Boolean,
+            Holds::Json => Self::Json,
+        }
+    }
 }
 
 /// The jobs that are made, one a target: its row is the payload.
@@ -153,7 +183,8 @@ pub(super) fn places(bulks: Option<&Node>, text: &str) -> BTreeMap<String, Place
     let entries = bulks.map(Node::entries).unwrap_or_default().iter();
     let places = entries.map(|entry| {
         let effect = check::WAYS.iter().find_map(|way| entry.node.get(way));
-        let (source, effect) = (of(entry.node.get("source"), entry.at), of(effect, entry.at));
+        let targets = entry.node.get("source").or_else(|| entry.node.get("columns"));
+        let (source, effect) = (of(targets, entry.at), of(effect, entry.at));
         (entry.key.clone(), Places { name: place(text, entry.at), source, effect })
     });
     places.collect()

@@ -6,6 +6,7 @@ use sqlparser::tokenizer::Token;
 use super::cursor::compared;
 use super::text::{Lexeme, Piece, Text};
 use super::{Dialect, InvalidSql, Placeholders};
+use crate::bulk::staged::ORIGIN;
 
 /// Which part of the targets a query is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,12 @@ impl Source {
     #[must_use]
     pub fn parameters(&self) -> Vec<&str> {
         names(self.before.iter().chain(&self.after))
+    }
+
+    /// Whether its targets are the staged rows of a file.
+    #[must_use]
+    pub fn is_staged(&self) -> bool {
+        self.parameters().contains(&ORIGIN)
     }
 
     /// The query of these targets.

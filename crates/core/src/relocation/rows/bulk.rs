@@ -42,6 +42,8 @@ pub struct BulkDefinition {
     pub effects: String,
     /// Changes when its statements do.
     pub fingerprint: String,
+    /// The columns of the file that its targets come from, JSON.
+    pub columns: Option<String>,
     /// Who says so.
     pub source: Source,
     /// When it was last written.
@@ -158,5 +160,47 @@ impl Row for BulkFailure {
 
     fn bytes(&self) -> usize {
         self.key.len() + self.message.len()
+    }
+}
+
+/// A file whose rows are the targets of a run.
+#[derive(Clone, Debug)]
+pub struct BulkFile {
+    /// Which run.
+    pub run: JobId,
+    /// Its name for people.
+    pub name: String,
+    /// How many rows were staged.
+    pub rows: i64,
+    /// When the run was started; `None`: it is still being staged, or that was cut short.
+    pub started_at: Option<Timestamp>,
+    /// When somebody last wrote to it.
+    pub touched_at: Timestamp,
+}
+
+impl Row for BulkFile {
+    fn position(&self) -> Position {
+        Position::Job(self.run)
+    }
+}
+
+/// A row of such a file.
+#[derive(Clone, Debug)]
+pub struct BulkTarget {
+    /// Of which run.
+    pub run: JobId,
+    /// Its number, from 1.
+    pub n: i64,
+    /// What it holds, JSON.
+    pub row: String,
+}
+
+impl Row for BulkTarget {
+    fn position(&self) -> Position {
+        Position::Row(self.run, self.n)
+    }
+
+    fn bytes(&self) -> usize {
+        self.row.len()
     }
 }

@@ -11,7 +11,7 @@ use crate::history::HistoryEntry;
 use crate::ident::WorkerId;
 use crate::limit::{Rate, Source};
 
-pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkSetting};
+pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
 
 /// A row that can be carried.
@@ -74,6 +74,8 @@ rows! {
     Bulks(Bulk),
     BulkSettings(BulkSetting),
     BulkFailures(BulkFailure),
+    BulkFiles(BulkFile),
+    BulkTargets(BulkTarget),
     History(HistoryEntry),
     Slots(Slot),
     Ended(Ended),

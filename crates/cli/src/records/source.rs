@@ -1,4 +1,4 @@
-//! The file that jobs come from.
+//! The file that records come from.
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal};
@@ -25,7 +25,7 @@ impl Source {
     pub(crate) fn open(from: &Path, format: Option<Format>) -> Result<Self> {
         if from.as_os_str() == "-" {
             if io::stdin().is_terminal() {
-                output::note("reading jobs from the terminal, one a line; Ctrl-D ends them");
+                output::note("reading from the terminal, one a line; Ctrl-D ends them");
             }
             let name = "standard input".to_owned();
             return Self::kept(name, format.unwrap_or(Format::Jsonl), &mut io::stdin().lock());

@@ -21,14 +21,14 @@ impl BadLines {
     pub(crate) fn create(path: &Path, source: &Path) -> Result<Self> {
         let same = matches!((path.canonicalize(), source.canonicalize()), (Ok(a), Ok(b)) if a == b);
         if same {
-            bail!("--skip-bad would overwrite {}, from which the jobs come", path.display());
+            bail!("--skip-bad would overwrite {}, from which the records come", path.display());
         }
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), count: 0 })
     }
 
     /// Sets a record aside. `header` is the CSV header's place: it goes first, so that the file can be
-    /// enqueued like the one that it came from once it is mended.
+    /// used like the one that it came from once it is mended.
     pub(crate) fn add(
         &mut self,
         bad: &BadRecord,

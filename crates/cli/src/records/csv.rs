@@ -165,8 +165,18 @@ impl Columns {
         self.names.len() == 1
     }
 
-    /// The row as a JSON object, and its key.
-    pub(crate) fn read(&self, decoder: &mut Decoder, row: &[u8]) -> Result<(String, Option<String>), Flaw> {
+    /// Which column has this name.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|its| its == name)
+    }
+
+    /// All names, for people.
+    pub(crate) fn told(&self) -> String {
+        self.names.join(", ")
+    }
+
+    /// The fields of a row, one a column.
+    pub(crate) fn fields<'d>(&self, decoder: &'d mut Decoder, row: &[u8]) -> Result<Vec<&'d str>, Flaw> {
         let fields = decoder.fields(row)?;
         if fields.len() != self.names.len() {
             let first_odd = field_start(row, fields.len().min(self.names.len()));
@@ -177,6 +187,12 @@ impl Columns {
             );
             return Err(Flaw::new(first_odd, why));
         }
+        Ok(fields)
+    }
+
+    /// The row as a JSON object, and its key.
+    pub(crate) fn read(&self, decoder: &mut Decoder, row: &[u8]) -> Result<(String, Option<String>), Flaw> {
+        let fields = self.fields(decoder, row)?;
         let key = match self.key {
             Some(index) if fields[index].is_empty() => {
                 let why = format!("the key column {:?} is empty", self.names[index]);
@@ -221,7 +237,7 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 /// Where in the record a field begins; the record's end when it has fewer.
-fn field_start(record: &[u8], index: usize) -> usize {
+pub(crate) fn field_start(record: &[u8], index: usize) -> usize {
     let mut quoted = false;
     let mut commas = 0;
     if index == 0 {

@@ -4,40 +4,41 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar over the bytes of a file that counts jobs beside.
+/// A bar over the bytes of a file that counts its records beside.
 pub(crate) struct Bar {
     bar: ProgressBar,
+    items: &'static str,
     started: Instant,
 }
 
 impl Bar {
-    /// A bar for what is done (`checking`, `enqueueing`) to so many bytes.
-    pub(crate) fn new(what: &'static str, bytes: u64) -> Self {
+    /// A bar for what is done (`checking`, `enqueueing`) to so many bytes, which hold such items (`jobs`).
+    pub(crate) fn new(what: &'static str, items: &'static str, bytes: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
         let template = "{prefix:>10} [{bar:30}] {bytes}/{total_bytes}, {msg}, {eta} left";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_prefix(what);
-        bar.set_message("0 jobs");
-        Self { bar, started: Instant::now() }
+        bar.set_message(format!("0 {items}"));
+        Self { bar, items, started: Instant::now() }
     }
 
-    /// So far: this many bytes and jobs.
-    pub(crate) fn reached(&self, bytes: u64, jobs: u64) {
-        self.bar.set_message(format!("{jobs} jobs, {}/s", self.rate(jobs)));
+    /// So far: this many bytes and items.
+    pub(crate) fn reached(&self, bytes: u64, count: u64) {
+        self.bar.set_message(format!("{count} {}, {}/s", self.items, self.rate(count)));
         self.bar.set_position(bytes);
     }
 
-    /// How many jobs a second it makes.
+    /// How many items a second it makes.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
         reason = "for people"
     )]
-    pub(crate) fn rate(&self, jobs: u64) -> u64 {
-        (jobs as f64 / self.started.elapsed().as_secs_f64().max(0.001)) as u64
+    pub(crate) fn rate(&self, count: u64) -> u64 {
+        (count as f64 / self.started.elapsed().as_secs_f64().max(0.001)) as u64
     }
 }
 

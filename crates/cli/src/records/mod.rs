@@ -1,0 +1,27 @@
+//! Files of records: CSV rows and JSON lines, read one by one in bounded memory, each with its place.
+
+mod bad_lines;
+pub(crate) mod csv;
+pub(crate) mod jsonl;
+mod place;
+mod progress;
+mod reading;
+mod record;
+mod source;
+
+use clap::ValueEnum;
+
+pub(crate) use self::bad_lines::BadLines;
+pub(crate) use self::place::Flaw;
+pub(crate) use self::progress::Bar;
+pub(crate) use self::reading::{Made, Records, Shape, Words, check};
+pub(crate) use self::source::Source;
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Rows of values, the first row names them
+    Csv,
+    /// A JSON value a line
+    Jsonl,
+}

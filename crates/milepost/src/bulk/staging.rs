@@ -1,0 +1,116 @@
+//! Targets that the caller brings.
+
+use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::staged::{BadRow, Columns};
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::port::{BulkStaging, Store, StoreResult};
+use serde::Serialize;
+
+/// Rows are handed to the store in batches of so many …
+const BATCH_ROWS_MAX: usize = 1000;
+/// … or of so many bytes, whichever comes first.
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The targets of one run, brought row by row in bounded memory. All of them become a run at once, or none does.
+///
+/// ```no_run
+/// # use milepost::bulk::{ColumnType, Columns, Definition, InvalidBulk, Staging};
+/// # use milepost::{NewJob, StoreError};
+/// # async fn example(store: std::sync::Arc<dyn milepost::Store>, members: Vec<(i64, String)>) -> Result<(), StoreError> {
+/// # let columns = Columns::new([("member_id", ColumnType::Integer), ("text", ColumnType::Text)]).unwrap();
+/// let letter = Definition { columns: Some(columns), ..Definition::new("letter") };
+/// let mut staging = Staging::begin(store.as_ref(), &letter, "members of May").await?;
+/// for (member_id, text) in members {
+///     staging.add(&serde_json::json!({ "member_id": member_id, "text": text })).await?;
+/// }
+/// let run = staging.start(NewJob::new("letter", &serde_json::json!({})).unwrap()).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Staging {
+    staging: Box<dyn BulkStaging>,
+    definition: Definition,
+    columns: Columns,
+    batch: Vec<String>,
+    bytes: usize,
+    rows: u64,
+}
+
+impl Staging {
+    /// Begins with the first row of a definition over a file. `name`: where the rows come from, for people.
+    ///
+    /// # Errors
+    /// [`InvalidBulk::NotOverFile`] when the definition declares no columns.
+    pub async fn begin(store: &dyn Store, definition: &Definition, name: &str) -> StoreResult<Self> {
+        let Some(columns) = definition.columns.clone() else {
+            return Err(InvalidBulk::NotOverFile { name: definition.name.clone() }.into());
+        };
+        let staging = store.stage_bulk(name).await?;
+        Ok(Self { staging, definition: definition.clone(), columns, batch: Vec::new(), bytes: 0, rows: 0 })
+    }
+
+    /// Adds a row, whose JSON is an object that has all columns; `null` is no value, further members are left out.
+    ///
+    /// # Errors
+    /// [`InvalidBulk::Row`] when a value is missing or not of its column's type; nothing was added then.
+    pub async fn add(&mut self, row: &impl Serialize) -> StoreResult<()> {
+        let object = serde_json::to_string(row).map_err(|e| BadRow { column: None, why: e.to_string() });
+        let row = object.and_then(|object| self.columns.row_of_json(&object));
+        let number = self.rows + 1;
+        let row = row.map_err(|bad| InvalidBulk::Row { number, bad })?;
+        self.add_made(row).await
+    }
+
+    /// Adds a row that its [`Columns`] have made.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn add_made(&mut self, row: String) -> StoreResult<()> {
+        self.bytes += row.len();
+        self.batch.push(row);
+        self.rows += 1;
+        if self.batch.len() >= BATCH_ROWS_MAX || self.bytes >= BATCH_BYTES_MAX {
+            self.hand_over().await?;
+        }
+        Ok(())
+    }
+
+    /// How many rows were added.
+    #[must_use]
+    pub const fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    async fn hand_over(&mut self) -> StoreResult<()> {
+        self.bytes = 0;
+        self.staging.add(std::mem::take(&mut self.batch)).await
+    }
+
+    /// Starts the run over all rows, as the definition directs it. Where the job's key was there before, nothing is
+    /// kept and the answer is that run.
+    ///
+    /// # Errors
+    /// When the job cannot be accepted or the store fails; nothing was started then.
+    pub async fn start(self, job: NewJob) -> StoreResult<Enqueued> {
+        let job = self.definition.direct(job);
+        self.start_directed(&job).await
+    }
+
+    /// The same with a job that was directed by the definition and changed since.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_directed(mut self, job: &NewJob) -> StoreResult<Enqueued> {
+        self.hand_over().await?;
+        self.staging.start(job).await
+    }
+
+    /// Removes what was added. Without it retention does so, an hour later.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn give_up(self) -> StoreResult<()> {
+        self.staging.give_up().await
+    }
+}

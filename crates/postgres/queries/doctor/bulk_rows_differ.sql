@@ -1,0 +1,12 @@
+-- Files of runs that have other rows than they were staged with. What retention has begun with has no run any more.
+select count(*) over () as count, f.run::text as what,
+       f.rows::text || ' rows were staged, ' || coalesce(t.found, 0)::text || ' are there' as detail
+from milepost.bulk_file f
+left join (
+    select run, count(*) as found, min(n) as first, max(n) as last from milepost.bulk_target group by run
+) t on t.run = f.run
+where f.started_at is not null
+  and exists (select from milepost.bulk b where b.origin = f.run)
+  and (coalesce(t.found, 0), coalesce(t.first, 1), coalesce(t.last, 0)) <> (f.rows, 1, f.rows)
+order by what
+limit 10

@@ -1,0 +1,85 @@
+//! Rows of a file on their way into the store: one transaction, which ends with the start of their run.
+
+use async_trait::async_trait;
+use milepost_core::ident::JobId;
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::port::{BulkStaging, StoreResult};
+
+use crate::error::enqueue_error;
+use crate::row::Decoded;
+use crate::session::{Session, Transaction};
+use crate::store::PostgresStore;
+use crate::{enqueue, statement};
+
+/// A file that is being staged. Dropping it rolls all of it back.
+pub(super) struct Staging {
+    store: PostgresStore,
+    run: JobId,
+    rows: i64,
+    transaction: Transaction,
+}
+
+impl Staging {
+    pub(super) async fn begin(store: &PostgresStore, name: &str) -> StoreResult<Self> {
+        let (run, name) = (JobId::new(), name.to_owned());
+        let begin = async {
+            let mut transaction = store.inner.intake.begin().await?;
+            let file = sqlx::query(statement::BULK_BEGIN_FILE).bind(run.0).bind(name);
+            transaction.session().execute(file).await?;
+            Ok(transaction)
+        };
+        let transaction = begin.await.map_err(|e| store.fail("stage_bulk", e))?;
+        Ok(Self { store: store.clone(), run, rows: 0, transaction })
+    }
+
+    /// Starts the run, unless its key was there before.
+    async fn close(&mut self, job: &NewJob) -> Decoded<Enqueued> {
+        let mut session = self.transaction.session();
+        let made = enqueue::insert_one(&mut session, job).await?;
+        if !made.duplicate {
+            begin_run(&mut session, self.run, self.rows).await?;
+        }
+        Ok(made)
+    }
+}
+
+async fn begin_run(session: &mut Session<'_>, run: JobId, rows: i64) -> Decoded<()> {
+    let query = sqlx::query(statement::BULK_BEGIN_STAGED_RUN).bind(run.0).bind(rows);
+    session.execute(query).await.map(drop)
+}
+
+/// Stages rows of a run, the first of them with this number.
+pub(super) async fn stage(
+    session: &mut Session<'_>,
+    run: JobId,
+    first: i64,
+    rows: Vec<String>,
+) -> Decoded<()> {
+    let query = sqlx::query(statement::BULK_STAGE).bind(run.0).bind(first).bind(rows);
+    session.execute(query).await.map(drop)
+}
+
+#[async_trait]
+impl BulkStaging for Staging {
+    async fn add(&mut self, rows: Vec<String>) -> StoreResult<()> {
+        let count = rows.len() as i64;
+        let staged = stage(&mut self.transaction.session(), self.run, self.rows + 1, rows).await;
+        staged.map_err(|e| self.store.fail("stage_bulk", e))?;
+        self.rows += count;
+        Ok(())
+    }
+
+    async fn start(mut self: Box<Self>, job: &NewJob) -> StoreResult<Enqueued> {
+        enqueue::check(std::slice::from_ref(job), self.store.inner.options.payload_bytes_max)?;
+        let job = NewJob { id: self.run, ..job.clone() };
+        let made = self.close(&job).await;
+        let made = made.map_err(|e| enqueue_error(&self.store.inner.place, e))?;
+        let ended = self.transaction.end(if made.duplicate { "rollback" } else { "commit" }).await;
+        ended.map_err(|e| self.store.fail("stage_bulk", e))?;
+        Ok(made)
+    }
+
+    async fn give_up(self: Box<Self>) -> StoreResult<()> {
+        self.transaction.end("rollback").await.map_err(|e| self.store.fail("stage_bulk", e))
+    }
+}

@@ -1,0 +1,9 @@
+-- Deletes staged files of bulk jobs that are gone, which retention has not come to for long. ?1 at most, ?2 now
+DELETE FROM milepost_bulk_file
+WHERE run IN (
+    SELECT f.run FROM milepost_bulk_file f
+    WHERE f.touched_at_ms < ?2 - 7200000
+      AND (f.started_at_ms IS NULL OR NOT EXISTS (SELECT 1 FROM milepost_bulk b WHERE b.origin = f.run))
+    LIMIT ?1
+)
+RETURNING run

@@ -1,0 +1,134 @@
+//! Rows of a file on their way into the store, in pieces so short that others can write in between. The run is started
+//! with the last one; rows without it are nobody's, and retention removes them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::error::StoreError;
+use milepost_core::ident::JobId;
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::port::{BulkStaging, StoreResult};
+use rusqlite::Transaction;
+
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::failure::Failure;
+use crate::row::Id;
+use crate::store::SqliteStore;
+use crate::{enqueue, query};
+
+/// A piece does not go on for longer than this, so that its transaction stays short.
+const PIECE_MAX: Duration = Duration::from_millis(20);
+/// The rest between two pieces.
+const GAP: Duration = Duration::from_millis(2);
+/// How many rows are removed at a time.
+const REMOVED_AT_ONCE: u32 = 2000;
+
+/// A file that is being staged.
+pub(super) struct Staging {
+    store: SqliteStore,
+    run: JobId,
+    rows: i64,
+}
+
+impl Staging {
+    pub(super) async fn begin(store: &SqliteStore, name: &str) -> StoreResult<Self> {
+        let (run, name) = (JobId::new(), name.to_owned());
+        let begin = move |tx: &Transaction<'_>| {
+            tx.prepare_cached(query::BULK_BEGIN_FILE)?.execute((Id(&run), name, now_ms()))?;
+            Ok(())
+        };
+        store.write("stage_bulk", Hint::NONE, begin).await?;
+        Ok(Self { store: store.clone(), run, rows: 0 })
+    }
+
+    async fn remove(&self) -> StoreResult<()> {
+        let run = self.run;
+        loop {
+            let remove = move |tx: &Transaction<'_>| {
+                let removed =
+                    tx.prepare_cached(query::FORGET_BULK_TARGETS)?.execute((Id(&run), REMOVED_AT_ONCE))?;
+                if removed == 0 {
+                    tx.prepare_cached(query::FORGET_BULK_FILE)?.execute([Id(&run)])?;
+                }
+                Ok(removed)
+            };
+            if self.store.write("stage_bulk", Hint::NONE, remove).await? == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(GAP).await;
+        }
+    }
+}
+
+/// Stages rows as long as a piece may take, the first with this number; answers how many.
+fn stage(tx: &Transaction<'_>, run: JobId, first: i64, rows: &[String]) -> Result<usize, Failure> {
+    let begun = Instant::now();
+    if tx.prepare_cached(query::BULK_TOUCH_FILE)?.execute((Id(&run), now_ms()))? == 0 {
+        return Err(Failure::Told(InvalidBulk::StagingLost { job: run }.into()));
+    }
+    let mut statement = tx.prepare_cached(query::BULK_STAGE)?;
+    for (row, n) in rows.iter().zip(first..) {
+        statement.execute((Id(&run), n, row))?;
+        if begun.elapsed() >= PIECE_MAX {
+            return Ok((n - first) as usize + 1);
+        }
+    }
+    Ok(rows.len())
+}
+
+/// Stages all of these, to be rolled back.
+pub(super) fn stage_for_trial(tx: &Transaction<'_>, run: JobId, rows: &[String]) -> Result<(), Failure> {
+    let mut statement = tx.prepare_cached(query::BULK_STAGE)?;
+    for (row, n) in rows.iter().zip(1_i64..) {
+        statement.execute((Id(&run), n, row))?;
+    }
+    Ok(())
+}
+
+fn start(tx: &Transaction<'_>, job: &NewJob, rows: i64) -> Result<Enqueued, Failure> {
+    let made = enqueue::insert(tx, std::slice::from_ref(job))?;
+    let made = *made.first().ok_or(StoreError::NoSuchJob(job.id))?;
+    if made.duplicate {
+        return Ok(made);
+    }
+    let at_ms = now_ms();
+    if tx.prepare_cached(query::BULK_START_FILE)?.execute((Id(&made.job), rows, at_ms))? == 0 {
+        return Err(Failure::Told(InvalidBulk::StagingLost { job: made.job }.into()));
+    }
+    tx.prepare_cached(query::BULK_BEGIN_STAGED_RUN)?.execute((Id(&made.job), rows, at_ms))?;
+    Ok(made)
+}
+
+#[async_trait]
+impl BulkStaging for Staging {
+    async fn add(&mut self, rows: Vec<String>) -> StoreResult<()> {
+        let (run, rows) = (self.run, Arc::new(rows));
+        let mut at = 0;
+        while at < rows.len() {
+            let (first, rows) = (self.rows + 1, rows.clone());
+            let piece = move |tx: &Transaction<'_>| stage(tx, run, first, &rows[at..]);
+            let staged = self.store.write("stage_bulk", Hint::NONE, piece).await?;
+            self.rows += staged as i64;
+            at += staged;
+            tokio::time::sleep(GAP).await;
+        }
+        Ok(())
+    }
+
+    async fn start(self: Box<Self>, job: &NewJob) -> StoreResult<Enqueued> {
+        enqueue::check(std::slice::from_ref(job), self.store.options().payload_bytes_max)?;
+        let (job, rows) = (NewJob { id: self.run, ..job.clone() }, self.rows);
+        let made = self.store.write("stage_bulk", Hint::READY, move |tx| start(tx, &job, rows)).await?;
+        if made.duplicate {
+            self.remove().await?;
+        }
+        Ok(made)
+    }
+
+    async fn give_up(self: Box<Self>) -> StoreResult<()> {
+        self.remove().await
+    }
+}
