@@ -118,6 +118,7 @@ const HOT: &[(&str, &str)] = &[
     ("shorten_history", "1000, 500, 500, '(0,0)', '(500,0)'"),
     ("prune_keys", "1000, 500"),
     ("prune_workers", "1000, 500"),
+    ("prune_targets", "500"),
 ];
 
 /// The index that each of these must be read off: another would make it walk what it is not about.
@@ -135,6 +136,7 @@ const READ_OFF: &[(&str, &[&str])] = &[
     ("shorten_history", &["Tid Range Scan on ended"]),
     ("prune_keys", &["job_key_due"]),
     ("prune_workers", &["worker_ended", "live_worker"]),
+    ("prune_targets", &["bulk_origin", "bulk_target_pkey"]),
 ];
 
 /// What a chunk asks of its own accord, on a connection whose plans are not pinned, since users' statements run on it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use milepost::bulk::{Bulk, Definition, Sizing};
+use milepost::bulk::{Bulk, ColumnType, Columns, Definition, Dialect, Sizing};
 
 use crate::home::Home;
 
@@ -24,4 +24,22 @@ pub fn definition(name: &str, rows_max: u32) -> Definition {
 /// The bulk job `notify`.
 pub fn notify(home: &dyn Home, rows_max: u32) -> Bulk {
     home.bulk(definition("notify", rows_max), SOURCE, &["id"], APPLY).expect("a usable bulk job")
+}
+
+/// What `letter` is.
+pub fn letter_definition(rows_max: u32) -> Definition {
+    let columns = Columns::new([("id", ColumnType::Integer), ("name", ColumnType::Text)]);
+    Definition { columns: Some(columns.expect("usable columns")), ..definition("letter", rows_max) }
+}
+
+/// The bulk job `letter`: everybody in a file gets a note.
+pub fn letter(home: &dyn Home, rows_max: u32) -> Bulk {
+    let definition = letter_definition(rows_max);
+    let source = definition.columns.as_ref().expect("columns").source(dialect(home));
+    home.bulk(definition, &source, &["n"], APPLY).expect("a usable bulk job")
+}
+
+/// Whose SQL a home has.
+pub fn dialect(home: &dyn Home) -> Dialect {
+    if home.address().starts_with("sqlite:") { Dialect::Sqlite } else { Dialect::Postgres }
 }

@@ -5,6 +5,7 @@
 
 mod control;
 mod effects;
+mod files;
 mod refused;
 mod runs;
 #[path = "../support/mod.rs"]

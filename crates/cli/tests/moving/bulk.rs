@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost::Worker;
-use milepost::bulk::{Bulk, BulkFilter};
+use milepost::bulk::{Bulk, BulkFilter, ColumnType, Columns, Dialect, Staging};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::run::{Chunked, Order, Settings};
 use milepost_core::claim::{Claim, ClaimedJob};
@@ -27,11 +27,12 @@ use crate::{Move, block_on};
 struct Way {
     name: &'static str,
     key: &'static [&'static str],
+    /// Nothing: they come from a file.
     source: &'static str,
 }
 
 const BY_ID: &str = "select id from member where id > :cursor order by id limit :limit";
-const WAYS: [Way; 5] = [
+const WAYS: [Way; 6] = [
     Way { name: "by_id", key: &["id"], source: BY_ID },
     Way {
         name: "by_place",
@@ -48,6 +49,7 @@ const WAYS: [Way; 5] = [
         key: &["code"],
         source: "select code, id from member where code > :cursor order by code limit :limit",
     },
+    Way { name: "of_file", key: &["n"], source: "" },
     Way { name: "with_bad_ones", key: &["id"], source: BY_ID },
 ];
 const APPLY: &str = "insert into note (run, member) select :bulk_id, id from chunk";
@@ -58,7 +60,12 @@ const BAD: i64 = MEMBERS / 10;
 
 impl Way {
     fn definition(self) -> Definition {
-        Definition { fingerprint: "1".to_owned(), failures_max: 100, ..Definition::new(self.name) }
+        let columns = self.source.is_empty().then(|| Columns::new([("id", ColumnType::Integer)]).unwrap());
+        Definition { fingerprint: "1".to_owned(), failures_max: 100, columns, ..Definition::new(self.name) }
+    }
+
+    fn source(self, dialect: Dialect) -> String {
+        self.definition().columns.map_or_else(|| self.source.to_owned(), |columns| columns.source(dialect))
     }
 
     fn key(self) -> Vec<String> {
@@ -67,13 +74,15 @@ impl Way {
 
     fn on_sqlite(self, store: &SqliteStore) -> of_sqlite::SqlBulk {
         let effect = of_sqlite::Effect::Sql(APPLY.to_owned());
-        of_sqlite::SqlBulk::new(store, &self.definition(), self.source, &self.key(), effect).unwrap()
+        let source = self.source(Dialect::Sqlite);
+        of_sqlite::SqlBulk::new(store, &self.definition(), &source, &self.key(), effect).unwrap()
     }
 
     fn on_postgres(self, store: &PostgresStore) -> Bulk {
         let effect = of_postgres::Effect::Sql(APPLY.to_owned());
+        let source = self.source(Dialect::Postgres);
         let work =
-            of_postgres::SqlBulk::new(store, &self.definition(), self.source, &self.key(), effect).unwrap();
+            of_postgres::SqlBulk::new(store, &self.definition(), &source, &self.key(), effect).unwrap();
         Bulk::new(self.definition(), Arc::new(work))
     }
 }
@@ -107,15 +116,24 @@ async fn claimed(scene: &Scene, kind: &str) -> ClaimedJob {
 async fn taken(sqlite: &SqliteStore, scene: &Scene, way: Way) -> Box<dyn BulkRun> {
     let job = claimed(scene, way.name).await;
     let order = Order { run: job.run, payload: job.payload, nominal_at: None };
-    let (_, mut run) = way.on_sqlite(sqlite).take(&order).await.unwrap();
-    run.survey().await.unwrap();
+    let (position, mut run) = way.on_sqlite(sqlite).take(&order).await.unwrap();
+    if !position.surveyed {
+        run.survey().await.unwrap();
+    }
     run
 }
 
 async fn start(store: &SqliteStore, way: Way) -> JobId {
     store.put_bulk(&way.definition(), Source::Operator).await.unwrap();
-    let job = way.definition().direct(NewJob::new(way.name, &json!({})).unwrap());
-    store.start_bulk(&job).await.unwrap().job
+    let job = NewJob::new(way.name, &json!({})).unwrap();
+    if way.source.is_empty() {
+        let mut staging = Staging::begin(store, &way.definition(), "members.csv").await.unwrap();
+        for id in 1..=MEMBERS {
+            staging.add(&json!({ "id": id })).await.unwrap();
+        }
+        return staging.start(job).await.unwrap().job;
+    }
+    store.start_bulk(&way.definition().direct(job)).await.unwrap().job
 }
 
 fn lay_tables(store: &rusqlite::Connection) {
@@ -240,12 +258,12 @@ fn runs_that_are_half_done_go_on_behind_their_cursors() {
         ))
     };
     let moved = both.run(&[]).ok();
-    assert!(moved.err.contains("bulk jobs that are half done: 5"), "{}", moved.err);
+    assert!(moved.err.contains("bulk jobs that are half done: 6"), "{}", moved.err);
     block_on(async {
         let store = both.postgres().await;
         copy_tables(&both, &store).await;
         assert_eq!(noted(&both, jobs[0]), "60 60");
-        assert_eq!(noted(&both, jobs[4]), format!("{0} {0}", MEMBERS - BAD + 7));
+        assert_eq!(noted(&both, jobs[5]), format!("{0} {0}", MEMBERS - BAD + 7));
         store.rescue_expired(100, &|_, _| Duration::ZERO).await.unwrap();
         let worker = Worker::builder(Arc::new(store.clone()) as Arc<dyn Store>);
         let worker = WAYS.iter().fold(worker, |worker, way| worker.bulk(way.on_postgres(&store)));

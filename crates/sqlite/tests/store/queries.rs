@@ -70,10 +70,12 @@ fn assert_searches(conn: &rusqlite::Connection, when: &str) {
             continue;
         }
         for step in plan(conn, &sql) {
-            let scans = ["live", "job", "history", "ended", "bulk", "bulk_failure"].iter().any(|table| {
-                let scan = format!("SCAN milepost_{table}");
-                step == scan || step.starts_with(&format!("{scan} "))
-            });
+            let scans = ["live", "job", "history", "ended", "bulk", "bulk_failure", "bulk_target"]
+                .iter()
+                .any(|table| {
+                    let scan = format!("SCAN milepost_{table}");
+                    step == scan || step.starts_with(&format!("{scan} "))
+                });
             // The recursions begin at the first entry of an index.
             let probes = ["lost_workers", "unfilled_groups"].contains(&name.as_str());
             assert!(!scans || probes, "{name} {when}: {step}");

@@ -51,8 +51,9 @@ async fn main() {
     let fenced = Arc::new(AtomicU64::new(0));
     let mut builder = Worker::builder(home.store()).options(configure);
     if let Some(rows_max) = option("--bulk-rows") {
+        let rows_max = u32::try_from(rows_max).expect("a small number");
         builder =
-            builder.bulk(notes::notify(home.as_ref(), u32::try_from(rows_max).expect("a small number")));
+            builder.bulk(notes::notify(home.as_ref(), rows_max)).bulk(notes::letter(home.as_ref(), rows_max));
     }
     if let Ok(url) = std::env::var(REDIS) {
         let redis = Redis::start(&url, RedisOptions::default()).expect("a URL of a Redis");

@@ -15,6 +15,7 @@ mod keys;
 mod members;
 mod outages;
 mod parameters;
+mod staged;
 mod throttles;
 mod workers;
 
@@ -52,6 +53,17 @@ milepost_testkit::on_each_home! { crate::members::Members::on =>
     parameters::parameters_of_every_json_type_reach_the_statements,
     parameters::what_cannot_run_is_refused_before_any_chunk,
     parameters::a_run_goes_on_only_with_the_definition_it_began_with,
+    staged::each_row_of_a_file_is_applied_once,
+    staged::a_worker_that_is_killed_in_a_file_loses_and_doubles_no_row,
+    staged::each_type_of_column_reaches_the_statements,
+    staged::staging_that_is_cut_short_leaves_nothing_that_runs_and_is_removed,
+    staged::what_retention_has_removed_is_not_started,
+    staged::a_file_whose_key_was_there_before_is_not_kept,
+    staged::a_run_over_a_file_without_one_fails_and_says_so,
+    staged::rows_that_failed_are_tried_again_from_the_file,
+    staged::rows_of_a_file_become_jobs_or_go_elsewhere,
+    staged::a_trial_over_a_file_leaves_nothing,
+    staged::a_run_over_a_file_is_taken_up_without_waiting_for_anybody,
     throttles::a_throttle_holds_a_run_and_is_named_wherever_one_looks,
     throttles::a_throttle_that_holds_in_the_middle_stops_further_chunks,
     throttles::a_closed_window_puts_a_run_off_until_it_opens,

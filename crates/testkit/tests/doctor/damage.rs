@@ -260,6 +260,23 @@ impl Patient<'_> {
         self.scene.store.start_bulk(&Scene::job()).await.unwrap().job
     }
 
+    /// So many rows of a file that is staged for this run.
+    async fn staged(&self, run: &str, rows: i64) {
+        let (home, now) = (self.home, self.home.ago(Duration::ZERO));
+        let (started_at, touched_at) = (home.time("started_at"), home.time("touched_at"));
+        self.tamper(&format!(
+            "insert into milepost.bulk_file (run, name, rows, {started_at}, {touched_at})
+             values ({run}, 'a.csv', {rows}, {now}, {now})"
+        ))
+        .await;
+        for n in 1..=rows {
+            self.tamper(&format!(
+                "insert into milepost.bulk_target (run, n, row) values ({run}, {n}, '{{}}')"
+            ))
+            .await;
+        }
+    }
+
     async fn of_bulk(&self, change: &str, job: JobId) {
         self.tamper(&format!("update milepost.bulk set {change} where job_id = {}", self.home.id(job))).await;
     }
@@ -279,6 +296,22 @@ impl Patient<'_> {
                     "insert into milepost.bulk_setting (job_id, {set_at}) values ({lost}, {past});
                      insert into milepost.bulk_failure (job_id, key, code, message, {at})
                      values ({lost}, '[1]', 'x', 'x', {past})"
+                ))
+                .await;
+                self.staged(&lost, 3).await;
+                self.tamper("delete from milepost.bulk_file").await;
+                let (old, touched_at) = (home.id(JobId::new()), home.time("touched_at"));
+                self.staged(&old, 3).await;
+                let long_ago = home.ago(Duration::from_secs(3 * 3600));
+                self.tamper(&format!("update milepost.bulk_file set {touched_at} = {long_ago}")).await;
+            }
+            Check::BulkRowsDiffer => {
+                let [less, more] = [self.bulk().await, self.bulk().await].map(|job| home.id(job));
+                self.staged(&less, 3).await;
+                self.staged(&more, 3).await;
+                self.tamper(&format!("delete from milepost.bulk_target where run = {less} and n = 1")).await;
+                self.tamper(&format!(
+                    "insert into milepost.bulk_target (run, n, row) values ({more}, 4, '{{}}')"
                 ))
                 .await;
             }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use milepost::NewJob;
+use milepost::bulk::Staging;
 use milepost_core::bulk::run::Settings;
 use milepost_core::doctor::Check;
 use milepost_core::finish::End;
@@ -186,6 +188,30 @@ async fn failures_that_a_run_tries_again_are_forgotten_with_that_run() {
         scene.operate(again, Operation::new(Verb::Cancel)).await.unwrap();
         prune_soundly(&scene).await;
         assert_eq!(rows_about_bulks(home.as_ref()).await, [0, 0, 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rows_of_a_file_go_in_portions_once_no_run_needs_them() {
+    for home in homes().await {
+        let scene = Scene::on(home.store()).await;
+        let letter = milepost_testkit::notes::letter_definition(10);
+        let mut staging = Staging::begin(scene.store.as_ref(), &letter, "members.csv").await.unwrap();
+        for id in 0..95 {
+            staging.add(&serde_json::json!({ "id": id, "name": "" })).await.unwrap();
+        }
+        let job = NewJob::new("letter", &()).unwrap();
+        let job = staging.start(job).await.unwrap().job;
+        is_sound(&scene).await;
+        assert_eq!(prune_soundly(&scene).await, 0, "it needs attention");
+        scene.operate(job, Operation::new(Verb::Cancel)).await.unwrap();
+        let batches = prune_soundly(&scene).await;
+        // SQLite takes as many portions as the time of a call allows.
+        assert!(batches >= if home.address().starts_with("sqlite:") { 1 } else { 10 }, "{batches}");
+        assert!(scene.store.job(job).await.unwrap().is_none());
+        let left =
+            "select (select count(*) from milepost.bulk_file) + (select count(*) from milepost.bulk_target)";
+        assert_eq!(home.count(left).await, 0);
     }
 }
 

@@ -98,6 +98,58 @@ fn a_fingerprint_changes_with_what_is_done_and_with_nothing_else() {
     assert_eq!(all.len(), 4);
 }
 
+const OVER_FILE: &str = "[bulk.n]\ncolumns = { id = \"integer\", name = \"text\" }\n";
+
+#[test]
+fn a_bulk_job_over_a_file_has_columns_instead_of_a_source() {
+    let apply = "apply = \"insert into note select :bulk_id, id, :text from chunk\"\n";
+    let config = parse(&format!("{OVER_FILE}{apply}"), Path::new("/"), |_| None).unwrap();
+    let entry = &config.bulk.unwrap()["n"];
+    let definition = entry.definition("n").unwrap();
+    let names: Vec<&str> = definition.columns.as_ref().unwrap().names().collect();
+    assert_eq!(names, ["id", "name"]);
+    for dialect in [Dialect::Postgres, Dialect::Sqlite] {
+        let (source, key) = entry.targets(dialect).unwrap();
+        assert!(source.contains("bulk_target") && key == ["n"], "{source}");
+        let missing = entry.check_parameters(&serde_json::Map::new(), dialect).unwrap_err();
+        assert!(missing.to_string().contains("no \"text\", which the apply asks for"), "{missing}");
+    }
+    let other = OVER_FILE.replace("name = \"text\"", "name = \"json\"");
+    let other = parse(&format!("{other}{apply}"), Path::new("/"), |_| None).unwrap();
+    assert_ne!(other.bulk.unwrap()["n"].definition("n").unwrap().fingerprint, definition.fingerprint);
+}
+
+#[test]
+fn what_a_bulk_job_over_a_file_cannot_be_is_refused() {
+    assert_faults(
+        &format!("{OVER_FILE}{SOURCE}\nkey = [\"id\"]\n{APPLY}\n"),
+        &[
+            ("3:10 the bulk job n says both columns and source", "keep one of the two"),
+            ("4:7 the bulk job n says both columns and key", "keep one of the two"),
+        ],
+    );
+    assert_faults(
+        &format!("{OVER_FILE}{APPLY}\nschedule = {{ every = \"1h\" }}\n"),
+        &[("4:12 n takes its targets from a file, and a tick has none", "--from FILE")],
+    );
+    assert_faults(
+        &format!("[bulk.n]\ncolumns = {{ \"a'b\" = \"text\", N = \"text\" }}\n{APPLY}\n"),
+        &[
+            ("2:13 \"a'b\" cannot be the name of a column", "header of the file"),
+            ("2:29 \"N\" is the number of the row in the file", "header of the file"),
+        ],
+    );
+    assert_faults(&format!("[bulk.n]\ncolumns = {{ a = \"date\" }}\n{APPLY}\n"), &[("2:17 ", "integer")]);
+    assert_faults(
+        &format!("[bulk.n]\ncolumns = {{}}\n{APPLY}\n"),
+        &[("2:11 the columns are empty", "name those")],
+    );
+    let first = bulk(&format!("{APPLY}\nthen = \"letter\""))
+        + &OVER_FILE.replace("[bulk.n]", "[bulk.letter]")
+        + APPLY;
+    assert_faults(&first, &[("5:8 letter takes its targets from a file", "source and key")]);
+}
+
 #[test]
 fn a_bulk_job_does_exactly_one_thing() {
     assert_faults(&bulk(""), &[("1:7 the bulk job n says neither apply nor enqueue", "add apply = ")]);
@@ -107,7 +159,10 @@ fn a_bulk_job_does_exactly_one_thing() {
     );
     assert_faults(
         "[bulk.n]\napply = \"insert into note select id from chunk\"\n",
-        &[("1:1 bulk.n says no source", "text"), ("1:1 bulk.n says no key", "list")],
+        &[
+            ("1:7 the bulk job n says no source", "columns = "),
+            ("1:7 the bulk job n says no key", "columns = "),
+        ],
     );
     assert_faults(
         &bulk("http = { url = \"http://localhost\", headers = { Idempotency-Key = \"a\" } }"),
@@ -277,8 +332,10 @@ fn the_examples_of_the_docs_have_no_fault() {
         let page = std::fs::read_to_string(path).unwrap();
         let examples = page.split("```toml\n").skip(1).filter_map(|text| text.split("```").next());
         let examples: Vec<&str> = examples.filter(|text| text.contains("[bulk.")).collect();
-        assert_eq!(examples.len(), 1);
-        let config = parse(examples[0], Path::new("/"), |_| Some("s3cret".to_owned())).unwrap();
-        assert!(!config.bulk_names().is_empty());
+        assert!(!examples.is_empty());
+        for example in examples {
+            let config = parse(example, Path::new("/"), |_| Some("s3cret".to_owned())).unwrap();
+            assert!(config.bulk_names().next().is_some());
+        }
     }
 }
