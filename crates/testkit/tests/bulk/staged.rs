@@ -89,8 +89,7 @@ pub(crate) async fn a_worker_that_is_killed_in_a_file_loses_and_doubles_no_row(m
     let job = start(&members, &bulk, 0..30_000).await;
     let settings = Settings::default().lease(Duration::from_millis(700)).bulk_rows(200);
     for chunks in [3, 20] {
-        let worker =
-            Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &members.home.address(), settings.clone());
+        let worker = Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &members.home.address(), settings);
         members.until(job, "it has come further", |view| view.counts.chunks >= chunks).await;
         worker.kill().await;
         members.rescue().await;
