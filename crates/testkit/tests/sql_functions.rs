@@ -211,4 +211,8 @@ async fn psql_starts_bulk_jobs_as_they_are_defined() {
     assert_eq!(payload, "{\"place\": \"Bern\"}");
     let invalid = "select * from milepost.start_bulk('notify', priority => 9)";
     assert_refused(&database, "MP001", invalid).await;
+    store.put_bulk(&milepost_testkit::notes::letter_definition(10), Source::Operator).await.unwrap();
+    let kept = store.bulk_definition("letter").await.unwrap().unwrap();
+    assert_eq!(kept.columns, milepost_testkit::notes::letter_definition(10).columns);
+    assert_refused(&database, "MP008", "select * from milepost.start_bulk('letter')").await;
 }

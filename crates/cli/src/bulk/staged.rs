@@ -9,6 +9,7 @@ use clap::Args;
 use milepost::bulk::{Columns, Definition, Staging};
 use milepost::{Enqueued, NewJob};
 use milepost_core::bulk::staged::{BadRow, Given};
+use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::Store;
 use serde_json::value::RawValue;
 
@@ -93,6 +94,8 @@ impl StagedFile {
         definition: &Definition,
         job: &NewJob,
     ) -> Result<Staged> {
+        // Before the rows are staged in vain.
+        job.check(PAYLOAD_BYTES_MAX)?;
         let mut rows = self.rows()?;
         let mut bad_lines = match &self.skip_bad {
             Some(path) => Some(BadLines::create(path, &self.from)?),
@@ -113,7 +116,10 @@ impl StagedFile {
         let bad = bad_lines.as_ref().map_or(0, BadLines::count);
         bad_lines.map_or(Ok(()), BadLines::close)?;
         let rows = staging.rows();
-        let started = staging.start_directed(job).await.context("the run was not started")?;
+        let started = staging
+            .start_directed(job)
+            .await
+            .context("the run could not be started; `milepost bulk list` tells whether it was")?;
         Ok(Staged { started, rows, bad })
     }
 
