@@ -26,5 +26,4 @@ touched as (
     update milepost.bulk_file b set touched_at = now() from file f, counted c
     where b.run = f.run and b.started_at is not null and c.rows >= $1
 )
-select 0::bigint as jobs, (select rows from counted) + (select count(*) from gone) as rows, null::timestamptz as reached,
-       exists (select from file) as more
+select (select rows from counted) + (select count(*) from gone) as rows, exists (select from file) as more

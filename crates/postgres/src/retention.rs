@@ -107,8 +107,7 @@ impl PostgresStore {
         }
         pruned.what.keys = self.prune_by_age(statement::PRUNE_KEYS, policy.keys, limit).await?;
         pruned.what.workers = self.prune_by_age(statement::PRUNE_WORKERS, policy.workers, limit).await?;
-        let targets = sqlx::query(statement::PRUNE_TARGETS).bind(i64::from(limit));
-        self.batch(targets).await?.add_to(&mut pruned);
+        self.prune_targets(limit, &mut pruned).await?;
         pruned.rows += pruned.what.keys + pruned.what.workers;
         let next = left.or((blocks.to < in_all).then_some(blocks.to));
         pruned.more |= next.is_some() || pruned.what.keys.max(pruned.what.workers) >= u64::from(limit);
@@ -169,6 +168,17 @@ impl PostgresStore {
             pruned.what.histories += count(&row, "jobs")?;
             pruned.rows += count(&row, "rows")?;
             row.try_get("block_left")
+        };
+        read().map_err(|e| self.fail("prune", e))
+    }
+
+    /// Rows of files that no run needs any more.
+    async fn prune_targets(&self, limit: u32, pruned: &mut Pruned) -> StoreResult<()> {
+        let row = self.one(sqlx::query(statement::PRUNE_TARGETS).bind(i64::from(limit))).await?;
+        let mut read = || -> Decoded<()> {
+            pruned.rows += count(&row, "rows")?;
+            pruned.more |= row.try_get::<bool, _>("more")?;
+            Ok(())
         };
         read().map_err(|e| self.fail("prune", e))
     }

@@ -19,7 +19,7 @@ from (
     union all
     select f.run, 'a staged file'
     from milepost.bulk_file f
-    where f.touched_at < now() - interval '2 hours'
+    where f.touched_at < now() - interval '3 hours'
       and (f.started_at is null or not exists (select from milepost.bulk b where b.origin = f.run))
 ) r
 order by what, r.detail

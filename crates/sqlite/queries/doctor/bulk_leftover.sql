@@ -19,7 +19,7 @@ FROM (
     UNION ALL
     SELECT f.run, 'a staged file'
     FROM milepost_bulk_file f
-    WHERE f.touched_at_ms < (?1 ->> 'now_ms') - 7200000
+    WHERE f.touched_at_ms < (?1 ->> 'now_ms') - 10800000
       AND (f.started_at_ms IS NULL OR NOT EXISTS (SELECT 1 FROM milepost_bulk b WHERE b.origin = f.run))
 ) r
 ORDER BY what, r.detail

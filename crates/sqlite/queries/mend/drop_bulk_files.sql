@@ -2,7 +2,7 @@
 DELETE FROM milepost_bulk_file
 WHERE run IN (
     SELECT f.run FROM milepost_bulk_file f
-    WHERE f.touched_at_ms < ?2 - 7200000
+    WHERE f.touched_at_ms < ?2 - 10800000
       AND (f.started_at_ms IS NULL OR NOT EXISTS (SELECT 1 FROM milepost_bulk b WHERE b.origin = f.run))
     LIMIT ?1
 )

@@ -302,7 +302,7 @@ impl Patient<'_> {
                 self.tamper("delete from milepost.bulk_file").await;
                 let (old, touched_at) = (home.id(JobId::new()), home.time("touched_at"));
                 self.staged(&old, 3).await;
-                let long_ago = home.ago(Duration::from_secs(3 * 3600));
+                let long_ago = home.ago(Duration::from_secs(4 * 3600));
                 self.tamper(&format!("update milepost.bulk_file set {touched_at} = {long_ago}")).await;
             }
             Check::BulkRowsDiffer => {
