@@ -8,13 +8,12 @@ use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::listing::JobFilter;
 use milepost_core::port::{Operation, Store};
-use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
 use milepost_testkit::scene::LONG;
 use milepost_testkit::{Scene, wait};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{Move, assert_same, block_on, listed};
 
