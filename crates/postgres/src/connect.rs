@@ -15,7 +15,7 @@ use crate::session::Sessions;
 use crate::statement;
 
 /// The oldest server that is supported.
-const VERSION_NUM_MIN: i32 = 150_000;
+pub(crate) const VERSION_NUM_MIN: i32 = 150_000;
 
 /// How long a connection may have rested to be used without a test.
 const REST_TRUSTED: Duration = Duration::from_secs(1);
@@ -77,6 +77,23 @@ impl fmt::Debug for PostgresOptions {
 pub(crate) fn place(options: &PgConnectOptions) -> String {
     let database = options.get_database().unwrap_or("");
     format!("PostgreSQL at {}:{}/{database}", options.get_host(), options.get_port())
+}
+
+/// Whether this is the URL of a PostgreSQL database, which it says nothing more about.
+///
+/// # Errors
+/// What is wrong with it, in words without a piece of it, since it may hold a password.
+pub fn check_url(url: &str) -> Result<(), String> {
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err("it does not begin with postgres://".to_owned());
+    }
+    match PgConnectOptions::from_str(url) {
+        Ok(options) if options.get_database().is_none_or(str::is_empty) => {
+            Err("it names no database".to_owned())
+        }
+        Ok(_) => Ok(()),
+        Err(_) => Err("its user, host, port or parameters cannot be read".to_owned()),
+    }
 }
 
 /// Reads a `postgres://` URL. The error never repeats it, since it may hold a password.

@@ -33,6 +33,6 @@ mod wake;
 mod worker;
 
 pub use complete::complete;
-pub use connect::{PostgresOptions, WakeMode};
+pub use connect::{PostgresOptions, WakeMode, check_url};
 pub use enqueue::{enqueue, enqueue_many};
 pub use store::PostgresStore;

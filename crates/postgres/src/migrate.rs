@@ -19,6 +19,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("move", include_str!("../migrations/0006_move.sql")),
     ("bulk", include_str!("../migrations/0007_bulk.sql")),
     ("staged", include_str!("../migrations/0008_staged.sql")),
+    ("bulk_place", include_str!("../migrations/0009_bulk_place.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.

@@ -101,6 +101,8 @@ statements! {
     BULK_BEGIN_STAGED_RUN = "bulk/begin_staged_run";
     BULK_DEFINITIONS = "bulk/definitions";
     BULK_END = "bulk/end";
+    BULK_ENTER = "bulk/enter";
+    BULK_EVICT = "bulk/evict";
     BULK_FAIL = "bulk/fail";
     BULK_FAILURES = "bulk/failures";
     BULK_FAILURES_LEFT = "bulk/failures_left";
@@ -108,9 +110,11 @@ statements! {
     BULK_GIVE_FAILURES = "bulk/give_failures";
     BULK_HORIZON = "bulk/horizon";
     BULK_INTERRUPT = "bulk/interrupt";
+    BULK_INTERRUPT_VISIT = "bulk/interrupt_visit";
     BULK_LARGE_TABLES = "bulk/large_tables";
     BULK_LOCK = "bulk/lock";
     BULK_KEEP_SIZE = "bulk/keep_size";
+    BULK_NEXT_FAILURES = "bulk/next_failures";
     BULK_PUT_DEFINITION = "bulk/put_definition";
     BULK_REMOVE_DEFINITION = "bulk/remove_definition";
     BULK_REST = "bulk/rest";
@@ -118,6 +122,7 @@ statements! {
     BULK_SETTINGS = "bulk/settings";
     BULK_SET_PRIORITY = "bulk/set_priority";
     BULK_STAGE = "bulk/stage";
+    BULK_SINCE = "bulk/since";
     BULK_TAKE = "bulk/take";
     BULK_TAKE_BEGIN = "bulk/take_begin";
     BULK_TEMPLATE = "bulk/template";

@@ -141,7 +141,9 @@ const READ_OFF: &[(&str, &[&str])] = &[
 
 /// What a chunk asks of its own accord, on a connection whose plans are not pinned, since users' statements run on it.
 const OF_CHUNKS: &[(&str, &str)] = &[
-    ("bulk/take", "gen_random_uuid(), 1, 'x'"),
+    ("bulk/take", "gen_random_uuid(), 1, 'x', null"),
+    ("bulk/keep_size", "gen_random_uuid(), 1, 1"),
+    ("bulk/next_failures", "gen_random_uuid(), null, 1"),
     ("bulk/lock", "gen_random_uuid(), 1"),
     ("bulk/word", "gen_random_uuid(), 1"),
     ("bulk/advance", "gen_random_uuid(), 1, null, 1, 0, 1, 1"),

@@ -131,6 +131,7 @@ queries! {
     BULK_FREEZE = "bulk/freeze",
     BULK_GIVE_FAILURES = "bulk/give_failures",
     BULK_KEEP_SIZE = "bulk/keep_size",
+    BULK_NEXT_FAILURES = "bulk/next_failures",
     BULK_NOTE_GIVEN = "bulk/note_given",
     BULK_PUT_DEFINITION = "bulk/put_definition",
     BULK_REMOVE_DEFINITION = "bulk/remove_definition",

@@ -8,20 +8,22 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
-use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::bulk::progress::{Stand, Step, Taken};
+use milepost_core::bulk::run::{ChunkDone, Rest, Settings, Survey, TargetFailure};
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::doctor::{Check, Finding, Look};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
 use milepost_core::history::HistoryEntry;
-use milepost_core::ident::{JobId, WorkerId};
+use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{
-    AbandonedRun, AdminStore, BulkStaging, BulkStore, DoctorStore, IntakeStore, LimitStore, MaintenanceStore,
-    Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult, WakeStream, WorkerStore,
+    AbandonedRun, AdminStore, BulkProgress, BulkStaging, BulkStore, DoctorStore, IntakeStore, LimitStore,
+    MaintenanceStore, Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult, WakeStream,
+    WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Clock, Schedule, ScheduleView, Source, Tick};
@@ -42,6 +44,8 @@ pub struct Faulty {
     pub ends_failed: AtomicUsize,
     /// So many batches of ends are refused for what is in them.
     pub ends_refused: AtomicUsize,
+    /// So many chunks that were done on another database are not counted, as by a store that cannot be reached.
+    pub advances_failed: AtomicUsize,
     /// So many questions for what a worker holds are answered with an error.
     pub looks_lost: AtomicUsize,
     /// Answers to what a worker holds wait while this is true.
@@ -63,6 +67,7 @@ impl Faulty {
             ends_lost: AtomicUsize::new(0),
             ends_failed: AtomicUsize::new(0),
             ends_refused: AtomicUsize::new(0),
+            advances_failed: AtomicUsize::new(0),
             looks_lost: AtomicUsize::new(0),
             looks_held: watch::Sender::new(false),
             looks_waiting: AtomicUsize::new(0),
@@ -325,6 +330,36 @@ impl BulkStore for Faulty {
 
     async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
         self.inner.interrupt_bulk(job).await
+    }
+}
+
+#[async_trait]
+impl BulkProgress for Faulty {
+    async fn take_bulk(&self, run: Run, fingerprint: &str, since: &str) -> StoreResult<Taken> {
+        self.inner.take_bulk(run, fingerprint, since).await
+    }
+
+    async fn freeze_bulk(&self, run: Run, survey: &Survey) -> StoreResult<()> {
+        self.inner.freeze_bulk(run, survey).await
+    }
+
+    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<Stand> {
+        self.inner.look_bulk(run, rows).await
+    }
+
+    async fn advance_bulk(&self, run: Run, step: &Step) -> StoreResult<ChunkDone> {
+        if suffers(&self.advances_failed) {
+            return lost();
+        }
+        self.inner.advance_bulk(run, step).await
+    }
+
+    async fn rest_bulk(&self, run: Run, rest: &Rest) -> StoreResult<()> {
+        self.inner.rest_bulk(run, rest).await
+    }
+
+    async fn end_bulk(&self, run: Run, then: Option<&NewJob>) -> StoreResult<()> {
+        self.inner.end_bulk(run, then).await
     }
 }
 

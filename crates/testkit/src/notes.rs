@@ -1,8 +1,11 @@
 //! The bulk job that most tests run: every member gets a note.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use milepost::bulk::{Bulk, ColumnType, Columns, Definition, Dialect, Sizing};
+use milepost::bulk::{Bulk, ColumnType, Columns, Definition, Dialect, Remote, Sizing};
+use milepost_core::port::Store;
+use milepost_postgres::bulk::{Database, Effect, PostgresTargets};
 
 use crate::home::Home;
 
@@ -42,4 +45,27 @@ pub fn letter(home: &dyn Home, rows_max: u32) -> Bulk {
 /// Whose SQL a home has.
 pub fn dialect(home: &dyn Home) -> Dialect {
     if home.address().starts_with("sqlite:") { Dialect::Sqlite } else { Dialect::Postgres }
+}
+
+/// The database at this URL, by the name `shop`.
+pub fn shop(url: &str) -> Database {
+    Database::new("shop", url).expect("a usable URL")
+}
+
+/// A bulk job of this definition over members on another database than the store's; with an effect there, or only read.
+pub fn remote(
+    shop: &Database,
+    store: Arc<dyn Store>,
+    definition: &Definition,
+    effect: Option<Effect>,
+) -> Remote {
+    let targets = PostgresTargets::new(shop, SOURCE, &["id".to_owned()], effect).expect("a usable bulk job");
+    Remote::new(store, definition, Arc::new(targets))
+}
+
+/// The bulk job `notify` over members on another database, who get their notes there.
+pub fn notify_at(shop: &Database, store: Arc<dyn Store>, rows_max: u32) -> Bulk {
+    let definition = definition("notify", rows_max);
+    let work = remote(shop, store, &definition, Some(Effect::Sql(APPLY.to_owned())));
+    Bulk::new(definition, Arc::new(work))
 }

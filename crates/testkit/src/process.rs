@@ -18,6 +18,9 @@ pub const STORE: &str = "MILEPOST_TESTKIT_STORE";
 /// The environment variable by which a worker process is told its Redis, if it has one.
 pub const REDIS: &str = "MILEPOST_TESTKIT_REDIS";
 
+/// The environment variable by which a worker process is told the database on which members are, if that is not its store.
+pub const SHOP: &str = "MILEPOST_TESTKIT_SHOP";
+
 /// What a worker process says about itself: one such line of JSON at each change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
@@ -117,10 +120,20 @@ impl Process {
 
     /// The same with a Redis beside the store.
     pub fn start_with(program: impl AsRef<Path>, url: &str, redis: Option<&str>, settings: Settings) -> Self {
+        Self::start_beside(program, url, redis.map(|redis| (REDIS, redis)), settings)
+    }
+
+    /// The same with something beside the store, in this variable of the environment.
+    pub fn start_beside(
+        program: impl AsRef<Path>,
+        url: &str,
+        beside: Option<(&str, &str)>,
+        settings: Settings,
+    ) -> Self {
         let mut child = Command::new(program.as_ref())
             .args(settings.arguments())
             .env(STORE, url)
-            .envs(redis.map(|redis| (REDIS, redis)))
+            .envs(beside)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

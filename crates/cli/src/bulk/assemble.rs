@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use milepost::NewJob;
-use milepost::bulk::{Definition, Dialect, InvalidBulk};
+use milepost::bulk::{Definition, Dialect, InvalidBulk, Remote};
 use milepost_core::port::{BulkRows, BulkWork, Throttle};
 use milepost_executors::http::{HttpProbe, InvalidHttp};
+use milepost_postgres::bulk::{Database as Other, Measure, PostgresTargets, ServerThrottle};
 
 use crate::config::ThrottleEntry;
 use crate::store::Database;
 
-/// What is done to a chunk in the store's own transactions.
+/// What is done to a chunk in a transaction.
 pub(crate) enum Effect {
     /// A statement over the relation `chunk`.
     Sql(String),
@@ -26,77 +27,98 @@ pub(crate) const fn dialect(database: &Database) -> Dialect {
     }
 }
 
-/// A bulk job whose chunks are transactions of the store.
-pub(crate) fn here(
-    database: &Database,
-    definition: &Definition,
-    source: &str,
-    key: &[String],
-    effect: Effect,
-) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
-    match database {
-        Database::Postgres(store) => {
-            use milepost_postgres::bulk::{ChildJobs, Effect as Its, SqlBulk};
-            let effect = match effect {
-                Effect::Sql(sql) => Its::Sql(sql),
-                Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
-            };
-            Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
+/// Where the targets of a bulk job are, and which those are.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    /// The store.
+    pub(crate) database: &'a Database,
+    /// Another database, if the targets are there.
+    pub(crate) other: Option<&'a Other>,
+    pub(crate) definition: &'a Definition,
+    pub(crate) source: &'a str,
+    pub(crate) key: &'a [String],
+}
+
+impl Site<'_> {
+    /// A bulk job whose chunks are transactions where its targets are.
+    pub(crate) fn work(self, effect: Effect) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
+        let Self { database, other, definition, source, key } = self;
+        match (other, database) {
+            (Some(other), _) => Ok(Arc::new(match effect {
+                Effect::Sql(sql) => self.remote(other, Some(milepost_postgres::bulk::Effect::Sql(sql)))?,
+                Effect::Enqueue(template) => self.remote(other, None)?.enqueue(template),
+            })),
+            (None, Database::Postgres(store)) => {
+                use milepost_postgres::bulk::{ChildJobs, Effect as Its, SqlBulk};
+                let effect = match effect {
+                    Effect::Sql(sql) => Its::Sql(sql),
+                    Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
+                };
+                Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
+            }
+            (None, Database::Sqlite(store)) => {
+                use milepost_sqlite::bulk::{ChildJobs, Effect as Its, SqlBulk};
+                let effect = match effect {
+                    Effect::Sql(sql) => Its::Sql(sql),
+                    Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
+                };
+                Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
+            }
         }
-        Database::Sqlite(store) => {
-            use milepost_sqlite::bulk::{ChildJobs, Effect as Its, SqlBulk};
-            let effect = match effect {
-                Effect::Sql(sql) => Its::Sql(sql),
-                Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
-            };
-            Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
+    }
+
+    /// The targets of one whose chunks are done elsewhere.
+    pub(crate) fn rows(self) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
+        let Self { database, other, definition, source, key } = self;
+        Ok(match (other, database) {
+            (Some(other), _) => Arc::new(self.remote(other, None)?),
+            (None, Database::Postgres(store)) => {
+                Arc::new(milepost_postgres::bulk::PostgresRows::new(store, definition, source, key)?)
+            }
+            (None, Database::Sqlite(store)) => {
+                Arc::new(milepost_sqlite::bulk::SqliteRows::new(store, definition, source, key)?)
+            }
+        })
+    }
+
+    fn remote(
+        self,
+        other: &Other,
+        effect: Option<milepost_postgres::bulk::Effect>,
+    ) -> Result<Remote, InvalidBulk> {
+        let targets = PostgresTargets::new(other, self.source, self.key, effect)?;
+        Ok(Remote::new(self.database.store(), self.definition, Arc::new(targets)))
+    }
+
+    /// What holds its runs: the server that its targets are on is looked at.
+    pub(crate) fn throttles(self, entry: &ThrottleEntry) -> Result<Vec<Arc<dyn Throttle>>, InvalidHttp> {
+        let mut throttles: Vec<Arc<dyn Throttle>> = match (self.other, self.database) {
+            (Some(other), _) => of_server(entry, |measure| ServerThrottle::on(other, measure)),
+            (None, Database::Postgres(store)) => {
+                of_server(entry, |measure| ServerThrottle::new(store, measure))
+            }
+            (None, Database::Sqlite(store)) => {
+                let probe = |sql: &String| -> Arc<dyn Throttle> {
+                    Arc::new(milepost_sqlite::bulk::SqlProbe::new(store, sql))
+                };
+                entry.sql.iter().map(probe).collect()
+            }
+        };
+        if let Some(url) = &entry.http {
+            throttles.push(Arc::new(HttpProbe::new(url)?));
         }
+        Ok(throttles)
     }
 }
 
-/// The targets of one whose chunks are done elsewhere.
-pub(crate) fn rows(
-    database: &Database,
-    definition: &Definition,
-    source: &str,
-    key: &[String],
-) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
-    Ok(match database {
-        Database::Postgres(store) => {
-            Arc::new(milepost_postgres::bulk::PostgresRows::new(store, definition, source, key)?)
-        }
-        Database::Sqlite(store) => {
-            Arc::new(milepost_sqlite::bulk::SqliteRows::new(store, definition, source, key)?)
-        }
-    })
-}
-
-/// What holds the runs of a bulk job.
-pub(crate) fn throttles(
-    database: &Database,
-    entry: &ThrottleEntry,
-) -> Result<Vec<Arc<dyn Throttle>>, InvalidHttp> {
-    let mut throttles: Vec<Arc<dyn Throttle>> = match database {
-        Database::Postgres(store) => {
-            use milepost_postgres::bulk::{Measure, ServerThrottle};
-            let measures = [
-                entry.replica_lag.map(|max| Measure::ReplicaLag(max.0)),
-                entry.lock_waits.map(Measure::LockWaits),
-                entry.oldest_snapshot.map(|max| Measure::OldestSnapshot(max.0)),
-                entry.sql.clone().map(Measure::Sql),
-            ];
-            let throttle = |measure| -> Arc<dyn Throttle> { Arc::new(ServerThrottle::new(store, measure)) };
-            measures.into_iter().flatten().map(throttle).collect()
-        }
-        Database::Sqlite(store) => {
-            let probe = |sql: &String| -> Arc<dyn Throttle> {
-                Arc::new(milepost_sqlite::bulk::SqlProbe::new(store, sql))
-            };
-            entry.sql.iter().map(probe).collect()
-        }
-    };
-    if let Some(url) = &entry.http {
-        throttles.push(Arc::new(HttpProbe::new(url)?));
-    }
-    Ok(throttles)
+/// What of a server holds runs.
+fn of_server(entry: &ThrottleEntry, throttle: impl Fn(Measure) -> ServerThrottle) -> Vec<Arc<dyn Throttle>> {
+    let measures = [
+        entry.replica_lag.map(|max| Measure::ReplicaLag(max.0)),
+        entry.lock_waits.map(Measure::LockWaits),
+        entry.oldest_snapshot.map(|max| Measure::OldestSnapshot(max.0)),
+        entry.sql.clone().map(Measure::Sql),
+    ];
+    let throttle = |measure| -> Arc<dyn Throttle> { Arc::new(throttle(measure)) };
+    measures.into_iter().flatten().map(throttle).collect()
 }

@@ -8,7 +8,7 @@ use milepost::bulk::{Definition, Order, Rehearsal, Total, Trial};
 use milepost::{JobId, Run, RunToken};
 use serde::Serialize;
 
-use super::assemble::{self, Effect};
+use super::assemble::{Effect, Site};
 use super::parameters::ParametersArgs;
 use super::scene::Scene;
 use super::staged::FileArgs;
@@ -84,20 +84,27 @@ pub(super) async fn run(args: DryRunArgs, scene: Scene, database: &Database) -> 
         }
         return scene.refuse(name, []);
     }
+    let other = scene.other(name)?;
     let Some(entry) = scene.into_entry(name) else { bail!("{name} is gone") };
     let parameters = args.parameters.read()?;
-    entry.check_parameters(&parameters, dialect)?;
+    entry.check_parameters(&parameters, entry.dialect(dialect))?;
     let definition = entry.definition(name)?;
     let file = args.file.open(&definition)?;
-    let (source, key) = entry.targets(dialect)?;
+    let (source, key) = entry.targets(entry.dialect(dialect))?;
     let effect = match entry.doing()? {
         Doing::Sql(sql) => Effect::Sql(sql),
+        Doing::Enqueue(_) if other.is_some() => {
+            bail!(
+                "the jobs that {name} makes are in the store, and its targets on another database: it has no dry run"
+            )
+        }
         Doing::Enqueue(template) => Effect::Enqueue(*template),
         Doing::Http(_) | Doing::Exec(_) => {
             bail!("what {name} does is done elsewhere, where nothing can be rolled back: it has no dry run")
         }
     };
-    let work = assemble::here(database, &definition, &source, &key, effect)?;
+    let (other, source, key) = (other.as_ref(), source.as_str(), key.as_slice());
+    let work = Site { database, other, definition: &definition, source, key }.work(effect)?;
     work.check().await?;
     let run = Run { job: JobId::new(), token: RunToken(0) };
     let order = Order { run, payload: serde_json::to_string(&parameters)?, nominal_at: None };

@@ -95,7 +95,7 @@ pub(crate) async fn run(args: BulkArgs, named: Option<StoreAddress>) -> Result<O
         BulkCommand::List(args) => list::run(args, store).await,
         BulkCommand::Show(args) => show::run(&args, store).await,
         BulkCommand::Watch(args) => watch::run(&args, store).await,
-        BulkCommand::Abort(args) => operate::abort(args, &database).await,
+        BulkCommand::Abort(args) => operate::abort(args, &scene, &database).await,
         BulkCommand::Resume(args) => operate::resume(args, store).await,
         BulkCommand::Cancel(args) => operate::cancel(args, store).await,
         BulkCommand::Set(args) => set::run(args, store).await,

@@ -12,6 +12,7 @@ use milepost_core::port::{Operated, Operation, Store};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
+use super::scene::Scene;
 use crate::args;
 use crate::jobs::{Reports, operate};
 use crate::output::Outcome;
@@ -69,7 +70,7 @@ impl ChangeArgs {
     }
 }
 
-pub(super) async fn abort(args: AbortArgs, database: &Database) -> Result<Outcome> {
+pub(super) async fn abort(args: AbortArgs, scene: &Scene, database: &Database) -> Result<Outcome> {
     let operation = args.targets.operation(Verb::Abort);
     let teller = args.targets.redis.teller();
     let mut reports = Reports::default();
@@ -77,7 +78,7 @@ pub(super) async fn abort(args: AbortArgs, database: &Database) -> Result<Outcom
         let words = stop(id, &operation, &teller, database.store().as_ref()).await;
         // Asked first, told afterwards: the run may not begin a chunk in between.
         let words = match words {
-            Ok(Operated::StopRequested) if args.hard => hard(id, database).await,
+            Ok(Operated::StopRequested) if args.hard => hard(id, scene, database).await,
             Ok(Operated::StopRequested) => Ok(format!(
                 "no further chunk starts; aborted when the one in hand is done, after {} at the latest",
                 format_duration(GRACE)
@@ -91,12 +92,25 @@ pub(super) async fn abort(args: AbortArgs, database: &Database) -> Result<Outcom
 }
 
 /// Stops the statement that a run is in, which begins no further chunk any more.
-async fn hard(id: JobId, database: &Database) -> Result<String> {
-    let stopped = database.store().interrupt_bulk(id).await?;
+async fn hard(id: JobId, scene: &Scene, database: &Database) -> Result<String> {
+    let view = super::view(id, database.store().as_ref()).await?;
+    let stopped = match (scene.other(&view.name)?, &view.place) {
+        (Some(other), _) => other.interrupt(id).await?,
+        (None, Some(place)) => {
+            return Ok(format!(
+                "no further chunk starts; the one in hand is on the {place}, which the configuration at hand does not \
+                 name: it ends, or is given up after {}",
+                format_duration(GRACE)
+            ));
+        }
+        (None, None) => database.store().interrupt_bulk(id).await?,
+    };
     let chunk = match (stopped, database) {
         (true, _) => "the one in hand is stopped and rolls back",
-        (false, Database::Sqlite(_)) => "on SQLite a chunk takes milliseconds and cannot be stopped",
-        (false, Database::Postgres(_)) => "none was in the middle of a statement",
+        (false, Database::Sqlite(_)) if view.place.is_none() => {
+            "on SQLite a chunk takes milliseconds and cannot be stopped"
+        }
+        (false, _) => "none was in the middle of a statement",
     };
     Ok(format!("no further chunk starts; {chunk}"))
 }

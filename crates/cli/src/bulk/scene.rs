@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use milepost::bulk::Definition;
 use milepost_core::port::Store;
+use milepost_postgres::bulk::Database as Other;
 
 use crate::config::{self, BulkEntry, Config, FILE_DEFAULT};
 use crate::nearest::nearest;
@@ -51,6 +52,14 @@ impl Scene {
     /// What the configuration says of a bulk job.
     pub(super) fn entry(&self, name: &str) -> Option<&BulkEntry> {
         self.config.as_ref()?.bulk.as_ref()?.get(name)
+    }
+
+    /// The database beside the store in which a bulk job of the configuration has its targets.
+    pub(super) fn other(&self, name: &str) -> Result<Option<Other>> {
+        let Some(config) = &self.config else { return Ok(None) };
+        let database = self.entry(name).and_then(BulkEntry::database);
+        let named = database.and_then(|database| Some((database, config.databases.get(database)?)));
+        named.map(|(name, entry)| entry.open(name)).transpose()
     }
 
     /// What the configuration says of a bulk job, to be made use of.

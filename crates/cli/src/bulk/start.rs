@@ -61,7 +61,7 @@ pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Re
     let definition = scene.definition(name, store).await?;
     let parameters = args.parameters.read()?;
     if let Some(entry) = scene.entry(name) {
-        entry.check_parameters(&parameters, scene.address.dialect())?;
+        entry.check_parameters(&parameters, entry.dialect(scene.address.dialect()))?;
     }
     let file = args.file.open(&definition)?;
     let mut job = definition.direct(NewJob::new(name, &parameters)?);

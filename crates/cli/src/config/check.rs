@@ -120,7 +120,7 @@ impl Check<'_> {
             let what = match secret {
                 true => format!("{name}, filled in from the environment, is {}", refused.what),
                 // An address may hold a password.
-                false if matches!(format, Format::Store | Format::Redis | Format::Url) => {
+                false if matches!(format, Format::Store | Format::Postgres | Format::Redis | Format::Url) => {
                     format!("{name} is {}: {}", refused.what, refused.why)
                 }
                 false => format!("{name} = {text:?} is {}: {}", refused.what, refused.why),

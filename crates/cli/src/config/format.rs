@@ -26,6 +26,7 @@ pub(super) enum Format {
     Keep,
     Rate,
     Store,
+    Postgres,
     Redis,
     Url,
     Program,
@@ -41,6 +42,7 @@ impl Format {
             "milepost-keep" => Self::Keep,
             "milepost-rate" => Self::Rate,
             "milepost-store" => Self::Store,
+            "milepost-postgres" => Self::Postgres,
             "milepost-redis" => Self::Redis,
             "milepost-url" => Self::Url,
             "milepost-program" => Self::Program,
@@ -61,6 +63,10 @@ impl Format {
             Self::Store => {
                 "write the path of a SQLite file, or postgres://USER:PASSWORD@HOST/DATABASE; a password is best kept \
                  in the environment: postgres://app:${DB_PASSWORD}@db.internal/app"
+            }
+            Self::Postgres => {
+                "write postgres://USER:PASSWORD@HOST/DATABASE; a password is best kept in the environment: \
+                 postgres://app:${SHOP_PASSWORD}@db.shop.internal/shop"
             }
             Self::Redis => {
                 "write redis://HOST:PORT, or rediss://… for TLS; a password is best kept in the environment: \
@@ -99,6 +105,10 @@ impl Format {
             Self::Store => match store(text, folder) {
                 Ok(_) => Ok(()),
                 Err(why) => refused("no store", why),
+            },
+            Self::Postgres => match milepost_postgres::check_url(text) {
+                Ok(()) => Ok(()),
+                Err(why) => refused("no PostgreSQL database", why),
             },
             Self::Redis => match milepost_redis::check_url(text) {
                 Ok(()) => Ok(()),

@@ -8,6 +8,7 @@ mod backoff;
 mod bulk;
 mod check;
 pub(crate) mod command;
+mod database;
 mod document;
 mod environment;
 mod exec;
@@ -32,6 +33,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(crate) use self::bulk::{BulkEntry, Doing, Places, ThrottleEntry};
+pub(crate) use self::database::{DatabaseEntry, Databases};
 use self::document::{Document, Node};
 use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};
@@ -78,6 +80,9 @@ struct Sections {
     /// came from a configuration.
     #[serde(default)]
     bulk: Option<BTreeMap<String, BulkEntry>>,
+    /// PostgreSQL databases beside the store, each by its name, for bulk jobs whose targets are there.
+    #[serde(default)]
+    database: Databases,
     /// How long what is over is kept.
     #[serde(default)]
     retention: Retention,
@@ -90,7 +95,9 @@ fn check_sections(root: &Node, dialect: Dialect, faults: &mut Faults) {
     kind::check(root.get("kinds"), faults);
     schedule::check(root.get("schedules"), faults);
     limit::check(root.get("limits"), faults);
-    let around = bulk::Surroundings { kinds: root.get("kinds"), schedules: root.get("schedules"), dialect };
+    database::check(root.get("database"), faults);
+    let (kinds, schedules, databases) = (root.get("kinds"), root.get("schedules"), root.get("database"));
+    let around = bulk::Surroundings { kinds, schedules, databases, dialect };
     bulk::check(root.get("bulk"), &around, faults);
     retention::check(root.get("retention"), faults);
 }
@@ -111,6 +118,8 @@ pub(crate) struct Config {
     pub(crate) bulk: Option<BTreeMap<String, BulkEntry>>,
     /// Where each bulk job stands.
     pub(crate) bulk_places: BTreeMap<String, Places>,
+    /// Databases beside the store.
+    pub(crate) databases: Databases,
     pub(crate) retention: Retention,
     /// The folder from which relative paths are seen.
     pub(crate) folder: PathBuf,
@@ -165,9 +174,22 @@ fn parse(
         faults.placed(text)
     })?;
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
-    let Sections { worker, redis, kinds, schedules, limits, bulk, retention, .. } = sections;
+    let Sections { worker, redis, kinds, schedules, limits, bulk, database: databases, retention, .. } =
+        sections;
     let folder = folder.to_owned();
-    Ok(Config { store, worker, redis, kinds, schedules, limits, bulk, bulk_places, retention, folder })
+    Ok(Config {
+        store,
+        worker,
+        redis,
+        kinds,
+        schedules,
+        limits,
+        bulk,
+        bulk_places,
+        databases,
+        retention,
+        folder,
+    })
 }
 
 /// Whose SQL the file is written in: that of the store that was named, else of the file's, else of the default.

@@ -11,10 +11,11 @@ use milepost::{Context, JobError, Outcome, StoreError, Worker, WorkerBuilder, Wo
 use milepost_core::port::Store;
 use milepost_executors::exec::Exec;
 use milepost_executors::http::Http;
+use milepost_postgres::bulk::Database as Other;
 
 use super::kinds::REAP;
-use crate::bulk::assemble::{self, Effect};
-use crate::config::{BulkEntry, Doing, Fault, Faulty, Places};
+use crate::bulk::assemble::{self, Effect, Site};
+use crate::config::{BulkEntry, DatabaseEntry, Databases, Doing, Fault, Faulty, Places};
 use crate::store::Database;
 
 const CHECKED_REMEDY: &str =
@@ -26,6 +27,8 @@ pub(super) struct Bulks {
     pub(super) file: PathBuf,
     pub(super) entries: BTreeMap<String, BulkEntry>,
     pub(super) places: BTreeMap<String, Places>,
+    /// The databases beside the store that they name.
+    pub(super) databases: Databases,
 }
 
 /// Bulk jobs that the database has taken, and what a worker needs to stop what they do elsewhere.
@@ -41,10 +44,13 @@ impl Bulks {
     /// [`Faulty`] with all that the database does not take, each at its place in the file.
     pub(super) async fn check(self, database: &Database, folder: &Path) -> Result<Checked> {
         let definitions = definitions(&self.entries)?;
+        let open = |(name, entry): (&String, &DatabaseEntry)| Ok((name.clone(), entry.open(name)?));
+        let others: BTreeMap<String, Other> = self.databases.iter().map(open).collect::<Result<_>>()?;
+        let around = Around { database, others: &others, definitions: &definitions, folder };
         let mut checked = Checked { bulks: Vec::new(), hand_back_grace: std::time::Duration::ZERO };
         let mut faults = Vec::new();
         for (name, entry) in self.entries {
-            let bulk = checked.assemble(database, &name, entry, &definitions, folder);
+            let bulk = checked.assemble(&around, &name, entry);
             let answer = match bulk {
                 Ok(bulk) => {
                     let answer = bulk.check().await.map_err(anyhow::Error::from);
@@ -95,37 +101,40 @@ fn definitions(entries: &BTreeMap<String, BulkEntry>) -> Result<BTreeMap<String,
     entries.iter().map(|(name, entry)| Ok((name.clone(), entry.definition(name)?))).collect()
 }
 
+/// What bulk jobs are put together from besides their own section.
+struct Around<'a> {
+    database: &'a Database,
+    others: &'a BTreeMap<String, Other>,
+    definitions: &'a BTreeMap<String, Definition>,
+    folder: &'a Path,
+}
+
 impl Checked {
-    fn assemble(
-        &mut self,
-        database: &Database,
-        name: &str,
-        entry: BulkEntry,
-        definitions: &BTreeMap<String, Definition>,
-        folder: &Path,
-    ) -> Result<Bulk> {
+    fn assemble(&mut self, around: &Around<'_>, name: &str, entry: BulkEntry) -> Result<Bulk> {
         let definition = entry.definition(name)?;
-        let ((source, key), windows) = (entry.targets(assemble::dialect(database))?, entry.windows()?);
-        let throttles = assemble::throttles(database, entry.throttle());
+        let dialect = entry.dialect(assemble::dialect(around.database));
+        let ((source, key), windows) = (entry.targets(dialect)?, entry.windows()?);
+        let other = entry.database().and_then(|name| around.others.get(name));
+        let (database, source, key) = (around.database, source.as_str(), key.as_slice());
+        let site = Site { database, other, definition: &definition, source, key };
+        let throttles = site.throttles(entry.throttle());
         let throttles = throttles.with_context(|| format!("the throttle of the bulk job {name}"))?;
-        let here = |effect| assemble::here(database, &definition, &source, &key, effect);
-        let elsewhere = || assemble::rows(database, &definition, &source, &key);
         let mut bulk = match entry.doing()? {
-            Doing::Sql(sql) => Bulk::new(definition.clone(), here(Effect::Sql(sql))?),
-            Doing::Enqueue(template) => Bulk::new(definition.clone(), here(Effect::Enqueue(*template))?),
+            Doing::Sql(sql) => Bulk::new(definition.clone(), site.work(Effect::Sql(sql))?),
+            Doing::Enqueue(template) => Bulk::new(definition.clone(), site.work(Effect::Enqueue(*template))?),
             Doing::Http(http) => {
                 let http = Http::new(&http.config()).with_context(|| format!("the bulk job {name}"))?;
                 let http = Arc::new(http);
-                Bulk::elsewhere(definition.clone(), elsewhere()?, move |context| {
+                Bulk::elsewhere(definition.clone(), site.rows()?, move |context| {
                     let http = http.clone();
                     async move { logged(&context, http.run(&context)).await }
                 })
             }
             Doing::Exec(exec) => {
-                let config = exec.config(folder);
+                let config = exec.config(around.folder);
                 self.hand_back_grace = self.hand_back_grace.max(config.kill_grace + REAP);
                 let exec = Arc::new(Exec::new(config));
-                Bulk::elsewhere(definition.clone(), elsewhere()?, move |context| {
+                Bulk::elsewhere(definition.clone(), site.rows()?, move |context| {
                     let exec = exec.clone();
                     async move { logged(&context, exec.run(&context)).await }
                 })
@@ -135,7 +144,7 @@ impl Checked {
             bulk = bulk.windows(windows);
         }
         bulk = throttles.into_iter().fold(bulk, Bulk::throttle);
-        Ok(match definition.then.as_ref().and_then(|next| definitions.get(next)) {
+        Ok(match definition.then.as_ref().and_then(|next| around.definitions.get(next)) {
             Some(next) => bulk.then(next.clone()),
             None => bulk,
         })

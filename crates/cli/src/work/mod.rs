@@ -84,6 +84,7 @@ pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<O
                 file: args.file.path.clone(),
                 entries,
                 places: std::mem::take(&mut config.bulk_places),
+                databases: std::mem::take(&mut config.databases),
             };
             Some(bulks.check(&database, &config.folder).await?)
         }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod control;
+mod databases;
 mod effects;
 mod files;
 mod refused;

@@ -229,7 +229,7 @@ impl From<Output> for Ran {
     }
 }
 
-fn fresh_database(server: &str) -> String {
+pub(crate) fn fresh_database(server: &str) -> String {
     let name = format!("cli_{}", milepost_core::ident::JobId::new().0.simple());
     psql(server, &format!("create database {name}"));
     let (host, _) = server.rsplit_once('/').unwrap();
@@ -237,7 +237,7 @@ fn fresh_database(server: &str) -> String {
 }
 
 /// What psql answers.
-fn psql(url: &str, sql: &str) -> String {
+pub(crate) fn psql(url: &str, sql: &str) -> String {
     let psql = std::env::var("MILEPOST_TEST_POSTGRES_BIN").map_or("psql".into(), |bin| format!("{bin}/psql"));
     let ran = Command::new(psql).args(["-qAtc", sql, url]).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

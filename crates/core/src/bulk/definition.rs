@@ -58,6 +58,8 @@ pub struct Definition {
     pub effects: Effects,
     /// The columns of the file that each run is started with; `None`: its targets are in tables of the database.
     pub columns: Option<Columns>,
+    /// Where its targets are, when that is another database than the store's: its name and address, without secrets.
+    pub place: Option<String>,
     /// Changes when its source or its apply does: a run goes on only with those it began with.
     pub fingerprint: String,
 }
@@ -80,6 +82,7 @@ impl Definition {
             then: None,
             effects: Effects::ExactlyOnce,
             columns: None,
+            place: None,
             fingerprint: String::new(),
         }
     }

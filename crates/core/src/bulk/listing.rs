@@ -103,6 +103,8 @@ pub struct BulkView {
     pub effects: Option<Effects>,
     /// The file that its targets come from, if they do.
     pub file: Option<StagedFile>,
+    /// Where its targets are, when that is another database than the store's.
+    pub place: Option<String>,
     /// The run whose failures it tries again.
     pub retry_of: Option<JobId>,
 }

@@ -7,6 +7,7 @@ pub mod error;
 pub mod estimate;
 pub mod key;
 pub mod listing;
+pub mod progress;
 pub mod run;
 pub mod sql;
 pub mod staged;

@@ -27,6 +27,8 @@ pub struct Order {
 /// Where a run is when a worker takes it.
 #[derive(Clone, Debug)]
 pub struct Position {
+    /// The run whose targets these are: itself, or the one whose failures it tries again.
+    pub origin: JobId,
     /// Up to which target all is done; `None`: it begins.
     pub cursor: Option<Key>,
     /// Whether its last target is known.
@@ -126,6 +128,25 @@ impl Parts {
     #[must_use]
     pub fn behind(cursor: Option<Key>) -> Self {
         Self { cursor, ..Self::default() }
+    }
+
+    /// Keeps that a target failed that has its key alone.
+    pub fn fail(&mut self, key: Key, code: String, message: String) {
+        self.failures.push(TargetFailure::new(key, code, message));
+        self.failed += 1;
+    }
+
+    /// How many failures there are.
+    #[must_use]
+    pub fn failures_count(&self) -> u32 {
+        u32::try_from(self.failures.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The chunk that these make, once they are committed.
+    #[must_use]
+    pub fn done(&self, counts: Counts, settings: Settings) -> ChunkDone {
+        let (rows, failed, exhausted) = (self.targets, self.failures_count(), self.exhausted);
+        ChunkDone { rows, failed, counts, exhausted, settings }
     }
 }
 
@@ -279,6 +300,14 @@ pub struct BadTarget {
     pub code: String,
     /// What is wrong, for people.
     pub message: String,
+}
+
+impl TargetFailure {
+    /// One that was not kept yet: its place and its time are the store's to give.
+    #[must_use]
+    pub fn new(key: Key, code: String, message: String) -> Self {
+        Self { pos: 0, key, code, message, at: Timestamp::UNIX_EPOCH, retried_by: None }
+    }
 }
 
 impl Chunk<'_> {

@@ -7,8 +7,12 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::bulk::definition::Definition;
 use crate::bulk::listing::{BulkFilter, BulkView};
-use crate::bulk::run::{Chunked, Order, Position, Rehearsal, Rest, Settings, Surveyed, TargetFailure, Trial};
-use crate::ident::JobId;
+use crate::bulk::progress::{Stand, Step, Stretch, Taken};
+use crate::bulk::run::{
+    ChunkDone, Chunked, Order, Parts, Position, Rehearsal, Rest, Settings, Survey, Surveyed, Target,
+    TargetFailure, Trial,
+};
+use crate::ident::{JobId, Run};
 use crate::job::{Enqueued, NewJob, Priority};
 use crate::ownership::{Put, Synced};
 use crate::schedule::Source;
@@ -18,6 +22,11 @@ use crate::schedule::Source;
 pub trait BulkWork: Send + Sync {
     /// How long a chunk may take at most, whatever was asked for: where a chunk keeps everybody else from writing.
     fn chunk_max(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Where its targets are, when that is another database than the store's: chunk and cursor are two commits then.
+    fn place(&self) -> Option<String> {
         None
     }
 
@@ -52,6 +61,11 @@ pub trait BulkRun: Send {
 /// Targets for work that is done elsewhere: read, done by the caller, then passed.
 #[async_trait]
 pub trait BulkRows: Send + Sync {
+    /// As [`BulkWork::place`].
+    fn place(&self) -> Option<String> {
+        None
+    }
+
     /// As [`BulkWork::check`].
     async fn check(&self) -> StoreResult<()>;
 
@@ -91,6 +105,69 @@ pub trait BulkStaging: Send {
 
     /// Removes what was added.
     async fn give_up(self: Box<Self>) -> StoreResult<()>;
+}
+
+/// The targets of a bulk job on another database than the store's, and what is done to them there.
+#[async_trait]
+pub trait BulkTargets: Send + Sync {
+    /// Which database that is, for people: its name and address, without secrets.
+    fn place(&self) -> String;
+
+    /// As [`BulkWork::check`].
+    async fn check(&self) -> StoreResult<()>;
+
+    /// A session there for one run, with what the run asks for looked at.
+    async fn visit(&self, order: &Order) -> StoreResult<Box<dyn BulkVisit>>;
+
+    /// As [`BulkWork::rehearse`].
+    async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal>;
+}
+
+/// A session of one run on the database of its targets. Dropping it rolls back what is not committed.
+#[async_trait]
+pub trait BulkVisit: Send {
+    /// Who was writing there when it came, in the database's words.
+    fn since(&self) -> &str;
+
+    /// Makes it the only session of its run, once the store has said that the run is its worker's: ends those of
+    /// earlier workers, if it may.
+    async fn settle(&mut self, taken: &Taken) -> StoreResult<()>;
+
+    /// Finds the last target, once all that was written at the start can be seen.
+    async fn survey(&mut self, since: &str) -> StoreResult<Surveyed>;
+
+    /// Applies the next targets and commits that. Bad ones are found and told, not kept.
+    async fn apply(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<Parts>;
+
+    /// Reads the next targets; whether they count is for others to say.
+    async fn read(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<(Vec<Target>, Parts)>;
+}
+
+/// How far runs are whose targets are on another database. Every verb but the first carries the token of
+/// [`take_bulk`](Self::take_bulk), and answers [`Fenced`](crate::error::StoreError::Fenced) when another worker has taken
+/// the run over, or the job has moved on.
+#[async_trait]
+pub trait BulkProgress: Send + Sync {
+    /// Takes a run over from whoever had it. What it remembers of who was writing at its start is `since`, unless it
+    /// remembers that already.
+    async fn take_bulk(&self, run: Run, fingerprint: &str, since: &str) -> StoreResult<Taken>;
+
+    /// Keeps which targets a run has.
+    async fn freeze_bulk(&self, run: Run, survey: &Survey) -> StoreResult<()>;
+
+    /// Where a run stands before a chunk of so many rows, and what it was told. Keeps the number, so that the chunk is
+    /// the same when it is done again.
+    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<Stand>;
+
+    /// Moves the cursor behind a chunk and keeps its failures and counts: one commit. What was done counts, even when
+    /// the run was told to stop meanwhile.
+    async fn advance_bulk(&self, run: Run, step: &Step) -> StoreResult<ChunkDone>;
+
+    /// As [`BulkRun::rest`].
+    async fn rest_bulk(&self, run: Run, rest: &Rest) -> StoreResult<()>;
+
+    /// As [`BulkRun::end`].
+    async fn end_bulk(&self, run: Run, then: Option<&NewJob>) -> StoreResult<()>;
 }
 
 /// Looking at bulk jobs and steering them. What stops and resumes them is what stops and resumes every job.

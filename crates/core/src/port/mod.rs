@@ -15,7 +15,10 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
-pub use bulk::{BulkReader, BulkRows, BulkRun, BulkStaging, BulkStore, BulkWork, Throttle};
+pub use bulk::{
+    BulkProgress, BulkReader, BulkRows, BulkRun, BulkStaging, BulkStore, BulkTargets, BulkVisit, BulkWork,
+    Throttle,
+};
 pub use coordination::{Coordination, CoordinationHealth};
 pub use doctor::{AbandonedRun, DoctorStore};
 pub use intake::IntakeStore;
@@ -39,6 +42,7 @@ pub trait Store:
     + LimitStore
     + ScheduleStore
     + BulkStore
+    + BulkProgress
     + DoctorStore
 {
 }
@@ -51,6 +55,7 @@ impl<T> Store for T where
         + LimitStore
         + ScheduleStore
         + BulkStore
+        + BulkProgress
         + DoctorStore
 {
 }

@@ -6,6 +6,7 @@
 
 mod elsewhere;
 mod hold;
+mod remote;
 mod runner;
 mod staging;
 
@@ -40,7 +41,8 @@ pub use milepost_core::bulk::staged::{BadRow, ColumnType, Columns, InvalidColumn
 #[doc(inline)]
 pub use milepost_core::bulk::window::{InvalidWindow, Window, Windows};
 #[doc(inline)]
-pub use milepost_core::port::Throttle;
+pub use milepost_core::port::{BulkTargets, Throttle};
+pub use remote::Remote;
 pub use staging::Staging;
 
 /// A function that is called for each chunk.
@@ -66,9 +68,14 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// One whose chunks are transactions of the store: `SqlBulk` of the store's crate.
+    /// One whose chunks are transactions: `SqlBulk` of the store's crate, or [`Remote`] on another database than the
+    /// store's.
     #[must_use]
-    pub fn new(definition: Definition, work: Arc<dyn BulkWork>) -> Self {
+    pub fn new(mut definition: Definition, work: Arc<dyn BulkWork>) -> Self {
+        definition.place = work.place();
+        if definition.place.is_some() {
+            definition.effects = Effects::AtLeastOncePerChunk;
+        }
         Self::of(definition, Work::Here(work))
     }
 
@@ -82,6 +89,7 @@ impl Bulk {
         Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
     {
         definition.effects = Effects::AtLeastOncePerChunk;
+        definition.place = rows.place();
         let perform = move |context| -> BoxFuture<'static, _> { perform(context).boxed() };
         Self::of(definition, Work::Elsewhere { rows, perform: Arc::new(perform) })
     }

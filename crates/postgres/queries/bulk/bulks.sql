@@ -29,7 +29,7 @@ select p.id, p.name, d.type, d.category, p.group_key, p.state::text as state, p.
        b.cursor_key::text as cursor_key, b.upper_key::text as upper_key, b.total, b.total_exact,
        coalesce(b.done, 0) as done, coalesce(b.failed, 0) as failed, coalesce(b.chunks, 0) as chunks,
        b.chunk_rows, b.chunk_ms, coalesce(b.busy_ms, 0) as busy_ms, coalesce(b.held_ms, 0) as held_ms,
-       b.throttle, b.throttle_since, b.retry_of, d.effects, f.name as file, f.rows as file_rows,
+       b.throttle, b.throttle_since, b.retry_of, d.effects, d.place, f.name as file, f.rows as file_rows,
        s.rows_per_s as set_rows_per_s, s.duty as set_duty, s.chunk_ms as set_chunk_ms,
        s.chunk_rows_min as set_chunk_rows_min, s.chunk_rows_max as set_chunk_rows_max
 from placed p

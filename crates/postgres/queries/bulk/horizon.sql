@@ -1,9 +1,9 @@
--- Whether all who were writing in this database when bulk job $1 began have ended, and which sessions have not. One that is not
--- known to write elsewhere may write here.
+-- Whether all who were writing in this database at the time of snapshot $1 have ended, and which sessions have not. One that is
+-- not known to write elsewhere may write here.
 with late as materialized (
     select x::xid as xid
-    from milepost.bulk b, pg_snapshot_xip(pg_current_snapshot()) x
-    where b.job_id = $1 and x < pg_snapshot_xmax(b.snapshot)
+    from pg_snapshot_xip(pg_current_snapshot()) x
+    where x < pg_snapshot_xmax($1::text::pg_snapshot)
 )
 select not exists (
            select 1 from late
@@ -16,4 +16,3 @@ select not exists (
         from late join pg_stat_activity a on a.backend_xid = late.xid and a.datname = current_database()) as sessions,
        (select string_agg(quote_literal(p.gid), ', ' order by p.prepared)
         from late join pg_prepared_xacts p on p.transaction = late.xid and p.database = current_database()) as prepared
-from milepost.bulk b where b.job_id = $1

@@ -28,6 +28,7 @@ pub(super) fn definitions(rows: &[BulkDefinition]) -> Query {
         .bind(each(rows, |r| r.columns.as_deref()))
         .bind(each(rows, |r| r.source.as_str()))
         .bind(each(rows, |r| time(r.updated_at)))
+        .bind(each(rows, |r| r.place.as_deref()))
 }
 
 pub(super) fn bulks(rows: &[Bulk]) -> Query {

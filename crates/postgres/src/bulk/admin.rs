@@ -18,7 +18,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::staging::Staging;
-use super::{row, run};
+use super::{progress, row};
 use crate::row::named;
 use crate::session::{Query, Session};
 use crate::statement;
@@ -141,7 +141,7 @@ impl PostgresStore {
     /// Enqueues a job and keeps that it is a bulk job, over the failures of another if there is one: one commit.
     async fn begin_run(&self, job: &NewJob, retry_of: Option<JobId>) -> StoreResult<Enqueued> {
         let begun = self.inner.intake.atomically(async |session| {
-            let made = run::start(session, job, retry_of).await?;
+            let made = progress::start(session, job, retry_of).await?;
             let Some(parent) = retry_of.filter(|_| !made.duplicate) else { return Ok(Ok(made)) };
             let given = give(session, parent, made.job).await?;
             Ok(if given == 0 { Err(InvalidBulk::NoFailures { job: parent }) } else { Ok(made) })
@@ -176,6 +176,7 @@ fn put(definition: &Definition, source: Source) -> Query {
         .bind(its.fingerprint)
         .bind(source.as_str())
         .bind(its.columns.map(|columns| json!(columns).to_string()))
+        .bind(its.place)
 }
 
 /// A job like the one that the row tells of.

@@ -1,27 +1,18 @@
-//! One chunk: one transaction. The progress row is locked with the run's token; in a statement of its own the run is
-//! asked whether it is to go on; the next targets are applied; the cursor moves behind them.
-
-use std::time::{Duration, Instant};
+//! The targets of a chunk: applied in parts, so that a bad one is found, or read for somebody else to apply.
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::run::{
-    BadTarget, Chunk, ChunkDone, Chunked, Parts, Settings, Target, TargetFailure,
-};
-use milepost_core::duration::whole_ms;
+use milepost_core::bulk::run::{BadTarget, Chunk, Parts, Target, TargetFailure};
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::port::StoreResult;
-use milepost_core::transition::Verb;
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{Executor, Row};
 
-use super::row::{counts, key, settings};
-use super::run::{Run, failure, json};
+use super::row::key;
 use super::sql::Statement;
+use super::visit::Visit;
 use super::work::Applied;
-use crate::row::stop_verb;
 use crate::session::{Query, Session};
-use crate::statement;
 
 /// What the targets of a part came to.
 struct Part {
@@ -53,61 +44,7 @@ enum Trouble {
     Other(StoreError),
 }
 
-/// Where a chunk begins, and what it was told.
-pub(super) struct Begun {
-    pub(super) cursor: Option<Key>,
-    pub(super) upper: Option<Key>,
-    pub(super) word: Result<Settings, Verb>,
-}
-
-impl Run {
-    pub(super) async fn do_chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
-        let begun = Instant::now();
-        self.script(statement::BULK_BEGIN_CHUNK).await?;
-        let done = self.step(rows, begun).await;
-        match &done {
-            Ok(Chunked::Done(_)) => self.script("commit").await?,
-            // What it said counts; a connection that broke is found out at its next use.
-            Ok(Chunked::Stopped(_)) | Err(_) => drop(self.connection.execute("rollback").await),
-        }
-        done
-    }
-
-    async fn step(&mut self, rows: u32, begun: Instant) -> StoreResult<Chunked> {
-        let Begun { cursor, upper, word } = self.lock().await?;
-        let settings = match word {
-            Ok(settings) => settings,
-            Err(verb) => return Ok(Chunked::Stopped(verb)),
-        };
-        let parts = match &upper {
-            Some(upper) => self.apply_parts(cursor, upper, rows).await?,
-            None => Parts { exhausted: true, ..Parts::behind(cursor) },
-        };
-        self.keep_failures(&parts.failures).await?;
-        self.advance(&parts, rows, begun.elapsed(), settings).await
-    }
-
-    /// Locks the run's progress, then asks what it is to do: two statements, so that what an operator said while the
-    /// first one waited is heard.
-    pub(super) async fn lock(&mut self) -> StoreResult<Begun> {
-        let (job, token, run) = (self.order.run.job.0, self.order.run.token.0, self.order.run);
-        let locked = self.row(sqlx::query(statement::BULK_LOCK).bind(job).bind(token)).await?;
-        let locked = locked.ok_or(StoreError::Fenced(run))?;
-        let word = self.row(sqlx::query(statement::BULK_WORD).bind(job).bind(token)).await?;
-        let word = word.ok_or(StoreError::Fenced(run))?;
-        if !self.get::<bool>(&word, "holds")? {
-            return Err(StoreError::Fenced(run));
-        }
-        let read = || {
-            let word = match stop_verb(&word, "stop_verb")? {
-                Some(verb) => Err(verb),
-                None => Ok(settings(&word, "")?),
-            };
-            Ok(Begun { cursor: key(&locked, "cursor_key")?, upper: key(&locked, "upper_key")?, word })
-        };
-        read().map_err(|e| self.fail(e))
-    }
-
+impl Visit {
     /// Applies up to so many targets. A part that has a bad one is rolled back and halved, until the bad one is alone;
     /// what follows is tried in growing parts again.
     pub(super) async fn apply_parts(
@@ -152,7 +89,7 @@ impl Run {
         let only = if cursor.is_some() { &self.pages().only_next } else { &self.pages().only_first };
         let applied = self.try_part(only.clone(), cursor, &key, 1).await?;
         if let Err(Bad { code, message }) = applied {
-            parts.failures.push(failure(key, code, message));
+            parts.failures.push(TargetFailure::new(key, code, message));
             parts.failed += found.targets;
         }
         Ok(found.add_to(parts))
@@ -184,14 +121,14 @@ impl Run {
         size: u32,
     ) -> Result<Part, Trouble> {
         let query = self.bind(statement, cursor, Some(upper), size);
-        let Applied::Handler(handler) = self.bulk.applied.clone() else {
+        if let Applied::Sql(_) = self.spec.applied {
             return self.summary(query, cursor).await;
-        };
+        }
         let (targets, read, last) = self.read(query, cursor).await?;
         let (run, origin) = (self.order.run, self.origin);
         let payload = self.order.payload.as_str();
         let chunk = Chunk { run, origin, payload, cursor, targets: &targets };
-        if !targets.is_empty() {
+        if let (Applied::Handler(handler), false) = (self.spec.applied.clone(), targets.is_empty()) {
             let handled = handler.apply(&chunk, &mut self.connection).await;
             handled.map_err(|cause| self.blame(cause))?;
         }
@@ -203,13 +140,7 @@ impl Run {
         let pages = self.pages();
         let statement = if cursor.is_some() { &pages.look_next } else { &pages.look_first };
         let query = self.bind(statement, cursor, Some(upper), 1);
-        self.summary(query, cursor).await.map_err(|trouble| match trouble {
-            Trouble::Other(error) => error,
-            // Nothing is applied, so the source itself cannot be read.
-            Trouble::Data(Bad { code, message }) => {
-                StoreError::Refused { verb: "bulk source", cause: BadTarget { code, message }.into() }
-            }
-        })
+        self.summary(query, cursor).await.map_err(unreadable)
     }
 
     async fn summary(&mut self, query: Query, cursor: Option<&Key>) -> Result<Part, Trouble> {
@@ -226,22 +157,24 @@ impl Run {
         if moved == Some(false) { Err(stands(cursor, first.as_ref())) } else { Ok(part) }
     }
 
-    /// The targets themselves, how many rows of the source that took, and the last key.
+    /// The next targets themselves.
     pub(super) async fn read_targets(
         &mut self,
         cursor: Option<&Key>,
-        upper: &Key,
+        upper: Option<&Key>,
         rows: u32,
-    ) -> StoreResult<(Vec<Target>, u32, Option<Key>)> {
+    ) -> StoreResult<(Vec<Target>, Parts)> {
+        let Some(upper) = upper else {
+            return Ok((Vec::new(), Parts { exhausted: true, ..Parts::behind(cursor.cloned()) }));
+        };
         let pages = self.pages();
         let statement = if cursor.is_some() { &pages.next } else { &pages.first };
         let query = self.bind(statement, cursor, Some(upper), rows);
-        self.read(query, cursor).await.map_err(|trouble| match trouble {
-            Trouble::Other(error) => error,
-            Trouble::Data(Bad { code, message }) => {
-                StoreError::Refused { verb: "bulk source", cause: BadTarget { code, message }.into() }
-            }
-        })
+        let (targets, read, last) = self.read(query, cursor).await.map_err(unreadable)?;
+        let found = u32::try_from(targets.len()).unwrap_or(u32::MAX);
+        let parts =
+            Parts { targets: found, exhausted: read < rows, ..Parts::behind(last.or(cursor.cloned())) };
+        Ok((targets, parts))
     }
 
     async fn read(
@@ -270,40 +203,6 @@ impl Run {
         Ok((targets, read, last))
     }
 
-    async fn keep_failures(&mut self, failures: &[TargetFailure]) -> StoreResult<()> {
-        for TargetFailure { key, code, message, .. } in failures {
-            let query = sqlx::query(statement::BULK_FAIL)
-                .bind(self.order.run.job.0)
-                .bind(json(key))
-                .bind(code.clone())
-                .bind(message.clone());
-            self.execute(query).await?;
-        }
-        Ok(())
-    }
-
-    pub(super) async fn advance(
-        &mut self,
-        parts: &Parts,
-        rows: u32,
-        took: Duration,
-        settings: Settings,
-    ) -> StoreResult<Chunked> {
-        let failed = u32::try_from(parts.failures.len()).unwrap_or(u32::MAX);
-        let query = sqlx::query(statement::BULK_ADVANCE)
-            .bind(self.order.run.job.0)
-            .bind(self.order.run.token.0)
-            .bind(parts.cursor.as_ref().map(json))
-            .bind(i64::from(parts.targets.saturating_sub(parts.failed)))
-            .bind(i64::from(failed))
-            .bind(rows.cast_signed())
-            .bind(whole_ms(took));
-        let row = self.row(query).await?.ok_or(StoreError::Fenced(self.order.run))?;
-        let counts = counts(&row).map_err(|e| self.fail(e))?;
-        let (rows, exhausted) = (parts.targets, parts.exhausted);
-        Ok(Chunked::Done(ChunkDone { rows, failed, counts, exhausted, settings }))
-    }
-
     /// Whether an error of the database is about a target.
     fn trouble(&self, error: sqlx::Error) -> Trouble {
         match data_error(&error) {
@@ -330,6 +229,16 @@ impl Run {
                 error => Trouble::Other(error),
             },
             Err(cause) => Trouble::Other(StoreError::Database { verb: "bulk chunk", cause }),
+        }
+    }
+}
+
+/// What went wrong where nothing is applied: then the source itself cannot be read.
+fn unreadable(trouble: Trouble) -> StoreError {
+    match trouble {
+        Trouble::Other(error) => error,
+        Trouble::Data(Bad { code, message }) => {
+            StoreError::Refused { verb: "bulk source", cause: BadTarget { code, message }.into() }
         }
     }
 }

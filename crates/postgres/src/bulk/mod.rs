@@ -6,18 +6,24 @@
 
 mod admin;
 mod chunk;
+mod database;
 mod handler;
 mod plan;
+mod progress;
 mod read;
+mod remote;
 mod row;
 mod run;
 mod sql;
 mod staging;
 mod target;
 mod throttle;
+mod visit;
 mod work;
 
+pub use database::Database;
 pub use handler::{ChildJobs, ChunkHandler};
 pub use read::PostgresRows;
+pub use remote::PostgresTargets;
 pub use throttle::{Measure, ServerThrottle};
 pub use work::{Effect, SqlBulk};

@@ -6,19 +6,15 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, SqlSafeStr};
 
 use super::target::Targets;
-use super::work::SqlBulk;
+use super::work::Spec;
 use crate::row;
 use crate::session::Session;
 use crate::statement;
 
 /// Refuses a source that would sort, or read a large table whole, for every chunk. The plan is asked for with those
 /// made as dear as can be, so that it has them only where there is no other way.
-pub(super) async fn check(
-    bulk: &SqlBulk,
-    targets: &Targets,
-    connection: &mut PgConnection,
-) -> StoreResult<()> {
-    let fail = |e| bulk.store.fail("bulk", e);
+pub(super) async fn check(spec: &Spec, targets: &Targets, connection: &mut PgConnection) -> StoreResult<()> {
+    let fail = |e| spec.database.fail(e);
     connection.execute(statement::BULK_BEGIN_CHUNK).await.map_err(fail)?;
     let plan = explain(targets, connection).await.map_err(fail)?;
     let refused = match problem(&plan) {
@@ -30,7 +26,7 @@ pub(super) async fn check(
     match refused {
         None => Ok(()),
         Some(problem) => {
-            let key = bulk.source.key().join(", ");
+            let key = spec.source.key().join(", ");
             Err(InvalidBulk::NoIndex { problem, key, plan: outline(&plan) }.into())
         }
     }

@@ -1,17 +1,18 @@
 //! Targets that are read here and applied elsewhere.
 
+use std::time::Instant;
+
 use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
-use milepost_core::bulk::key::Key;
-use milepost_core::bulk::run::{Chunked, Order, Parts, Position, Rest, Surveyed};
+use milepost_core::bulk::progress::Step;
+use milepost_core::bulk::run::{ChunkDone, Chunked, Order, Position, Rest, Surveyed, Target};
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkReader, BulkRows, BulkRun, BulkWork, StoreResult};
 use milepost_core::transition::Verb;
-use sqlx::Executor;
 
-use super::chunk::Begun;
+use super::progress::{self, Begun};
 use super::run::Run;
 use super::work::{Applied, SqlBulk};
 use crate::statement;
@@ -50,16 +51,8 @@ impl BulkRows for PostgresRows {
 
 struct Reader {
     run: Run,
-    /// What was read and not passed yet.
-    passing: Option<Passing>,
-}
-
-struct Passing {
-    /// Where the cursor was.
-    from: Option<Key>,
-    parts: Parts,
-    rows: u32,
-    read_at: std::time::Instant,
+    /// What was read and not passed yet, and when.
+    passing: Option<(Step, Instant)>,
 }
 
 #[async_trait]
@@ -69,27 +62,19 @@ impl BulkReader for Reader {
     }
 
     async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
-        let read_at = std::time::Instant::now();
-        self.run.script(statement::BULK_BEGIN_CHUNK).await?;
+        let read_at = Instant::now();
+        self.run.visit.script(statement::BULK_BEGIN_CHUNK).await?;
         let read = self.next(rows, read_at).await;
-        match &read {
-            Ok(Ok(_)) => self.run.script("commit").await?,
-            Ok(Err(_)) | Err(_) => drop(self.run.connection.execute("rollback").await),
-        }
-        read
+        let read = self.run.settle(read, Result::is_ok).await?;
+        Ok(read.map(|targets| targets.into_iter().map(|target| target.row).collect()))
     }
 
     async fn pass(&mut self) -> StoreResult<Chunked> {
-        let Some(Passing { from, parts, rows, read_at }) = self.passing.take() else {
-            return Err(StoreError::Fenced(self.run.order.run));
-        };
-        self.run.script(statement::BULK_BEGIN_CHUNK).await?;
-        let passed = self.advance(from, &parts, rows, read_at).await;
-        match &passed {
-            Ok(Chunked::Done(_)) => self.run.script("commit").await?,
-            Ok(Chunked::Stopped(_)) | Err(_) => drop(self.run.connection.execute("rollback").await),
-        }
-        passed
+        let (step, read_at) = self.passing.take().ok_or(StoreError::Fenced(self.run.visit.order.run))?;
+        self.run.visit.script(statement::BULK_BEGIN_CHUNK).await?;
+        let step = Step { took: read_at.elapsed(), ..step };
+        let passed = self.advance(&step).await;
+        self.run.settle(passed, |_| true).await.map(Chunked::Done)
     }
 
     async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {
@@ -102,44 +87,21 @@ impl BulkReader for Reader {
 }
 
 impl Reader {
-    async fn next(
-        &mut self,
-        rows: u32,
-        read_at: std::time::Instant,
-    ) -> StoreResult<Result<Vec<String>, Verb>> {
-        let Begun { cursor, upper, word } = self.run.lock().await?;
+    async fn next(&mut self, rows: u32, read_at: Instant) -> StoreResult<Result<Vec<Target>, Verb>> {
+        let run = self.run.visit.order.run;
+        let begun = self.run.step(async |session| progress::lock(session, run).await);
+        let Begun { cursor, upper, word } = begun.await?;
         if let Err(verb) = word {
             return Ok(Err(verb));
         }
-        let (targets, read, last) = match &upper {
-            Some(upper) => self.run.read_targets(cursor.as_ref(), upper, rows).await?,
-            None => (Vec::new(), 0, None),
-        };
-        let parts = Parts {
-            targets: u32::try_from(targets.len()).unwrap_or(u32::MAX),
-            exhausted: read < rows,
-            ..Parts::behind(last)
-        };
-        let run = self.run.order.run;
-        let keep = sqlx::query(statement::BULK_KEEP_SIZE);
-        let keep = keep.bind(run.job.0).bind(run.token.0).bind(rows.cast_signed());
-        self.run.execute(keep).await?;
-        self.passing = Some(Passing { from: cursor, parts, rows, read_at });
-        Ok(Ok(targets.into_iter().map(|target| target.row).collect()))
+        let (targets, parts) = self.run.visit.read_targets(cursor.as_ref(), upper.as_ref(), rows).await?;
+        self.run.step(async |session| progress::keep_size(session, run, rows).await).await?;
+        self.passing = Some((Step { from: cursor, parts, rows, took: read_at.elapsed() }, read_at));
+        Ok(Ok(targets))
     }
 
-    /// What was done counts, even when the run was told to stop meanwhile.
-    async fn advance(
-        &mut self,
-        from: Option<Key>,
-        parts: &Parts,
-        rows: u32,
-        read_at: std::time::Instant,
-    ) -> StoreResult<Chunked> {
-        let Begun { cursor, word, .. } = self.run.lock().await?;
-        if cursor != from {
-            return Err(StoreError::Fenced(self.run.order.run));
-        }
-        self.run.advance(parts, rows, read_at.elapsed(), word.unwrap_or_default()).await
+    async fn advance(&mut self, step: &Step) -> StoreResult<ChunkDone> {
+        let run = self.run.visit.order.run;
+        self.run.step(async |session| progress::pass(session, run, step).await).await
     }
 }

@@ -6,6 +6,7 @@ use milepost_core::bulk::chunk::{Load, Sizing};
 use milepost_core::bulk::definition::{Definition, Labels};
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::listing::{BulkView, StagedFile};
+use milepost_core::bulk::progress::FailedTarget;
 use milepost_core::bulk::run::{Counts, Settings, TargetFailure, Total};
 use milepost_core::bulk::staged::Columns;
 use milepost_core::ident::JobId;
@@ -74,6 +75,7 @@ pub(super) fn definition(row: &PgRow) -> Decoded<Definition> {
         then: row.try_get("then_name")?,
         effects: named(row, "effects")?,
         columns: columns(row)?,
+        place: row.try_get("place")?,
         fingerprint: row.try_get("fingerprint")?,
     })
 }
@@ -119,6 +121,7 @@ pub(super) fn view(row: &PgRow) -> Decoded<BulkView> {
             None
         },
         file: file(row)?,
+        place: row.try_get("place")?,
         retry_of: row.try_get::<Option<uuid::Uuid>, _>("retry_of")?.map(JobId),
     })
 }
@@ -149,4 +152,10 @@ pub(super) fn plan(row: &PgRow) -> Decoded<Value> {
     let plans: Value = serde_json::from_str(text)
         .map_err(|e| sqlx::Error::ColumnDecode { index: "0".to_owned(), source: Box::new(e) })?;
     Ok(plans[0]["Plan"].clone())
+}
+
+/// The failures that a run is to try again next, from the JSON array that they come as.
+pub(super) fn failed_targets(row: &PgRow) -> Decoded<Vec<FailedTarget>> {
+    serde_json::from_str(row.try_get("failed")?)
+        .map_err(|e| sqlx::Error::ColumnDecode { index: "failed".to_owned(), source: Box::new(e) })
 }

@@ -18,6 +18,8 @@ pub(super) enum Slot {
     Limit,
     /// The run itself.
     Run,
+    /// The next failures of another run, as JSON.
+    Failed,
 }
 
 /// The types of parameters, as casts write them.
@@ -99,6 +101,15 @@ pub(super) enum From {
     Failures,
 }
 
+/// Where the failures of another run are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failures {
+    /// The store's table, in the same database.
+    Stored,
+    /// A parameter: the targets are on another database.
+    Given,
+}
+
 /// Writes statements around a source and, if there is one, an apply.
 pub(super) struct Author<'a> {
     pub(super) source: &'a Source,
@@ -107,6 +118,8 @@ pub(super) struct Author<'a> {
     pub(super) types: Option<&'a Types>,
     /// The types of the key columns.
     pub(super) key_types: &'a [String],
+    /// Where failures are read from.
+    pub(super) failures: Failures,
 }
 
 impl Author<'_> {
@@ -207,13 +220,22 @@ impl Author<'_> {
                 )
             }
             From::Failures => {
-                let (run, after) = (numbers.write(Slot::Run), numbers.write(Slot::Cursor(0)));
+                let failures = match self.failures {
+                    Failures::Stored => {
+                        format!("milepost.bulk_failure where retried_by = {}", numbers.write(Slot::Run))
+                    }
+                    Failures::Given => format!(
+                        "jsonb_to_recordset({}) as given(pos bigint, key jsonb) where true",
+                        numbers.write(Slot::Failed)
+                    ),
+                };
+                let after = numbers.write(Slot::Cursor(0));
                 let (upper, limit) = (numbers.write(Slot::Upper(0)), numbers.write(Slot::Limit));
                 let all = self.source.query(Bounds::All, numbers);
                 let columns =
                     if columns == "*" { "source.*".to_owned() } else { self.of_source().join(", ") };
                 format!(
-                    "with failed as materialized (select pos, key from milepost.bulk_failure where retried_by = {run} \
+                    "with failed as materialized (select pos, key from {failures} \
                      and pos > {after} and pos <= {upper} order by pos limit {limit}), \
                      {CHUNK} as materialized (select {columns} from failed join ({all}) as source on {})",
                     self.same_key()

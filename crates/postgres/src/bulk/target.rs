@@ -6,7 +6,7 @@ use milepost_core::port::StoreResult;
 use sqlx::{AssertSqlSafe, Column, Either, Executor, PgConnection, SqlSafeStr, Statement as _};
 
 use super::sql::{Author, From, Slot, Statement, Types};
-use super::work::{Applied, SqlBulk};
+use super::work::{Applied, Spec};
 use crate::row;
 use crate::session::Session;
 use crate::statement;
@@ -38,35 +38,38 @@ pub(super) struct Targets {
 
 impl Targets {
     /// Lets the database infer the types, and says what it does not take.
-    pub(super) async fn prepare(bulk: &SqlBulk, connection: &mut PgConnection) -> StoreResult<Self> {
-        let apply = match &bulk.applied {
+    pub(super) async fn prepare(spec: &Spec, connection: &mut PgConnection) -> StoreResult<Self> {
+        let apply = match &spec.applied {
             Applied::Sql(apply) => Some(apply),
             Applied::Handler(_) | Applied::Elsewhere => None,
         };
-        let bare = Author { source: &bulk.source, apply, types: None, key_types: &[] };
+        let bare =
+            Author { source: &spec.source, apply, types: None, key_types: &[], failures: spec.failures };
         let page = bare.page(Bounds::Next);
-        let described = describe(bulk, connection, &page, "source").await?;
-        let key_types = key_types(bulk, &described)?;
-        let key_types = type_names(bulk, connection, &key_types).await?;
+        let described = describe(spec, connection, &page, "source").await?;
+        let key_types = key_types(spec, &described)?;
+        let key_types = type_names(spec, connection, &key_types).await?;
         let whole = bare.apply(From::Source(Bounds::Next));
         let part = if apply.is_some() { "apply" } else { "source" };
-        let described = describe(bulk, connection, &whole, part).await?;
-        let names = type_names(bulk, connection, &described.parameters).await?;
+        let described = describe(spec, connection, &whole, part).await?;
+        let names = type_names(spec, connection, &described.parameters).await?;
         let types: Types = whole.slots.into_iter().zip(names).collect();
-        Ok(Self::write(bulk, &types, &key_types))
+        Ok(Self::write(spec, &types, &key_types))
     }
 
-    fn write(bulk: &SqlBulk, types: &Types, key_types: &[String]) -> Self {
-        let apply = match &bulk.applied {
+    fn write(spec: &Spec, types: &Types, key_types: &[String]) -> Self {
+        let apply = match &spec.applied {
             Applied::Sql(apply) => Some(apply),
             Applied::Handler(_) | Applied::Elsewhere => None,
         };
-        let author = Author { source: &bulk.source, apply, types: Some(types), key_types };
+        let author =
+            Author { source: &spec.source, apply, types: Some(types), key_types, failures: spec.failures };
         let mut among_failures = types.clone();
         for slot in [Slot::Cursor(0), Slot::Upper(0), Slot::Limit] {
             among_failures.insert(slot, "bigint".to_owned());
         }
         among_failures.insert(Slot::Run, "uuid".to_owned());
+        among_failures.insert(Slot::Failed, "jsonb".to_owned());
         let of_failures = Author { types: Some(&among_failures), ..author };
         let pages = |author: &Author<'_>, [first, next, only_first, only_next]: [From; 4]| {
             let read = |from| if apply.is_some() { author.apply(from) } else { author.rows(from) };
@@ -99,13 +102,13 @@ struct Described {
 }
 
 async fn describe(
-    bulk: &SqlBulk,
+    spec: &Spec,
     connection: &mut PgConnection,
     statement: &Statement,
     part: &'static str,
 ) -> StoreResult<Described> {
     let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
-    let described = connection.prepare(sql).await.map_err(|error| refused(bulk, part, error))?;
+    let described = connection.prepare(sql).await.map_err(|error| refused(spec, part, error))?;
     let id = |of: &sqlx::postgres::PgTypeInfo| of.oid().map_or(0, |oid| i64::from(oid.0));
     let parameters = match described.parameters() {
         Some(Either::Left(types)) => types.iter().map(id).collect(),
@@ -117,17 +120,17 @@ async fn describe(
 }
 
 /// Why a statement was not prepared; an error that is none of the statement's stays what it is.
-fn refused(bulk: &SqlBulk, part: &'static str, error: sqlx::Error) -> milepost_core::error::StoreError {
+fn refused(spec: &Spec, part: &'static str, error: sqlx::Error) -> milepost_core::error::StoreError {
     match error.as_database_error() {
         // Syntax, names, types and rights.
         Some(its) if its.code().is_some_and(|code| code.starts_with("42") || code.starts_with("0A")) => {
             InvalidBulk::NotPrepared { part, why: its.message().to_owned() }.into()
         }
-        _ => bulk.store.fail("bulk", error),
+        _ => spec.database.fail(error),
     }
 }
 
-fn key_types(bulk: &SqlBulk, described: &Described) -> StoreResult<Vec<i64>> {
+fn key_types(spec: &Spec, described: &Described) -> StoreResult<Vec<i64>> {
     let find = |key: &String| {
         let found = described.columns.iter().find(|(name, _)| name == key);
         found.map(|(_, id)| *id).ok_or_else(|| {
@@ -135,15 +138,11 @@ fn key_types(bulk: &SqlBulk, described: &Described) -> StoreResult<Vec<i64>> {
             InvalidBulk::NoKeyColumn { column: key.clone(), selected: selected.join(", ") }
         })
     };
-    Ok(bulk.source.key().iter().map(find).collect::<Result<_, _>>()?)
+    Ok(spec.source.key().iter().map(find).collect::<Result<_, _>>()?)
 }
 
-async fn type_names(
-    bulk: &SqlBulk,
-    connection: &mut PgConnection,
-    types: &[i64],
-) -> StoreResult<Vec<String>> {
+async fn type_names(spec: &Spec, connection: &mut PgConnection, types: &[i64]) -> StoreResult<Vec<String>> {
     let query = sqlx::query(statement::BULK_TYPE_NAMES).bind(types.to_vec());
     let rows = Session::lasting(connection).rows(query).await;
-    rows.and_then(row::values).map_err(|e| bulk.store.fail("bulk", e))
+    rows.and_then(row::values).map_err(|e| spec.database.fail(e))
 }

@@ -7,6 +7,7 @@ use milepost_core::port::Throttle;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row, SqlSafeStr, TypeInfo, ValueRef};
 
+use super::database::Database;
 use crate::session::Query;
 use crate::statement;
 use crate::store::PostgresStore;
@@ -30,7 +31,7 @@ pub enum Measure {
 /// Holds bulk jobs while the server has too much of something.
 #[derive(Clone, Debug)]
 pub struct ServerThrottle {
-    store: PostgresStore,
+    database: Database,
     measure: Measure,
 }
 
@@ -38,7 +39,13 @@ impl ServerThrottle {
     /// Looks at this on the store's server.
     #[must_use]
     pub fn new(store: &PostgresStore, measure: Measure) -> Self {
-        Self { store: store.clone(), measure }
+        Self { database: Database::of(store), measure }
+    }
+
+    /// Looks at this on the server of another database.
+    #[must_use]
+    pub fn on(database: &Database, measure: Measure) -> Self {
+        Self { database: database.clone(), measure }
     }
 
     fn name(&self) -> &'static str {
@@ -99,14 +106,12 @@ fn answer(row: &PgRow) -> Result<Option<String>, sqlx::Error> {
 #[async_trait]
 impl Throttle for ServerThrottle {
     async fn holds(&self) -> Option<String> {
-        let asked = tokio::time::timeout(PATIENCE, self.store.inner.calm.row(self.query())).await;
+        let asked = tokio::time::timeout(PATIENCE, self.database.calm.row(self.query())).await;
         let why = match asked {
             Err(_) => Some(format!("it did not answer within {PATIENCE:?}")),
             Ok(Ok(Some(row))) => self.judge(&row).unwrap_or_else(|error| Some(error.to_string())),
             Ok(Ok(None)) => Some("it answered no row; let it answer true, false or a text".to_owned()),
-            Ok(Err(error)) => {
-                Some(format!("it cannot be asked: {}", self.store.fail("throttle", error).chain()))
-            }
+            Ok(Err(error)) => Some(format!("it cannot be asked: {}", self.database.fail(error).chain())),
         };
         why.map(|why| format!("{}: {why}", self.name()))
     }

@@ -9,12 +9,15 @@ use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::run::{Order, Position, Rehearsal, Trial};
 use milepost_core::bulk::sql::{Apply, Dialect, Source};
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{Connection, PgConnection};
 
+use super::database::Database;
 use super::handler::ChunkHandler;
 use super::plan;
 use super::run::Run;
+use super::sql::Failures;
 use super::target::Targets;
+use super::visit::Visit;
 use crate::store::PostgresStore;
 
 /// What is done to the targets of a chunk.
@@ -44,14 +47,55 @@ pub(super) enum Applied {
     Elsewhere,
 }
 
+/// Which targets there are, on which database, and what is done to them there.
+#[derive(Clone)]
+pub(super) struct Spec {
+    pub(super) database: Database,
+    pub(super) source: Source,
+    pub(super) applied: Applied,
+    pub(super) failures: Failures,
+}
+
+impl Spec {
+    /// Reads a source with its key columns, and a statement if there is one.
+    pub(super) fn read(
+        database: Database,
+        source: &str,
+        key: &[String],
+        applied: Applied,
+    ) -> Result<Self, InvalidBulk> {
+        let source = Source::parse(source, key, Dialect::Postgres).map_err(InvalidBulk::Source)?;
+        let failures = if database.is_own() { Failures::Stored } else { Failures::Given };
+        Ok(Self { database, source, applied, failures })
+    }
+
+    /// Asks the database about it on this connection.
+    pub(super) async fn check(&self, mut connection: PgConnection) -> StoreResult<()> {
+        let targets = Targets::prepare(self, &mut connection).await?;
+        plan::check(self, &targets, &mut connection).await?;
+        drop(connection.close().await);
+        Ok(())
+    }
+}
+
+impl Applied {
+    /// Reads a statement for targets with these key columns.
+    pub(super) fn read(effect: Effect, key: &[String]) -> Result<Self, InvalidBulk> {
+        Ok(match effect {
+            Effect::Sql(sql) => {
+                Self::Sql(Apply::parse(&sql, key, Dialect::Postgres).map_err(InvalidBulk::Apply)?)
+            }
+            Effect::Handler(handler) => Self::Handler(handler),
+        })
+    }
+}
+
 /// A bulk job whose targets and effects are in the store's own database.
 #[derive(Clone)]
 pub struct SqlBulk {
-    pub(super) store: PostgresStore,
-    pub(super) name: String,
+    name: String,
     pub(super) fingerprint: String,
-    pub(super) source: Source,
-    pub(super) applied: Applied,
+    spec: Spec,
 }
 
 impl SqlBulk {
@@ -67,13 +111,7 @@ impl SqlBulk {
         key: &[String],
         effect: Effect,
     ) -> Result<Self, InvalidBulk> {
-        let applied = match effect {
-            Effect::Sql(sql) => {
-                Applied::Sql(Apply::parse(&sql, key, Dialect::Postgres).map_err(InvalidBulk::Apply)?)
-            }
-            Effect::Handler(handler) => Applied::Handler(handler),
-        };
-        Self::of(store, definition, source, key, applied)
+        Self::of(store, definition, source, key, Applied::read(effect, key)?)
     }
 
     pub(super) fn of(
@@ -83,22 +121,18 @@ impl SqlBulk {
         key: &[String],
         applied: Applied,
     ) -> Result<Self, InvalidBulk> {
-        let source = Source::parse(source, key, Dialect::Postgres).map_err(InvalidBulk::Source)?;
-        let (name, fingerprint) = (definition.name.clone(), definition.fingerprint.clone());
-        Ok(Self { store: store.clone(), name, fingerprint, source, applied })
+        let spec = Spec::read(Database::of(store), source, key, applied)?;
+        Ok(Self { name: definition.name.clone(), fingerprint: definition.fingerprint.clone(), spec })
     }
 
-    /// A connection of its own, that shows what it is for.
-    pub(super) async fn connect(&self) -> StoreResult<PgConnection> {
+    async fn connect(&self) -> StoreResult<PgConnection> {
         let name: String = format!("milepost bulk {}", self.name).chars().take(60).collect();
-        let direct = self.store.inner.direct.clone().ok_or(InvalidBulk::NoDirect)?;
-        let options = direct.application_name(&name);
-        let connect = tokio::time::timeout(
-            self.store.inner.options.acquire_timeout,
-            PgConnection::connect_with(&options),
-        );
-        let connected = connect.await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        connected.map_err(|e| self.store.fail("bulk", e))
+        self.spec.database.connect(&name).await
+    }
+
+    /// A session for a run, on a connection of its own.
+    pub(super) async fn visit(&self, order: &Order) -> StoreResult<Visit> {
+        Visit::open(&self.spec, self.connect().await?, order).await
     }
 }
 
@@ -106,7 +140,7 @@ impl fmt::Debug for SqlBulk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqlBulk")
             .field("name", &self.name)
-            .field("source", &self.source)
+            .field("source", &self.spec.source)
             .finish_non_exhaustive()
     }
 }
@@ -114,11 +148,7 @@ impl fmt::Debug for SqlBulk {
 #[async_trait]
 impl BulkWork for SqlBulk {
     async fn check(&self) -> StoreResult<()> {
-        let mut connection = self.connect().await?;
-        let targets = Targets::prepare(self, &mut connection).await?;
-        plan::check(self, &targets, &mut connection).await?;
-        drop(connection.close().await);
-        Ok(())
+        self.spec.check(self.connect().await?).await
     }
 
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)> {
@@ -127,9 +157,6 @@ impl BulkWork for SqlBulk {
     }
 
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
-        let mut run = Run::open(self, order).await?;
-        let rehearsed = run.rehearse(trial).await;
-        drop(run.connection.execute("rollback").await);
-        rehearsed
+        self.visit(order).await?.rehearse(trial).await
     }
 }

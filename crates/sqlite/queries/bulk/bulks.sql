@@ -29,7 +29,7 @@ SELECT p.id, p.name, d.type, d.category, p.group_key, p.state AS state, p.stop_v
        b.cursor_key AS cursor_key, b.upper_key AS upper_key, b.total, b.total_exact,
        coalesce(b.done, 0) AS done, coalesce(b.failed, 0) AS failed, coalesce(b.chunks, 0) AS chunks,
        b.chunk_rows, b.chunk_ms, coalesce(b.busy_ms, 0) AS busy_ms, coalesce(b.held_ms, 0) AS held_ms,
-       b.throttle, b.throttle_since_ms, b.retry_of, d.effects, f.name AS file, f.rows AS file_rows,
+       b.throttle, b.throttle_since_ms, b.retry_of, d.effects, d.place, f.name AS file, f.rows AS file_rows,
        s.rows_per_s AS set_rows_per_s, s.duty AS set_duty, s.chunk_ms AS set_chunk_ms,
        s.chunk_rows_min AS set_chunk_rows_min, s.chunk_rows_max AS set_chunk_rows_max
 FROM placed p

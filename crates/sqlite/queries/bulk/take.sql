@@ -1,14 +1,15 @@
 -- Takes bulk job ?1 over for run token ?2, whose definition has fingerprint ?3, at ?4: no chunk with a lower token
--- commits after this. No row: fenced.
-INSERT INTO milepost_bulk AS b (job_id, origin, token, fingerprint, started_at_ms, updated_at_ms)
-SELECT id, id, ?2, ?3, ?4, ?4 FROM milepost_live WHERE id = ?1 AND token = ?2 AND state = 'running'
+-- commits after this. ?5: who is writing among its targets, as a snapshot, when those are on another database. No row: fenced.
+INSERT INTO milepost_bulk AS b (job_id, origin, token, fingerprint, started_at_ms, updated_at_ms, snapshot)
+SELECT id, id, ?2, ?3, ?4, ?4, ?5 FROM milepost_live WHERE id = ?1 AND token = ?2 AND state = 'running'
 ON CONFLICT (job_id) DO UPDATE SET
     token = excluded.token,
     fingerprint = coalesce(b.fingerprint, excluded.fingerprint),
     started_at_ms = coalesce(b.started_at_ms, excluded.started_at_ms),
     updated_at_ms = excluded.updated_at_ms,
+    snapshot = coalesce(b.snapshot, excluded.snapshot),
     throttle = NULL,
     throttle_since_ms = NULL
 WHERE b.token <= excluded.token
 RETURNING origin, retry_of, cursor_key, surveyed_at_ms IS NOT NULL, total, total_exact, done, failed, chunks, chunk_rows,
-          fingerprint, ended_at_ms IS NOT NULL
+          fingerprint, ended_at_ms IS NOT NULL, snapshot

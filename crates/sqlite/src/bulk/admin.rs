@@ -17,7 +17,7 @@ use rusqlite::{OptionalExtension, Transaction};
 use serde_json::json;
 
 use super::staging::Staging;
-use super::{row, run};
+use super::{progress, row, run};
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::Failure;
@@ -59,7 +59,7 @@ impl BulkStore for SqliteStore {
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.options().payload_bytes_max)?;
         let job = job.clone();
-        self.write("start_bulk", Hint::READY, move |tx| run::start(tx, &job, None)).await
+        self.write("start_bulk", Hint::READY, move |tx| progress::start(tx, &job, None)).await
     }
 
     async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
@@ -108,7 +108,7 @@ impl BulkStore for SqliteStore {
             let again = NewJob::from_json(kind, payload)
                 .map_err(|invalid| StoreError::Invalid { index: 0, invalid })?;
             let again = again.queue(queue).priority(priority).max_attempts(attempts);
-            run::start(tx, &NewJob { group, ..again }, Some(job))
+            progress::start(tx, &NewJob { group, ..again }, Some(job))
         })
         .await
     }
@@ -140,6 +140,7 @@ fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Fa
         source.as_str(),
         its.columns.as_ref().map(|columns| json!(columns).to_string()),
         now_ms(),
+        its.place,
     ])?;
     Ok(if written == 1 { Put::Stands } else { Put::Foreign })
 }

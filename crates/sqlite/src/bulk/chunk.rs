@@ -6,22 +6,18 @@ use std::time::Instant;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::run::{
-    BadTarget, Chunk, ChunkDone, Chunked, Parts, Rehearsal, Survey, Target, TargetFailure, Trial,
+    BadTarget, Chunk, Chunked, Parts, Rehearsal, Survey, Target, TargetFailure, Trial,
 };
-use milepost_core::duration::whole_ms;
 use milepost_core::error::{Cause, StoreError};
-use milepost_core::transition::Verb;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction};
+use rusqlite::{Connection, ErrorCode, Transaction};
 use serde_json::{Map, Value};
 
-use super::row::{counts, key, to_json};
-use super::run::{Facts, Place, json, key_of, set, targets as targets_of};
+use super::progress::{self, Begun};
+use super::row::to_json;
+use super::run::{Facts, Place, key_of, targets as targets_of};
 use super::staging::stage_for_trial;
 use super::work::Applied;
-use crate::clock::now_ms;
 use crate::failure::Failure;
-use crate::query;
-use crate::row::{Id, word_opt};
 
 /// What the targets of a part came to.
 struct Part {
@@ -41,17 +37,10 @@ enum Trouble {
     Other(Failure),
 }
 
-/// Where a run stands.
-pub(super) struct Stand {
-    pub(super) cursor: Option<Key>,
-    pub(super) upper: Option<Key>,
-    pub(super) stop: Option<Verb>,
-}
-
 /// Does the next chunk, unless the run is to stop.
 pub(super) fn chunk(tx: &Transaction<'_>, facts: &Facts, rows: u32) -> Result<Chunked, Failure> {
     let begun = Instant::now();
-    let Stand { cursor, upper, stop } = stand(tx, facts)?;
+    let Begun { cursor, upper, stop, .. } = progress::stand(tx, facts.order.run)?;
     if let Some(verb) = stop {
         return Ok(Chunked::Stopped(verb));
     }
@@ -59,8 +48,7 @@ pub(super) fn chunk(tx: &Transaction<'_>, facts: &Facts, rows: u32) -> Result<Ch
         Some(upper) => apply_parts(tx, facts, cursor, upper, rows)?,
         None => Parts { exhausted: true, ..Parts::behind(cursor) },
     };
-    keep_failures(tx, facts, &parts.failures)?;
-    advance(tx, facts, &parts, rows, begun)
+    progress::advance(tx, facts.order.run, &parts, rows, begun.elapsed()).map(Chunked::Done)
 }
 
 /// Does a few chunks and takes them back.
@@ -101,15 +89,6 @@ fn try_chunks(
     Ok(rehearsal)
 }
 
-/// Where the run stands, and whether it is to stop.
-pub(super) fn stand(conn: &Connection, facts: &Facts) -> Result<Stand, Failure> {
-    let run = facts.order.run;
-    let found = conn.prepare_cached(query::BULK_STAND)?.query_row((Id(&run.job), run.token.0), |row| {
-        Ok(Stand { cursor: key(row, 0)?, upper: key(row, 1)?, stop: word_opt(row, 2)? })
-    });
-    Ok(found.optional()?.ok_or(StoreError::Fenced(run))?)
-}
-
 /// Applies up to so many targets. A part that has a bad one is rolled back and halved, until the bad one is alone; what
 /// follows is tried in growing parts again.
 fn apply_parts(
@@ -138,8 +117,7 @@ fn apply_parts(
             }
             Err(Trouble::Data { code, message }) => {
                 let key = part.last.clone().unwrap_or_else(|| Key(Vec::new()));
-                let (pos, at) = (0, jiff::Timestamp::UNIX_EPOCH);
-                parts.failures.push(TargetFailure { pos, key, code, message, at, retried_by: None });
+                parts.failures.push(TargetFailure::new(key, code, message));
                 parts.failed += part.targets;
             }
         }
@@ -236,41 +214,6 @@ pub(super) fn next_targets(
     let targets = targets(conn, facts, Place { cursor, bound: part.last.as_ref(), ..Place::default() })?;
     let Part { targets: found, last, exhausted } = part;
     Ok((targets, Parts { targets: found, exhausted, ..Parts::behind(last) }))
-}
-
-fn keep_failures(tx: &Transaction<'_>, facts: &Facts, failures: &[TargetFailure]) -> Result<(), Failure> {
-    let job = facts.order.run.job;
-    let mut statement = tx.prepare_cached(query::BULK_FAIL)?;
-    for TargetFailure { key, code, message, .. } in failures {
-        statement.execute((Id(&job), json(key), code, message, now_ms()))?;
-    }
-    Ok(())
-}
-
-pub(super) fn advance(
-    tx: &Transaction<'_>,
-    facts: &Facts,
-    parts: &Parts,
-    rows: u32,
-    begun: Instant,
-) -> Result<Chunked, Failure> {
-    let run = facts.order.run;
-    let failed = u32::try_from(parts.failures.len()).unwrap_or(u32::MAX);
-    let values = (
-        Id(&run.job),
-        run.token.0,
-        parts.cursor.as_ref().map(json),
-        parts.targets.saturating_sub(parts.failed),
-        failed,
-        rows,
-        whole_ms(begun.elapsed()),
-        now_ms(),
-    );
-    let advanced = tx.prepare_cached(query::BULK_ADVANCE)?.query_row(values, |row| counts(row, 0));
-    let counts = advanced.optional()?.ok_or(StoreError::Fenced(run))?;
-    let settings = set(tx, run.job)?;
-    let (rows, exhausted) = (parts.targets, parts.exhausted);
-    Ok(Chunked::Done(ChunkDone { rows, failed, counts, exhausted, settings }))
 }
 
 /// Whether an error of SQLite is about a target.

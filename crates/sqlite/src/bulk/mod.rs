@@ -8,6 +8,7 @@ mod admin;
 mod chunk;
 mod handler;
 mod plan;
+mod progress;
 mod read;
 mod row;
 mod run;

@@ -127,6 +127,7 @@ pub(super) fn definition(row: &Row<'_>) -> rusqlite::Result<(Definition, Source)
         effects: word(row, 14)?,
         columns: columns(row, 17)?,
         fingerprint: row.get(15)?,
+        place: row.get(18)?,
     };
     Ok((definition, word(row, 16)?))
 }
@@ -165,6 +166,7 @@ pub(super) fn view(row: &Row<'_>) -> rusqlite::Result<BulkView> {
         settings: settings(row, at("set_rows_per_s")?)?,
         effects: word_opt(row, at("effects")?)?,
         file: file(row)?,
+        place: row.get(at("place")?)?,
         retry_of: id_opt(row, at("retry_of")?)?,
     })
 }

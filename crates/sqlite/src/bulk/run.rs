@@ -5,27 +5,24 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Settings, Survey, Surveyed, Total};
+use milepost_core::bulk::progress::Taken;
+use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Survey, Surveyed, Total};
 use milepost_core::bulk::staged::ORIGIN;
-use milepost_core::duration::whole_ms;
-use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
-use milepost_core::job::{Enqueued, NewJob};
-use milepost_core::port::{BulkRun, StoreResult};
+use milepost_core::job::NewJob;
+use milepost_core::port::{BulkProgress, BulkRun, StoreResult};
 use rusqlite::types::{Value as Sql, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction};
+use rusqlite::{Connection, Row, Statement, Transaction};
 use serde_json::{Map, Value};
 
-use super::row::{counts, id_opt, key, settings, to_json, to_sql, total};
+use super::progress::{self, failures_left};
+use super::row::{to_json, to_sql};
 use super::sql::Pages;
 use super::work::{Applied, SqlBulk, Work};
 use super::{chunk, row as bulk_row};
-use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::Failure;
-use crate::row::Id;
 use crate::store::SqliteStore;
-use crate::{enqueue, finish, query};
 
 /// What all statements of a run need.
 #[derive(Clone)]
@@ -119,10 +116,10 @@ impl Run {
     /// Takes it from whoever had it.
     pub(super) async fn take(bulk: &SqlBulk, order: &Order) -> StoreResult<(Position, Self)> {
         let mut run = Self::open(bulk, order)?;
-        let facts = run.facts.clone();
-        let taken = move |tx: &Transaction<'_>| take(tx, &facts);
-        let (position, facts) = bulk.store.write("bulk", Hint::NONE, taken).await?;
-        run.facts = facts;
+        let (work, its) = (bulk.work.clone(), order.run);
+        let take = move |tx: &Transaction<'_>| progress::take(tx, its, &work.fingerprint, None);
+        let Taken { position, failures, .. } = bulk.store.write("bulk", Hint::NONE, take).await?;
+        (run.facts.origin, run.facts.over_failures) = (position.origin, failures.is_some());
         Ok((position, run))
     }
 
@@ -141,7 +138,7 @@ impl Run {
     pub(super) async fn find_targets(&self) -> StoreResult<Survey> {
         let facts = self.facts.clone();
         let find = move |conn: &Connection| match facts.over_failures {
-            true => failures(conn, &facts),
+            true => Ok(failures_left(conn, facts.order.run.job)?),
             // Those of a file are known when its run is started.
             false if facts.work.source.is_staged() => {
                 Err(Failure::Told(InvalidBulk::NotStaged { job: facts.order.run.job }.into()))
@@ -156,19 +153,7 @@ impl Run {
 impl BulkRun for Run {
     async fn survey(&mut self) -> StoreResult<Surveyed> {
         let survey = self.find_targets().await?;
-        let (run, found) = (self.facts.order.run, survey.clone());
-        let freeze = move |tx: &Transaction<'_>| {
-            let frozen = tx.prepare_cached(query::BULK_FREEZE)?.execute((
-                Id(&run.job),
-                run.token.0,
-                found.upper.as_ref().map(json),
-                found.total.map(|total| total.rows.cast_signed()),
-                found.total.map(|total| total.exact),
-                now_ms(),
-            ))?;
-            if frozen == 1 { Ok(()) } else { Err(StoreError::Fenced(run).into()) }
-        };
-        self.store.write("bulk", Hint::NONE, freeze).await?;
+        self.store.freeze_bulk(self.facts.order.run, &survey).await?;
         Ok(Surveyed::Frozen(survey))
     }
 
@@ -183,62 +168,12 @@ impl BulkRun for Run {
     }
 
     async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {
-        let (run, rest) = (self.facts.order.run, rest.clone());
-        let keep = move |tx: &Transaction<'_>| {
-            let values = (Id(&run.job), run.token.0, rest.throttle, whole_ms(rest.held), now_ms());
-            tx.prepare_cached(query::BULK_REST)?.execute(values)?;
-            Ok(())
-        };
-        self.store.write("bulk", Hint::NONE, keep).await
+        self.store.rest_bulk(self.facts.order.run, rest).await
     }
 
     async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()> {
-        let (run, then) = (self.facts.order.run, then.cloned());
-        let end = move |tx: &Transaction<'_>| {
-            let values = (Id(&run.job), run.token.0, now_ms());
-            let ended = tx.prepare_cached(query::BULK_END)?.query_row(values, |row| row.get::<_, String>(0));
-            let result = ended.optional()?.ok_or(StoreError::Fenced(run))?;
-            finish::complete(tx, run, Some(&result))?;
-            then.map_or(Ok(()), |job| start(tx, &job, None).map(drop))
-        };
-        self.store.write("bulk", Hint::READY, end).await
+        self.store.end_bulk(self.facts.order.run, then).await
     }
-}
-
-fn take(tx: &Transaction<'_>, facts: &Facts) -> Result<(Position, Facts), Failure> {
-    let (run, mut facts) = (facts.order.run, facts.clone());
-    let values = (Id(&run.job), run.token.0, &facts.work.fingerprint, now_ms());
-    let taken = tx.prepare_cached(query::BULK_TAKE)?.query_row(values, |row| {
-        facts.origin = id_opt(row, 0)?.unwrap_or(run.job);
-        facts.over_failures = id_opt(row, 1)?.is_some();
-        Ok((position(row)?, row.get::<_, String>(10)?, row.get::<_, bool>(11)?))
-    });
-    let (position, fingerprint, ended) = taken.optional()?.ok_or(StoreError::Fenced(run))?;
-    if ended {
-        return Err(Failure::Told(InvalidBulk::Done { job: run.job }.into()));
-    }
-    if fingerprint != facts.work.fingerprint {
-        return Err(Failure::Told(InvalidBulk::Changed { job: run.job }.into()));
-    }
-    let settings = set(tx, run.job)?;
-    Ok((Position { settings, ..position }, facts))
-}
-
-fn position(row: &Row<'_>) -> rusqlite::Result<Position> {
-    Ok(Position {
-        cursor: key(row, 2)?,
-        surveyed: row.get(3)?,
-        total: total(row, 4)?,
-        counts: counts(row, 6)?,
-        chunk_rows: row.get(9)?,
-        settings: Settings::default(),
-    })
-}
-
-/// What operators set.
-pub(super) fn set(conn: &Connection, job: JobId) -> rusqlite::Result<Settings> {
-    let found = conn.prepare_cached(query::BULK_SETTINGS)?.query_row([Id(&job)], |row| settings(row, 0));
-    Ok(found.optional()?.unwrap_or_default())
 }
 
 pub(super) fn targets(conn: &Connection, facts: &Facts) -> Result<Survey, Failure> {
@@ -256,16 +191,6 @@ pub(super) fn targets(conn: &Connection, facts: &Facts) -> Result<Survey, Failur
     Ok(Survey { upper: Some(upper), total })
 }
 
-fn failures(conn: &Connection, facts: &Facts) -> Result<Survey, Failure> {
-    let job = facts.order.run.job;
-    let left = conn
-        .prepare_cached(query::BULK_FAILURES_LEFT)?
-        .query_row([Id(&job)], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, i64>(1)?)));
-    let (last, rows) = left?;
-    let total = Some(Total { rows: rows.unsigned_abs(), exact: true });
-    Ok(Survey { upper: last.map(|pos| Key(vec![pos.into()])), total })
-}
-
 /// A row that is nothing but a key.
 pub(super) fn key_of(row: &Row<'_>) -> rusqlite::Result<Key> {
     let value = |column| match row.get_ref(column)? {
@@ -274,31 +199,6 @@ pub(super) fn key_of(row: &Row<'_>) -> rusqlite::Result<Key> {
         value => Ok(to_json(value)),
     };
     (0..row.as_ref().column_count()).map(value).collect::<rusqlite::Result<_>>().map(Key)
-}
-
-pub(super) fn json(key: &Key) -> String {
-    Value::from(key.0.clone()).to_string()
-}
-
-/// Enqueues a job and keeps that it is a bulk job, over the failures of another if there is one.
-pub(super) fn start(
-    tx: &Transaction<'_>,
-    job: &NewJob,
-    retry_of: Option<JobId>,
-) -> Result<Enqueued, Failure> {
-    let made = enqueue::insert(tx, std::slice::from_ref(job))?;
-    let made = *made.first().ok_or(StoreError::NoSuchJob(job.id))?;
-    if !made.duplicate {
-        tx.prepare_cached(query::BULK_BEGIN_RUN)?.execute((Id(&made.job), retry_of.as_ref().map(Id)))?;
-    }
-    if let (false, Some(parent)) = (made.duplicate, retry_of) {
-        let given = tx.prepare_cached(query::BULK_GIVE_FAILURES)?.execute((Id(&parent), Id(&made.job)))?;
-        if given == 0 {
-            return Err(Failure::Told(InvalidBulk::NoFailures { job: parent }.into()));
-        }
-        tx.prepare_cached(query::BULK_NOTE_GIVEN)?.execute((Id(&parent), given as i64, now_ms()))?;
-    }
-    Ok(made)
 }
 
 /// A job like the one that the row tells of.

@@ -31,6 +31,7 @@ pub(super) fn definition(row: &Row<'_>) -> Sql<BulkDefinition> {
         columns: row.get(16)?,
         source: row::word(row, 17)?,
         updated_at: row::time(row, 18)?,
+        place: row.get(19)?,
     })
 }
 

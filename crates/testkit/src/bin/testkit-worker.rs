@@ -12,7 +12,7 @@ use milepost::{Context, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder, W
 use milepost_core::error::StoreError;
 use milepost_redis::{Redis, RedisOptions};
 use milepost_testkit::home::{self, Home};
-use milepost_testkit::process::{REDIS, STORE, Words};
+use milepost_testkit::process::{REDIS, SHOP, STORE, Words};
 use milepost_testkit::{notes, wait};
 use nix::sys::resource::{Resource, setrlimit};
 use serde::Deserialize;
@@ -52,8 +52,11 @@ async fn main() {
     let mut builder = Worker::builder(home.store()).options(configure);
     if let Some(rows_max) = option("--bulk-rows") {
         let rows_max = u32::try_from(rows_max).expect("a small number");
-        builder =
-            builder.bulk(notes::notify(home.as_ref(), rows_max)).bulk(notes::letter(home.as_ref(), rows_max));
+        builder = builder.bulk(match std::env::var(SHOP) {
+            Ok(url) => notes::notify_at(&notes::shop(&url), home.store(), rows_max),
+            Err(_) => notes::notify(home.as_ref(), rows_max),
+        });
+        builder = builder.bulk(notes::letter(home.as_ref(), rows_max));
     }
     if let Ok(url) = std::env::var(REDIS) {
         let redis = Redis::start(&url, RedisOptions::default()).expect("a URL of a Redis");

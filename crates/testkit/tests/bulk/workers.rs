@@ -16,7 +16,7 @@ fn worker(members: &Members) -> Process {
 }
 
 /// Freezes a worker, not in the middle of a write: on a SQLite file that would hold up everybody.
-async fn pause(members: &Members, worker: &Process) {
+pub(crate) async fn pause(members: &Members, worker: &Process) {
     loop {
         worker.pause().await;
         if members.home.is_writable().await {
@@ -28,7 +28,7 @@ async fn pause(members: &Members, worker: &Process) {
 
 /// Waits until the run has come further or has ended; answers whether it has ended. A run that fell often rests ever
 /// longer; the test does not want to wait for that.
-async fn has_moved(members: &Members, job: JobId) -> bool {
+pub(crate) async fn has_moved(members: &Members, job: JobId) -> bool {
     let chunks = members.view(job).await.counts.chunks;
     wait::until("it moves", || async {
         let view = members.view(job).await;

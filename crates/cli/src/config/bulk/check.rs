@@ -24,7 +24,8 @@ const APPLY_REMEDY: &str =
 pub(crate) struct Surroundings<'a> {
     pub(crate) kinds: Option<&'a Node>,
     pub(crate) schedules: Option<&'a Node>,
-    /// Whose SQL it is.
+    pub(crate) databases: Option<&'a Node>,
+    /// Whose SQL it is, where the targets are in the store's own database.
     pub(crate) dialect: Dialect,
 }
 
@@ -34,10 +35,11 @@ pub(crate) fn check(bulks: Option<&Node>, around: &Surroundings<'_>, faults: &mu
         check_names(entry, entries, around, faults);
         check_targets(entry, faults);
         check_ways(entry, faults);
-        let sql = check_sql(&entry.node, around.dialect, faults);
+        let dialect = check_database(&entry.node, around, faults);
+        let sql = check_sql(&entry.node, dialect, faults);
         check_sizes(&entry.node, faults);
         check_windows(&entry.node, faults);
-        throttle::check(entry.node.get("throttle"), around.dialect, faults);
+        throttle::check(entry.node.get("throttle"), dialect, faults);
         check_then(entry, entries, faults);
         check_schedule(entry, &sql, around, faults);
     }
@@ -133,6 +135,30 @@ fn check_ways(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) 
         _ => {}
     }
     http::check(bulk.get("http"), faults);
+}
+
+/// Whose SQL it is: the store's, or that of the database that it names.
+fn check_database(bulk: &Node, around: &Surroundings<'_>, faults: &mut Faults) -> Dialect {
+    let Some(node) = bulk.get("database") else { return around.dialect };
+    let entries = around.databases.map(Node::entries).unwrap_or_default();
+    let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    if let Some(name) = node.text().filter(|name| !names.contains(name)) {
+        let remedy = match (nearest(name, &names), names.as_slice()) {
+            (Some(nearest), _) => format!("did you mean {nearest}?"),
+            (None, []) => format!("add [database.{name}] with url = \"postgres://…\""),
+            (None, names) => format!("databases of this file are {}", names.join(", ")),
+        };
+        faults.add(node.span.start, format!("there is no database {name} in this file"), remedy);
+    }
+    if bulk.get("columns").is_some() {
+        let what = "the rows of a file are staged in the store, where another database cannot read them";
+        faults.add(
+            node.span.start,
+            what,
+            "take database out; what is done to the rows is done in the store's database",
+        );
+    }
+    Dialect::Postgres
 }
 
 fn texts(list: Option<&Node>) -> Option<Vec<String>> {

@@ -42,6 +42,16 @@ impl BulkEntry {
         }
     }
 
+    /// The database beside the store in which its targets are.
+    pub(crate) fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
+    /// Whose SQL it is written in, with a store of this one.
+    pub(crate) fn dialect(&self, of_store: Dialect) -> Dialect {
+        if self.database.is_some() { Dialect::Postgres } else { of_store }
+    }
+
     /// The columns of the file that its runs are started with.
     fn columns(&self) -> Result<Option<Columns>, InvalidColumns> {
         let columns = self
@@ -66,6 +76,7 @@ impl BulkEntry {
     pub(crate) fn definition(&self, name: &str) -> Result<Definition> {
         let plain = Definition::new(name);
         let elsewhere = self.http.is_some() || self.exec.is_some();
+        let twice = elsewhere || self.database.is_some();
         Ok(Definition {
             labels: Labels { r#type: self.r#type.clone(), category: self.category.clone() },
             group: self.group.clone().unwrap_or(plain.group),
@@ -76,9 +87,10 @@ impl BulkEntry {
             load: Load { rows_per_s: self.rate, duty: self.duty.unwrap_or(plain.load.duty) },
             failures_max: self.error_budget.unwrap_or(plain.failures_max),
             then: self.then.clone(),
-            effects: if elsewhere { Effects::AtLeastOncePerChunk } else { Effects::ExactlyOnce },
+            effects: if twice { Effects::AtLeastOncePerChunk } else { Effects::ExactlyOnce },
             columns: self.columns()?,
             fingerprint: self.fingerprint(),
+            place: plain.place,
             name: plain.name,
         })
     }
@@ -138,6 +150,9 @@ impl BulkEntry {
         say(self.source.as_deref().unwrap_or_default());
         say(&key.len().to_string());
         key.iter().for_each(|column| say(column));
+        if let Some(database) = &self.database {
+            ["database", database].into_iter().for_each(&mut say);
+        }
         match (&self.apply, &self.enqueue, &self.http, &self.exec) {
             (Some(sql), ..) => ["apply", sql].into_iter().for_each(say),
             (_, Some(children), ..) => ["enqueue", &children.kind].into_iter().for_each(say),

@@ -49,6 +49,10 @@ pub(crate) struct BulkEntry {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
     max_attempts: Option<u32>,
+    /// The database of this file, by the name that `[database.NAME]` gives it, in which its targets are, with all that its SQL names. The default is
+    /// the store's own.
+    #[serde(default)]
+    database: Option<String>,
     /// Which targets there are: `select … where KEY > :cursor order by KEY limit :limit`.
     #[serde(default)]
     source: Option<String>,
@@ -60,7 +64,8 @@ pub(crate) struct BulkEntry {
     /// and what they hold, such as `{ member_id = "integer", text = "text" }`.
     #[serde(default)]
     columns: Option<BTreeMap<String, Holds>>,
-    /// What is done to a chunk, in SQL that reads the relation `chunk`: exactly once for every target.
+    /// What is done to a chunk, in SQL that reads the relation `chunk`: exactly once for every target, with `database` at
+    /// least once.
     #[serde(default)]
     apply: Option<String>,
     /// Makes a job of every target: exactly once.

@@ -217,6 +217,52 @@ fn sql_is_that_of_the_store() {
     assert!(!read(Some(&StoreAddress::default()), &format!("store = \"postgres://localhost/app\"\n{text}")));
 }
 
+const SHOP: &str = "[database.shop]\nurl = \"postgres://app:${TOKEN}@db.shop.internal/shop\"\n";
+
+#[test]
+fn targets_can_be_on_a_database_that_the_file_names() {
+    let apply = "apply = '''insert into note select 'a'::text || $$b;c$$ from chunk'''";
+    let lines = format!("{apply}\ndatabase = \"shop\"\nthrottle = {{ lock_waits = 3 }}");
+    assert_eq!(
+        faults(&(bulk(&lines) + SHOP)),
+        Vec::<String>::new(),
+        "PostgreSQL's SQL beside a SQLite store"
+    );
+    assert_eq!(faults(SHOP), Vec::<String>::new(), "one that no bulk job names is no fault");
+    let read = |text: &str| parse(text, Path::new("/"), |_| Some("s3cret".to_owned())).unwrap();
+    assert!(!format!("{:?}", read(&(bulk(&lines) + SHOP))).contains("s3cret"));
+    let definition = |text: &str| read(text).bulk.unwrap()["n"].definition("n").unwrap();
+    let own = definition(&bulk(APPLY));
+    let there = definition(&(bulk(&format!("{APPLY}\ndatabase = \"shop\"")) + SHOP));
+    assert_eq!((own.effects, there.effects), (Effects::ExactlyOnce, Effects::AtLeastOncePerChunk));
+    assert_ne!(own.fingerprint, there.fingerprint, "a cursor of one is none of the other");
+}
+
+#[test]
+fn a_database_that_cannot_be_is_refused_and_its_url_is_not_told() {
+    let named = |name: &str| bulk(&format!("{APPLY}\ndatabase = {name}"));
+    let (alone, other) = (named("\"shop\""), named("\"shpo\"") + SHOP);
+    assert_faults(&alone, &[("5:12 there is no database shop in this file", "[database.shop]")]);
+    assert_faults(&other, &[("5:12 there is no database shpo in this file", "did you mean shop?")]);
+    let staged = format!("[bulk.n]\ncolumns = {{ id = \"integer\" }}\n{APPLY}\ndatabase = \"shop\"\n{SHOP}");
+    assert_faults(&staged, &[("4:12 the rows of a file are staged in the store", "take database out")]);
+    assert_faults(&(named("7") + SHOP), &[("5:12 bulk.n.database is a whole number", "text")]);
+    let url = |url: &str| format!("[database.shop]\nurl = \"{url}\"\n");
+    for (given, why) in [
+        ("mysql://app:pw@db/shop", "it does not begin with postgres://"),
+        ("postgres://app:pw@db:port/shop", "cannot be read"),
+        ("postgres://app:pw@db", "it names no database"),
+        ("${TOKEN}", ""),
+    ] {
+        let found = faults(&url(given));
+        assert!(found.len() == 1 && found[0].contains("is no PostgreSQL database"), "{found:?}");
+        assert!(found[0].starts_with("2:7 database.shop.url") && found[0].contains(why), "{found:?}");
+        assert!(!found[0].contains("pw") && !found[0].contains("s3cret"), "{found:?}");
+    }
+    assert_faults("[database.shop]\n", &[("1:1 database.shop says no url", "postgres://")]);
+    assert_faults(&(url("postgres://db/shop") + "usr = 1\n"), &[("3:1 unknown key usr", "url")]);
+}
+
 #[test]
 fn sizes_rates_and_windows_that_cannot_be_are_refused() {
     let cases = [

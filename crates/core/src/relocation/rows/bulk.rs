@@ -40,6 +40,8 @@ pub struct BulkDefinition {
     pub then: Option<String>,
     /// What a crash means for its targets.
     pub effects: String,
+    /// Where its targets are, when that is another database.
+    pub place: Option<String>,
     /// Changes when its statements do.
     pub fingerprint: String,
     /// The columns of the file that its targets come from, JSON.

@@ -1,0 +1,46 @@
+//! `[database.NAME]`: other databases than the store's, in which bulk jobs have their targets.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use milepost_postgres::bulk::Database;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::{Entry, Node};
+use super::fault::Faults;
+use super::kind;
+
+/// A PostgreSQL database beside the store, for bulk jobs whose targets are there (docs/BULK.md).
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DatabaseEntry {
+    /// Where it is: `postgres://USER:PASSWORD@HOST/DATABASE`, the server itself and no transaction pooler.
+    #[schemars(extend("format" = "milepost-postgres"))]
+    url: String,
+}
+
+impl DatabaseEntry {
+    /// The database, under its name. Connects to nothing yet.
+    pub(crate) fn open(&self, name: &str) -> Result<Database> {
+        Ok(Database::new(name, &self.url)?)
+    }
+}
+
+// The URL holds a secret.
+impl std::fmt::Debug for DatabaseEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DatabaseEntry").finish_non_exhaustive()
+    }
+}
+
+/// The databases of a file, by name.
+pub(crate) type Databases = BTreeMap<String, DatabaseEntry>;
+
+pub(super) fn check(databases: Option<&Node>, faults: &mut Faults) {
+    for Entry { key: name, at, .. } in databases.map(Node::entries).unwrap_or_default() {
+        if let Err(why) = kind::check_name("database", name) {
+            faults.add(*at, why, "give it a name of 1 to 200 bytes without control characters");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Bulk jobs whose targets are on another database than the store's: look in the store, do the chunk there, then move the
+//! cursor in the store. A crash in between does the chunk again.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::progress::{Stand, Step, Stretch, Taken};
+use milepost_core::bulk::run::{
+    BadTarget, Chunk, Chunked, Order, Parts, Position, Rehearsal, Rest, Surveyed, Target, Trial,
+};
+use milepost_core::error::{InvalidJob, StoreError};
+use milepost_core::job::NewJob;
+use milepost_core::port::{
+    BulkReader, BulkRows, BulkRun, BulkTargets, BulkVisit, BulkWork, Store, StoreResult,
+};
+use milepost_core::transition::Verb;
+
+/// How many jobs one call to the store makes at most, and how many bytes of payload they have.
+const CALL_JOBS_MAX: usize = 1_000;
+const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A bulk job whose targets are on another database than the store's.
+///
+/// Its chunks are at least once: what a chunk did there is committed before the store knows, so that a crash in between
+/// does that chunk again. All else is as with targets in the store's own database.
+///
+/// ```no_run
+/// # async fn run(store: std::sync::Arc<dyn milepost::Store>) -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+///
+/// use milepost::bulk::{Bulk, Definition, Remote};
+/// use milepost_postgres::bulk::{Database, Effect, PostgresTargets};
+///
+/// let shop = Database::new("shop", "postgres://app@db.shop.internal/shop")?;
+/// let source = "select id from customer where id > :cursor order by id limit :limit";
+/// let apply = "insert into note (run, customer) select :bulk_id, id from chunk";
+/// let effect = Some(Effect::Sql(apply.to_owned()));
+/// let targets = PostgresTargets::new(&shop, source, &["id".to_owned()], effect)?;
+/// let definition = Definition::new("greet");
+/// let greet = Bulk::new(definition.clone(), Arc::new(Remote::new(store, &definition, Arc::new(targets))));
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Remote {
+    store: Arc<dyn Store>,
+    targets: Arc<dyn BulkTargets>,
+    fingerprint: String,
+    /// A job of every target, like this one, instead of what is done to the targets there.
+    children: Option<NewJob>,
+}
+
+impl Remote {
+    /// One whose targets are applied where they are, or, given to [`Bulk::elsewhere`](super::Bulk::elsewhere), read there.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, definition: &Definition, targets: Arc<dyn BulkTargets>) -> Self {
+        Self { store, targets, fingerprint: definition.fingerprint.clone(), children: None }
+    }
+
+    /// Makes a job of every target instead, in the store, keyed by the run and the target: one each, also when a chunk is
+    /// done again.
+    #[must_use]
+    pub fn enqueue(self, template: NewJob) -> Self {
+        Self { children: Some(template), ..self }
+    }
+
+    async fn take_run(&self, order: &Order) -> StoreResult<(Position, Box<RemoteRun>)> {
+        let mut visit = self.targets.visit(order).await?;
+        let taken = self.store.take_bulk(order.run, &self.fingerprint, visit.since()).await?;
+        visit.settle(&taken).await?;
+        let (store, children, order) = (self.store.clone(), self.children.clone(), order.clone());
+        let position = taken.position.clone();
+        Ok((position, Box::new(RemoteRun { store, visit, taken, order, children, passing: None })))
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("place", &self.targets.place()).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl BulkWork for Remote {
+    fn place(&self) -> Option<String> {
+        Some(self.targets.place())
+    }
+
+    async fn check(&self) -> StoreResult<()> {
+        self.targets.check().await
+    }
+
+    async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)> {
+        let (position, run) = self.take_run(order).await?;
+        Ok((position, run))
+    }
+
+    async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
+        self.targets.rehearse(order, trial).await
+    }
+}
+
+#[async_trait]
+impl BulkRows for Remote {
+    fn place(&self) -> Option<String> {
+        Some(self.targets.place())
+    }
+
+    async fn check(&self) -> StoreResult<()> {
+        self.targets.check().await
+    }
+
+    async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkReader>)> {
+        let (position, run) = self.take_run(order).await?;
+        Ok((position, run))
+    }
+}
+
+/// A run in the hands of one worker.
+struct RemoteRun {
+    store: Arc<dyn Store>,
+    visit: Box<dyn BulkVisit>,
+    taken: Taken,
+    order: Order,
+    children: Option<NewJob>,
+    /// What was read and not passed yet, and when.
+    passing: Option<(Step, Instant)>,
+}
+
+impl RemoteRun {
+    /// Where its next targets are, unless it is to stop.
+    async fn look(&mut self, rows: u32) -> StoreResult<Result<Stretch, Verb>> {
+        let Stand { stretch, stop } = self.store.look_bulk(self.order.run, rows).await?;
+        Ok(stop.map_or(Ok(stretch), Err))
+    }
+
+    /// Makes a job of each of the next targets. One of which none can be made fails.
+    async fn enqueue(&mut self, stretch: &Stretch, rows: u32, template: &NewJob) -> StoreResult<Parts> {
+        let (targets, mut parts) = self.visit.read(stretch, rows).await?;
+        let (run, origin, payload) =
+            (self.order.run, self.taken.position.origin, self.order.payload.as_str());
+        let mut jobs = Vec::with_capacity(targets.len());
+        for target in &targets {
+            let targets = std::slice::from_ref(target);
+            match (Chunk { run, origin, payload, cursor: None, targets }).child_jobs(template) {
+                Ok(made) => jobs.extend(made.into_iter().map(|job| (target, job))),
+                Err(BadTarget { code, message }) => parts.fail(stretch.place(&target.key), code, message),
+            }
+        }
+        for page in pages(&jobs) {
+            for (target, invalid) in enqueue_page(self.store.as_ref(), page).await? {
+                parts.fail(stretch.place(&target.key), "invalid_job".to_owned(), invalid.to_string());
+            }
+        }
+        Ok(parts)
+    }
+}
+
+/// Makes the jobs of one call; answers the targets whose jobs the store does not accept.
+async fn enqueue_page<'t>(
+    store: &dyn Store,
+    page: &[(&'t Target, NewJob)],
+) -> StoreResult<Vec<(&'t Target, InvalidJob)>> {
+    let (mut targets, mut jobs): (Vec<&Target>, Vec<NewJob>) = page.iter().cloned().unzip();
+    let mut refused = Vec::new();
+    while !jobs.is_empty() {
+        match store.enqueue_many(&jobs).await {
+            Ok(_) => break,
+            Err(StoreError::Invalid { index, invalid }) if index < jobs.len() => {
+                jobs.remove(index);
+                refused.push((targets.remove(index), invalid));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(refused)
+}
+
+/// The jobs in calls that every store takes.
+fn pages<'p, 't>(jobs: &'p [(&'t Target, NewJob)]) -> impl Iterator<Item = &'p [(&'t Target, NewJob)]> {
+    let mut rest = jobs;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |(target, _): &&(&Target, NewJob)| {
+            bytes += target.row.len();
+            bytes <= CALL_BYTES_MAX
+        };
+        let count = rest.iter().take(CALL_JOBS_MAX).take_while(fits).count().max(1).min(rest.len());
+        let (page, others) = rest.split_at(count);
+        rest = others;
+        (!page.is_empty()).then_some(page)
+    })
+}
+
+#[async_trait]
+impl BulkRun for RemoteRun {
+    async fn survey(&mut self) -> StoreResult<Surveyed> {
+        let surveyed = match &self.taken.failures {
+            Some(failures) => Surveyed::Frozen(failures.clone()),
+            None => self.visit.survey(&self.taken.since).await?,
+        };
+        if let Surveyed::Frozen(survey) = &surveyed {
+            self.store.freeze_bulk(self.order.run, survey).await?;
+        }
+        Ok(surveyed)
+    }
+
+    async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
+        let began = Instant::now();
+        let stretch = match self.look(rows).await? {
+            Ok(stretch) => stretch,
+            Err(verb) => return Ok(Chunked::Stopped(verb)),
+        };
+        let parts = match self.children.clone() {
+            None => self.visit.apply(&stretch, rows).await?,
+            Some(template) => self.enqueue(&stretch, rows, &template).await?,
+        };
+        let step = Step { from: stretch.cursor, parts, rows, took: began.elapsed() };
+        self.store.advance_bulk(self.order.run, &step).await.map(Chunked::Done)
+    }
+
+    async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {
+        self.store.rest_bulk(self.order.run, rest).await
+    }
+
+    async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()> {
+        self.store.end_bulk(self.order.run, then).await
+    }
+}
+
+#[async_trait]
+impl BulkReader for RemoteRun {
+    async fn survey(&mut self) -> StoreResult<Surveyed> {
+        BulkRun::survey(self).await
+    }
+
+    async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
+        let began = Instant::now();
+        let stretch = match self.look(rows).await? {
+            Ok(stretch) => stretch,
+            Err(verb) => return Ok(Err(verb)),
+        };
+        let (targets, parts) = self.visit.read(&stretch, rows).await?;
+        self.passing = Some((Step { from: stretch.cursor, parts, rows, took: began.elapsed() }, began));
+        Ok(Ok(targets.into_iter().map(|target| target.row).collect()))
+    }
+
+    async fn pass(&mut self) -> StoreResult<Chunked> {
+        let (step, began) = self.passing.take().ok_or(StoreError::Fenced(self.order.run))?;
+        let step = Step { took: began.elapsed(), ..step };
+        self.store.advance_bulk(self.order.run, &step).await.map(Chunked::Done)
+    }
+
+    async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {
+        BulkRun::rest(self, rest).await
+    }
+
+    async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()> {
+        BulkRun::end(self, then).await
+    }
+}

@@ -1,0 +1,5 @@
+-- Stops the statement that a worker of the bulk job with the id $1 (as text) is in, in this database.
+select pg_cancel_backend(a.pid)
+from pg_stat_activity a
+where a.datname = current_database() and a.usename = current_user and a.state <> 'idle'
+  and a.application_name ~ ('^milepost bulk ' || $1 || ' [0-9]+$')

@@ -1,0 +1,141 @@
+//! Targets on another database than the store's: chunks are transactions there, and how far the run is stands in the
+//! store.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::progress::{Stretch, Taken};
+use milepost_core::bulk::run::{Order, Parts, Rehearsal, Surveyed, Target, Trial};
+use milepost_core::ident::Run;
+use milepost_core::port::{BulkTargets, BulkVisit, StoreResult};
+use sqlx::Executor;
+
+use super::database::Database;
+use super::visit::Visit;
+use super::work::{Applied, Effect, Spec};
+use crate::row;
+use crate::statement;
+
+/// The targets of a bulk job on another PostgreSQL than the store, which may be any.
+#[derive(Clone)]
+pub struct PostgresTargets(Spec);
+
+impl PostgresTargets {
+    /// Reads a source with its key columns, and what is done to its targets there; `None`: nothing, they are only read.
+    /// Asks the database nothing; [`check`](BulkTargets::check) does.
+    ///
+    /// # Errors
+    /// Says what is missing in either.
+    pub fn new(
+        database: &Database,
+        source: &str,
+        key: &[String],
+        effect: Option<Effect>,
+    ) -> Result<Self, InvalidBulk> {
+        let applied = effect.map_or(Ok(Applied::Elsewhere), |effect| Applied::read(effect, key))?;
+        Spec::read(database.clone(), source, key, applied).map(Self)
+    }
+
+    async fn enter(&self, order: &Order) -> StoreResult<Visit> {
+        let connection = self.0.database.connect_remote(&session_name(order.run)).await?;
+        Visit::open(&self.0, connection, order).await
+    }
+}
+
+impl fmt::Debug for PostgresTargets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresTargets")
+            .field("database", &self.0.database)
+            .field("source", &self.0.source)
+            .finish_non_exhaustive()
+    }
+}
+
+/// By which the sessions of a run are found, there being no table of Milepost's: at most 61 bytes.
+fn session_name(Run { job, token }: Run) -> String {
+    format!("milepost bulk {job} {token}")
+}
+
+#[async_trait]
+impl BulkTargets for PostgresTargets {
+    fn place(&self) -> String {
+        self.0.database.place().to_owned()
+    }
+
+    async fn check(&self) -> StoreResult<()> {
+        self.0.check(self.0.database.connect_remote("milepost bulk check").await?).await
+    }
+
+    async fn visit(&self, order: &Order) -> StoreResult<Box<dyn BulkVisit>> {
+        let mut visit = self.enter(order).await?;
+        let since = visit.row(sqlx::query(statement::BULK_SINCE)).await?;
+        let since = row::value(since).map_err(|e| visit.fail(e))?;
+        Ok(Box::new(Remote { visit, since }))
+    }
+
+    async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
+        self.enter(order).await?.rehearse(trial).await
+    }
+}
+
+/// A session of a run there.
+struct Remote {
+    visit: Visit,
+    /// Who was writing when it came.
+    since: String,
+}
+
+impl Remote {
+    /// Ends the transaction that is open: with its effects, if it came to its end.
+    async fn end<T>(&mut self, done: StoreResult<T>) -> StoreResult<T> {
+        match &done {
+            Ok(_) => self.visit.script("commit").await?,
+            Err(_) => drop(self.visit.connection.execute("rollback").await),
+        }
+        done
+    }
+
+    /// Begins a chunk about this stretch.
+    async fn begin(&mut self, stretch: &Stretch) -> StoreResult<()> {
+        let failed = stretch.failed.as_ref().map(serde_json::to_string).transpose();
+        self.visit.failed = failed.map_err(|e| self.visit.fail(sqlx::Error::Encode(e.into())))?;
+        self.visit.script(statement::BULK_BEGIN_CHUNK).await
+    }
+}
+
+#[async_trait]
+impl BulkVisit for Remote {
+    fn since(&self) -> &str {
+        &self.since
+    }
+
+    async fn settle(&mut self, taken: &Taken) -> StoreResult<()> {
+        (self.visit.origin, self.visit.over_failures) = (taken.position.origin, taken.failures.is_some());
+        let Run { job, token } = self.visit.order.run;
+        self.visit.execute(sqlx::query(statement::BULK_EVICT).bind(job.to_string()).bind(token.0)).await
+    }
+
+    async fn survey(&mut self, since: &str) -> StoreResult<Surveyed> {
+        let surveyed = self.visit.survey(since).await?;
+        if matches!(surveyed, Surveyed::Frozen(_)) {
+            self.visit.script("commit").await?;
+        }
+        Ok(surveyed)
+    }
+
+    async fn apply(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<Parts> {
+        let Some(upper) = &stretch.upper else {
+            return Ok(Parts { exhausted: true, ..Parts::behind(stretch.cursor.clone()) });
+        };
+        self.begin(stretch).await?;
+        let applied = self.visit.apply_parts(stretch.cursor.clone(), upper, rows).await;
+        self.end(applied).await
+    }
+
+    async fn read(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<(Vec<Target>, Parts)> {
+        self.begin(stretch).await?;
+        let read = self.visit.read_targets(stretch.cursor.as_ref(), stretch.upper.as_ref(), rows).await;
+        self.end(read).await
+    }
+}
