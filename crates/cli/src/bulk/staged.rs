@@ -96,15 +96,7 @@ impl StagedFile {
     ) -> Result<Staged> {
         // Before the rows are staged in vain.
         job.check(PAYLOAD_BYTES_MAX)?;
-        let mut rows = self.rows()?;
-        let mut bad_lines = match &self.skip_bad {
-            Some(path) => Some(BadLines::create(path, &self.from)?),
-            None => {
-                check(&mut rows)?;
-                rows = rows.again()?;
-                None
-            }
-        };
+        let (mut rows, mut bad_lines) = self.looked_through()?;
         let mut staging = Staging::begin(store, definition, &self.name()).await?;
         let staged = tokio::select! {
             staged = self.stage(&mut rows, &mut staging, bad_lines.as_mut()) => staged,
@@ -152,17 +144,19 @@ impl StagedFile {
         anyhow!("stopped in {name}: nothing was started, and {left}\n  because: {causes}")
     }
 
+    /// The rows, and where bad ones go; without such a place all are looked at before the first is answered.
+    fn looked_through(&self) -> Result<(Records<'_, Rows<'_>>, Option<BadLines>)> {
+        let mut rows = self.rows()?;
+        if let Some(path) = &self.skip_bad {
+            return Ok((rows, Some(BadLines::create(path, &self.from)?)));
+        }
+        check(&mut rows)?;
+        Ok((rows.again()?, None))
+    }
+
     /// The first so many rows, and how many there are in all.
     pub(super) fn first(&self, count: u64) -> Result<(Vec<String>, u64)> {
-        let mut rows = self.rows()?;
-        let mut bad_lines = match &self.skip_bad {
-            Some(path) => Some(BadLines::create(path, &self.from)?),
-            None => {
-                check(&mut rows)?;
-                rows = rows.again()?;
-                None
-            }
-        };
+        let (mut rows, mut bad_lines) = self.looked_through()?;
         let (mut first, mut bytes, mut all) = (Vec::new(), 0, 0);
         loop {
             match rows.next()? {
