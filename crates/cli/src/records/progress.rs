@@ -15,7 +15,7 @@ impl Bar {
     /// A bar for what is done (`checking`, `enqueueing`) to so many bytes, which hold such items (`jobs`).
     pub(crate) fn new(what: &'static str, items: &'static str, bytes: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
-        let template = "{prefix:>10} [{bar:30}] {bytes}/{total_bytes}, {msg}, {eta} left";
+        let template = "{prefix:>10} [{wide_bar}] {bytes}/{total_bytes}, {msg}, {eta} left";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
