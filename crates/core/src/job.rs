@@ -208,26 +208,40 @@ impl NewJob {
         if let Some(group) = &self.group {
             check_name("group", group, NAME_BYTES_MAX)?;
         }
-        if !(1..=1_000_000).contains(&self.max_attempts) {
-            return Err(InvalidJob::OutOfRange {
-                field: "max_attempts",
-                value: self.max_attempts.into(),
-                range: "from 1 to 1000000",
-            });
-        }
-        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(InvalidJob::OutOfRange { field: "timeout", value: 0, range: "at least 1 ms" });
-        }
-        let payload = self.payload.get();
-        if payload.len() > payload_bytes_max {
-            return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max: payload_bytes_max });
-        }
-        let depth = depth(payload);
-        if depth > PAYLOAD_DEPTH_MAX {
-            return Err(InvalidJob::TooDeep { depth, depth_max: PAYLOAD_DEPTH_MAX });
-        }
-        if holds_nul(payload) { Err(InvalidJob::Nul) } else { Ok(()) }
+        check_attempts(self.max_attempts)?;
+        check_timeout(self.timeout)?;
+        check_payload(self.payload.get(), payload_bytes_max)
     }
+}
+
+pub(crate) fn check_attempts(max_attempts: u32) -> Result<(), InvalidJob> {
+    if (1..=1_000_000).contains(&max_attempts) {
+        return Ok(());
+    }
+    Err(InvalidJob::OutOfRange {
+        field: "max_attempts",
+        value: max_attempts.into(),
+        range: "from 1 to 1000000",
+    })
+}
+
+pub(crate) fn check_timeout(timeout: Option<Duration>) -> Result<(), InvalidJob> {
+    if timeout.is_some_and(|timeout| timeout.is_zero()) {
+        return Err(InvalidJob::OutOfRange { field: "timeout", value: 0, range: "at least 1 ms" });
+    }
+    Ok(())
+}
+
+/// Checks JSON text for what no store or reader can take.
+pub(crate) fn check_payload(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
+    if payload.len() > bytes_max {
+        return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max });
+    }
+    let depth = depth(payload);
+    if depth > PAYLOAD_DEPTH_MAX {
+        return Err(InvalidJob::TooDeep { depth, depth_max: PAYLOAD_DEPTH_MAX });
+    }
+    if holds_nul(payload) { Err(InvalidJob::Nul) } else { Ok(()) }
 }
 
 /// Checks the name of a queue.

@@ -8,6 +8,7 @@
 
 pub mod bulk;
 pub mod claim;
+pub mod dag;
 pub mod doctor;
 pub mod duration;
 pub mod error;

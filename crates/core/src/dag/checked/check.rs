@@ -1,0 +1,151 @@
+//! Checks a definition as a whole.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::super::definition::{Definition, Task};
+use super::super::fault::{FAULTS_MAX, Fault, InvalidDag};
+use super::super::graph::{Circular, Graph};
+use super::super::version::{Version, canonical};
+use super::{BYTES_MAX, CheckedTask, Dag, EDGES_MAX, TASKS_MAX};
+use crate::error::InvalidJob;
+use crate::job::{
+    NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_name, check_payload, check_timeout,
+};
+
+/// How many unknown predecessors get suggestions, for which all keys are looked at.
+const SUGGESTING_MAX: usize = 10;
+/// How many keys are suggested.
+const SUGGESTED: usize = 3;
+/// How much a suggestion must look like what was given: 1.0 is the same.
+const LIKENESS_MIN: f64 = 0.8;
+
+pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
+    let name: String = definition.name.chars().take(60).collect();
+    let refuse = |mut faults: Vec<Fault>| {
+        let left_out = faults.len().saturating_sub(FAULTS_MAX);
+        faults.truncate(FAULTS_MAX);
+        InvalidDag { name: name.clone(), faults, left_out }
+    };
+    let sizes = sizes(&definition);
+    if !sizes.is_empty() {
+        return Err(refuse(sizes));
+    }
+    let mut faults = Vec::new();
+    faults.extend(check_name("name of the DAG", &definition.name, NAME_BYTES_MAX).err().map(Fault::Name));
+    definition.tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let tasks = check_tasks(&definition, &mut faults);
+    let edges = check_edges(&definition, &mut faults);
+    let keys = definition.tasks.iter().map(|(key, _)| key.clone()).collect();
+    let graph = match Graph::new(keys, edges) {
+        Ok(graph) => graph,
+        Err(circular) => {
+            circular_faults(&definition, &circular, &mut faults);
+            return Err(refuse(faults));
+        }
+    };
+    if !faults.is_empty() {
+        return Err(refuse(faults));
+    }
+    let not_json = |e: serde_json::Error| Fault::Name(InvalidJob::NotJson { why: e.to_string() });
+    let canonical = canonical(&definition).map_err(|e| refuse(vec![not_json(e)]))?;
+    if canonical.len() > BYTES_MAX {
+        let given = canonical.len();
+        return Err(refuse(vec![Fault::TooMany { what: "bytes", given, max: BYTES_MAX }]));
+    }
+    Ok(Dag { version: Version::of(&canonical), canonical, definition, graph, tasks })
+}
+
+/// What is too much to be looked at more closely.
+fn sizes(definition: &Definition) -> Vec<Fault> {
+    let tasks = definition.tasks.len();
+    let edges = definition.tasks.iter().map(|(_, task)| task.after.len()).sum();
+    let too_many = |what, given, max| (given > max).then_some(Fault::TooMany { what, given, max });
+    let no_tasks = (tasks == 0).then_some(Fault::NoTasks);
+    let too_many = [too_many("tasks", tasks, TASKS_MAX), too_many("edges", edges, EDGES_MAX)];
+    no_tasks.into_iter().chain(too_many.into_iter().flatten()).collect()
+}
+
+/// What can be said of each task alone.
+fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<CheckedTask> {
+    let mut checked = Vec::with_capacity(definition.tasks.len());
+    let mut previous = None;
+    for (key, task) in &definition.tasks {
+        faults.extend(check_name("key", key, NAME_BYTES_MAX).err().map(Fault::Key));
+        if previous.replace(key) == Some(key) {
+            faults.push(Fault::DuplicateTask { task: key.clone() });
+        }
+        let invalid = |invalid| Fault::Task { task: key.clone(), invalid };
+        faults.extend(settings(task).filter_map(Result::err).map(invalid));
+        if task.work().is_none() {
+            faults.push(Fault::Work { task: key.clone() });
+        }
+        if task.after.is_empty() && !task.rule.holds_for_roots() {
+            faults.push(Fault::RuleOfRoot { task: key.clone(), rule: task.rule });
+        }
+        checked.extend(CheckedTask::compile(key, task, faults));
+    }
+    checked
+}
+
+fn settings(task: &Task) -> impl Iterator<Item = Result<(), InvalidJob>> + '_ {
+    let named = [
+        ("kind", task.kind.as_deref()),
+        ("bulk", task.bulk.as_deref()),
+        ("dag", task.dag.as_deref()),
+        ("group", task.group.as_deref()),
+        ("queue", Some(task.queue.as_str())),
+    ];
+    let names = named
+        .into_iter()
+        .filter_map(|(field, name)| name.map(|name| check_name(field, name, NAME_BYTES_MAX)));
+    let payload = check_payload(&task.payload.to_string(), PAYLOAD_BYTES_MAX);
+    names.chain([check_attempts(task.max_attempts), check_timeout(task.timeout), payload])
+}
+
+/// The edges that lead from one task to another, as numbers (before, after), each once.
+fn check_edges(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<(u32, u32)> {
+    let numbers: BTreeMap<&str, u32> =
+        (0..).zip(&definition.tasks).map(|(at, (key, _))| (key.as_str(), at)).collect();
+    let mut edges = Vec::new();
+    let mut suggesting = 0..SUGGESTING_MAX;
+    for (key, task) in &definition.tasks {
+        let mut seen = HashSet::new();
+        for after in &task.after {
+            let (task, after) = (key.clone(), after.clone());
+            match (numbers.get(after.as_str()), numbers.get(key.as_str())) {
+                _ if !seen.insert(after.clone()) => faults.push(Fault::DuplicateEdge { task, after }),
+                _ if task == after => faults.push(Fault::SelfEdge { task }),
+                (Some(&before), Some(&number)) => edges.push((before, number)),
+                _ => {
+                    let nearest =
+                        suggesting.next().map_or_else(Vec::new, |_| nearest(&after, numbers.keys()));
+                    faults.push(Fault::UnknownPredecessor { task, after, nearest });
+                }
+            }
+        }
+    }
+    edges
+}
+
+/// Keys that look like this one, best first.
+fn nearest<'a>(given: &str, keys: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
+    let mut near: Vec<(f64, &str)> = keys
+        .map(|key| (strsim::jaro_winkler(key, given), *key))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    near.into_iter().take(SUGGESTED).map(|(_, key)| key.to_owned()).collect()
+}
+
+fn circular_faults(definition: &Definition, circular: &Circular, faults: &mut Vec<Fault>) {
+    let keys = |tasks: &[u32]| -> Vec<String> {
+        tasks.iter().map(|&task| definition.tasks[task as usize].0.clone()).collect()
+    };
+    if definition.tasks.iter().all(|(_, task)| !task.after.is_empty()) {
+        faults.push(Fault::NoRoot);
+    }
+    faults.extend(circular.cycles.iter().map(|cycle| Fault::Cycle { tasks: keys(cycle) }));
+    if !circular.behind.is_empty() {
+        faults.push(Fault::Unreachable { tasks: keys(&circular.behind) });
+    }
+}

@@ -1,0 +1,68 @@
+//! The expressions of one task.
+
+use super::super::definition::Task;
+use super::super::expression::{Expression, InvalidExpression, Reads};
+use super::super::fault::Fault;
+use super::super::template::Template;
+
+/// A task's expressions, compiled. What it is otherwise stands in its definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedTask {
+    /// Its condition.
+    pub when: Option<Expression>,
+    /// The list whose items it goes over.
+    pub each: Option<Expression>,
+    /// Its payload.
+    pub payload: Template,
+}
+
+impl CheckedTask {
+    /// What its expressions read, all together: the predecessors whose outputs it needs.
+    #[must_use]
+    pub fn reads(&self) -> Reads {
+        let mut all = self.payload.reads();
+        for reads in self.when.iter().chain(&self.each).map(Expression::reads) {
+            all.tasks.extend(reads.tasks.iter().cloned());
+            all.all_tasks |= reads.all_tasks;
+        }
+        all
+    }
+
+    /// Compiles what a task says; `None` when there is a fault.
+    pub(super) fn compile(key: &str, task: &Task, faults: &mut Vec<Fault>) -> Option<Self> {
+        let before = faults.len();
+        let mut compile = |place: &'static str, text: &Option<String>| {
+            let compiled = text.as_deref().map(Expression::compile).transpose();
+            compiled.unwrap_or_else(|invalid: InvalidExpression| {
+                faults.push(Fault::Expression { task: key.to_owned(), place, invalid });
+                None
+            })
+        };
+        let (when, each) = (compile("when", &task.when), compile("each", &task.each));
+        match Template::compile(&task.payload) {
+            Ok(payload) => {
+                let compiled = Self { when, each, payload };
+                compiled.check_reads(key, task, faults);
+                (faults.len() == before).then_some(compiled)
+            }
+            Err(invalid) => {
+                faults.push(Fault::Template { task: key.to_owned(), invalid });
+                None
+            }
+        }
+    }
+
+    fn check_reads(&self, key: &str, task: &Task, faults: &mut Vec<Fault>) {
+        let mut check = |place: &'static str, reads: &Reads, has_item: bool| {
+            for read in reads.tasks.iter().filter(|read| !task.after.contains(read)) {
+                faults.push(Fault::NotAPredecessor { task: key.to_owned(), place, read: read.clone() });
+            }
+            if reads.item && !has_item {
+                faults.push(Fault::NoItem { task: key.to_owned(), place });
+            }
+        };
+        self.when.iter().for_each(|when| check("when", when.reads(), false));
+        self.each.iter().for_each(|each| check("each", each.reads(), false));
+        check("payload", &self.payload.reads(), task.each.is_some());
+    }
+}

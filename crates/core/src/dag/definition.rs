@@ -1,0 +1,316 @@
+//! What people write: the tasks of a batch and what comes after what.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::rule::Rule;
+use crate::job::{MAX_ATTEMPTS_DEFAULT, Priority, QUEUE_DEFAULT};
+
+/// A DAG as it is written, unchecked; [`Dag::check`](super::checked::Dag::check) checks it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// Its name.
+    pub name: String,
+    /// What it is for, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What the input of a batch must look like, as JSON Schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    /// Its tasks by key, in the order in which they are written. A key that is written twice stays twice, so that
+    /// it can be complained about.
+    #[serde(with = "by_key")]
+    pub tasks: Vec<(String, Task)>,
+}
+
+impl Definition {
+    /// A DAG without tasks.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), description: None, input_schema: None, tasks: Vec::new() }
+    }
+
+    /// With one more task.
+    #[must_use]
+    pub fn task(mut self, key: impl Into<String>, task: Task) -> Self {
+        self.tasks.push((key.into(), task));
+        self
+    }
+}
+
+/// One task: what it does, when, and after which others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// It is a job of this kind, or one for each item of [`each`](Self::each).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// It is a run of the bulk job of this name; the payload has its parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bulk: Option<String>,
+    /// It is a batch of the DAG of this name; the payload is its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dag: Option<String>,
+    /// An expression of a list: a job of the kind for each item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<String>,
+    /// The payload of its job, in which strings may be [expressions](super::template).
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub payload: Value,
+    /// Where its job waits.
+    #[serde(default = "queue_default", skip_serializing_if = "is_queue_default")]
+    pub queue: String,
+    /// Which jobs of the queue go first.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub priority: Priority,
+    /// Jobs of a group run one at a time, or as many as its limit says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// How many attempts its job gets; a crash spends one.
+    #[serde(default = "attempts_default", skip_serializing_if = "is_attempts_default")]
+    pub max_attempts: u32,
+    /// How long one attempt may take, as `30s` or `2h 30m`.
+    #[serde(default, with = "span", skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// When it runs, by how its predecessors ended.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rule: Rule,
+    /// A condition: it runs only when this is true, and is skipped when it is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// The keys of its predecessors; their order means nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+}
+
+/// What a task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work<'a> {
+    /// A job of a kind.
+    Job {
+        /// Which handler runs it.
+        kind: &'a str,
+    },
+    /// A job of a kind for each item of a list.
+    Each {
+        /// Which handler runs them.
+        kind: &'a str,
+        /// The expression of the list.
+        list: &'a str,
+    },
+    /// A bulk job.
+    Bulk {
+        /// The name of its definition.
+        name: &'a str,
+    },
+    /// A batch of its own.
+    Batch {
+        /// The name of its DAG.
+        dag: &'a str,
+    },
+}
+
+impl Task {
+    /// A job of `kind` with default options.
+    #[must_use]
+    pub fn job(kind: impl Into<String>) -> Self {
+        Self { kind: Some(kind.into()), ..Self::nothing() }
+    }
+
+    /// A job of `kind` for each item of the list that the expression gives.
+    #[must_use]
+    pub fn each(kind: impl Into<String>, list: impl Into<String>) -> Self {
+        Self { each: Some(list.into()), ..Self::job(kind) }
+    }
+
+    /// A run of the bulk job of this name.
+    #[must_use]
+    pub fn bulk(name: impl Into<String>) -> Self {
+        Self { bulk: Some(name.into()), ..Self::nothing() }
+    }
+
+    /// A batch of the DAG of this name.
+    #[must_use]
+    pub fn batch(dag: impl Into<String>) -> Self {
+        Self { dag: Some(dag.into()), ..Self::nothing() }
+    }
+
+    fn nothing() -> Self {
+        Self {
+            kind: None,
+            bulk: None,
+            dag: None,
+            each: None,
+            payload: Value::Null,
+            queue: queue_default(),
+            priority: Priority::default(),
+            group: None,
+            max_attempts: MAX_ATTEMPTS_DEFAULT,
+            timeout: None,
+            rule: Rule::default(),
+            when: None,
+            after: Vec::new(),
+        }
+    }
+
+    /// The task after these others.
+    #[must_use]
+    pub fn after<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
+        self.after.extend(keys.into_iter().map(Into::into));
+        self
+    }
+
+    /// The task with this payload.
+    #[must_use]
+    pub fn payload(mut self, payload: Value) -> Self {
+        self.payload = payload;
+        self
+    }
+
+    /// The task with this rule.
+    #[must_use]
+    pub const fn rule(mut self, rule: Rule) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// The task under this condition.
+    #[must_use]
+    pub fn when(mut self, condition: impl Into<String>) -> Self {
+        self.when = Some(condition.into());
+        self
+    }
+
+    /// What it does; `None` unless it says exactly one thing.
+    #[must_use]
+    pub fn work(&self) -> Option<Work<'_>> {
+        match (&self.kind, &self.bulk, &self.dag, &self.each) {
+            (Some(kind), None, None, None) => Some(Work::Job { kind }),
+            (Some(kind), None, None, Some(list)) => Some(Work::Each { kind, list }),
+            (None, Some(name), None, None) => Some(Work::Bulk { name }),
+            (None, None, Some(dag), None) => Some(Work::Batch { dag }),
+            _ => None,
+        }
+    }
+}
+
+fn queue_default() -> String {
+    QUEUE_DEFAULT.to_owned()
+}
+
+fn is_queue_default(queue: &str) -> bool {
+    queue == QUEUE_DEFAULT
+}
+
+const fn attempts_default() -> u32 {
+    MAX_ATTEMPTS_DEFAULT
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_attempts_default(max_attempts: &u32) -> bool {
+    *max_attempts == MAX_ATTEMPTS_DEFAULT
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Tasks as a map that keeps its order, and its duplicates.
+mod by_key {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(tasks: &[(String, Task)], to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(tasks.len()))?;
+        tasks.iter().try_for_each(|(key, task)| map.serialize_entry(key, task))?;
+        map.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Task)>, D::Error> {
+        struct Tasks;
+
+        impl<'de> Visitor<'de> for Tasks {
+            type Value = Vec<(String, Task)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("tasks by key")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut tasks = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    tasks.push(entry);
+                }
+                Ok(tasks)
+            }
+        }
+
+        from.deserialize_map(Tasks)
+    }
+}
+
+/// Lengths of time as people write them.
+mod span {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        match span {
+            Some(span) => to.collect_str(&humantime::format_duration(*span)),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
+        humantime::parse_duration(&text).map(Some).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_definition_reads_back_as_itself_with_its_defaults_left_out() {
+        let written = json!({
+            "name": "orders",
+            "tasks": {
+                "extract": { "kind": "sql", "timeout": "2m 30s" },
+                "load": { "kind": "mail", "after": ["extract"], "rule": "none_failed", "when": "input.mail" },
+            },
+        });
+        let read: Definition = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(read.tasks[0].1.timeout, Some(Duration::from_secs(150)));
+        assert_eq!(serde_json::to_value(&read).unwrap(), written);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        let read = |text: &str| serde_json::from_str::<Definition>(text).unwrap_err().to_string();
+        let misspelt = read(r#"{"name": "x", "tasks": {"a": {"kind": "k", "afer": []}}}"#);
+        assert!(misspelt.contains("unknown field `afer`"), "{misspelt}");
+        let rule = read(r#"{"name": "x", "tasks": {"a": {"kind": "k", "rule": "sometimes"}}}"#);
+        assert!(rule.contains("unknown variant `sometimes`"), "{rule}");
+        let timeout = read(r#"{"name": "x", "tasks": {"a": {"kind": "k", "timeout": "soon"}}}"#);
+        assert!(timeout.contains("expected number"), "{timeout}");
+    }
+
+    #[test]
+    fn a_task_does_exactly_one_thing() {
+        assert_eq!(Task::job("mail").work(), Some(Work::Job { kind: "mail" }));
+        let each = Task::each("mail", "input.to");
+        assert_eq!(each.work(), Some(Work::Each { kind: "mail", list: "input.to" }));
+        assert_eq!(Task::bulk("push").work(), Some(Work::Bulk { name: "push" }));
+        assert_eq!(Task::batch("etl").work(), Some(Work::Batch { dag: "etl" }));
+        assert_eq!(Task::nothing().work(), None);
+        assert_eq!(Task { dag: Some("etl".to_owned()), ..Task::job("mail") }.work(), None);
+        assert_eq!(Task { each: Some("input".to_owned()), ..Task::bulk("push") }.work(), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! What an expression sees, and what it may take.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use cel::{Context, Env, ExecutionError, IdedExpr, Value as Cel};
+use serde_json::Value;
+
+use super::super::json::{map, to_cel, weight};
+use super::super::rule::Outcome;
+use super::{EvaluationError, STEPS_MAX, tree};
+
+/// The longest words of an error.
+const WHY_CHARS_MAX: usize = 200;
+
+static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+
+/// What one predecessor left.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskValue<'a> {
+    /// Its key.
+    pub key: &'a str,
+    /// How it ended.
+    pub state: Outcome,
+    /// What it returned; null unless it succeeded with something.
+    pub output: &'a Value,
+}
+
+/// The item that a job of a task with `each` is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// The item.
+    pub value: &'a Value,
+    /// Its place in the list, from 0.
+    pub index: u32,
+}
+
+/// What the expressions of one task see.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    /// The batch's input.
+    pub input: &'a Value,
+    /// The task's direct predecessors.
+    pub tasks: &'a [TaskValue<'a>],
+    /// Of a task with `each`, when its payload is made.
+    pub item: Option<Item<'a>>,
+}
+
+/// Values made ready for the expressions of one task, and the steps that these have left together.
+pub struct Scope {
+    context: Context<'static, 'static>,
+    steps_left: Arc<AtomicU64>,
+}
+
+impl Scope {
+    /// Makes values ready.
+    #[must_use]
+    pub fn new(values: &Values<'_>) -> Self {
+        let steps_left = Arc::new(AtomicU64::new(STEPS_MAX));
+        let mut context = Context::with_env(Arc::clone(&FUNCTIONS));
+        context.add_variable_from_value("input", to_cel(values.input));
+        let state = |task: &TaskValue<'_>| Cel::String(Arc::new(task.state.as_str().to_owned()));
+        let task =
+            |task: &TaskValue<'_>| map([("output", to_cel(task.output)), ("state", state(task))].into_iter());
+        let tasks = map(values.tasks.iter().map(|value| (value.key, task(value))));
+        context.add_variable_from_value("tasks", tasks);
+        if let Some(Item { value, index }) = values.item {
+            context.add_variable_from_value("item", to_cel(value));
+            context.add_variable_from_value("index", Cel::Int(index.into()));
+        }
+        let left = Arc::clone(&steps_left);
+        // Only fails for a name that the library has already, which none can have that begins so.
+        let _ = context.add_function(tree::PAY, move |value: Cel| pay(&left, value));
+        Self { context, steps_left }
+    }
+
+    pub(super) fn resolve(&self, tree: &IdedExpr) -> Result<Cel, EvaluationError> {
+        let value = self.context.resolve(tree);
+        // Looked at first: `true || …` hides an error.
+        if self.steps_left.load(Ordering::Relaxed) == 0 {
+            return Err(EvaluationError::TooManySteps);
+        }
+        value.map_err(|error| EvaluationError::Failed {
+            why: error.to_string().chars().take(WHY_CHARS_MAX).collect(),
+        })
+    }
+}
+
+impl std::fmt::Debug for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope").field("steps_left", &self.steps_left).finish_non_exhaustive()
+    }
+}
+
+fn pay(left: &AtomicU64, value: Cel) -> Result<Cel, ExecutionError> {
+    let after = left.load(Ordering::Relaxed).saturating_sub(weight(&value));
+    left.store(after, Ordering::Relaxed);
+    if after == 0 { Err(ExecutionError::function_error("list", "too many steps")) } else { Ok(value) }
+}

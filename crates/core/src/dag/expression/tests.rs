@@ -1,0 +1,129 @@
+use serde_json::json;
+
+use super::super::rule::Outcome;
+use super::*;
+
+fn with_scope<T>(look: impl FnOnce(&Scope) -> T) -> T {
+    let input = json!({"count": 4, "rate": 0.5, "name": "a-b", "items": [1, 2, 3], "big": vec![7; 2000]});
+    let output = json!({"rows": [{"id": 7}, {"id": 8}]});
+    let tasks = [
+        TaskValue { key: "extract", state: Outcome::Succeeded, output: &output },
+        TaskValue { key: "a-b", state: Outcome::Failed, output: &Value::Null },
+    ];
+    look(&Scope::new(&Values { input: &input, tasks: &tasks, item: None }))
+}
+
+fn value(text: &str) -> Result<Value, EvaluationError> {
+    with_scope(|scope| Expression::compile(text).unwrap().value(scope))
+}
+
+fn invalid(text: &str) -> InvalidExpression {
+    Expression::compile(text).unwrap_err()
+}
+
+#[test]
+fn expressions_see_the_input_and_the_predecessors() {
+    assert_eq!(value("input.count > 3 && tasks.extract.state == 'succeeded'"), Ok(json!(true)));
+    assert_eq!(value("tasks['a-b'].state + '/' + input.name"), Ok(json!("failed/a-b")));
+    assert_eq!(value("tasks.extract.output.rows.map(row, row.id + 1)"), Ok(json!([8, 9])));
+    assert_eq!(value("tasks.extract.output.rows.filter(row, row.id > 7)[0]"), Ok(json!({"id": 8})));
+    assert_eq!(value("input.rate < 1.0 && input.count > 3"), Ok(json!(true)));
+    assert_eq!(value("has(input.count) && !has(input.nothing)"), Ok(json!(true)));
+    assert_eq!(value("input.items.exists(i, i == 3) && 2 in input.items"), Ok(json!(true)));
+    assert_eq!(value("size(input.items) == 3 ? {'a': input.count} : {}"), Ok(json!({"a": 4})));
+    assert_eq!(value("tasks.all(key, tasks[key].state != 'canceled')"), Ok(json!(true)));
+}
+
+#[test]
+fn what_is_no_expression_says_where() {
+    let InvalidExpression::Syntax { line, column, .. } = invalid("\n  1 + * 2") else { panic!() };
+    assert_eq!((line, column), (2, 7));
+    assert_eq!(invalid(" "), InvalidExpression::Empty);
+    assert_eq!(invalid(&"x".repeat(2001)), InvalidExpression::TooLong { bytes: 2001 });
+    let unknown = invalid("input.items.all(i, i > limit)");
+    assert!(unknown.to_string().starts_with("there is no variable \"limit\""), "{unknown}");
+}
+
+#[test]
+fn what_an_expression_reads_is_known_before_it_runs() {
+    let reads = |text: &str| Expression::compile(text).unwrap().reads().clone();
+    let keys = |text: &str| reads(text).tasks.into_iter().collect::<Vec<_>>();
+    assert_eq!(keys("tasks.b.output + tasks['a-b'].output"), ["a-b", "b"]);
+    assert_eq!(keys("has(tasks.a) && input.x.all(i, tasks.c.output == i)"), ["a", "c"]);
+    assert!(reads("tasks.all(key, true)").all_tasks);
+    assert!(reads("tasks[input.name].state == ''").all_tasks);
+    assert!(reads("item.id == index").item);
+    assert!(reads("input.mail.exists(i, i > 0)").only_input());
+    assert!(reads("input.tasks.all(tasks, tasks.x > 0)").only_input(), "the variable of a loop hides it");
+}
+
+#[test]
+fn a_condition_is_true_or_false_and_nothing_else() {
+    let holds = |text: &str| with_scope(|scope| Expression::compile(text).unwrap().holds(scope));
+    assert_eq!(holds("input.count == 4"), Ok(true));
+    assert_eq!(holds("input.count == 5"), Ok(false));
+    assert_eq!(
+        holds("input.count").unwrap_err().to_string(),
+        "it gives a number; it must give true or false"
+    );
+    let missing = holds("input.nothing == 1").unwrap_err().to_string();
+    assert!(missing.contains("nothing"), "{missing}");
+}
+
+#[test]
+fn a_list_is_a_list() {
+    let list = |text: &str| with_scope(|scope| Expression::compile(text).unwrap().list(scope));
+    assert_eq!(list("input.items"), Ok(vec![json!(1), json!(2), json!(3)]));
+    assert_eq!(list("input.name").unwrap_err().to_string(), "it gives a string; it must give a list");
+}
+
+#[test]
+fn an_expression_cannot_go_on_for_long() {
+    for text in [
+        "input.big.map(a, input.big.map(b, input.big.map(c, 1)))",
+        "input.big.all(a, input.big.all(b, b == a || true))",
+        "input.big.all(a, input.big.all(b, true)) || true",
+        "input.big.map(a, input.big + input.big)",
+        &format!("[input.big]{}", ".map(a, a + a)".repeat(60)),
+        &format!("input.big.map(a, {} in input.big)", 8),
+    ] {
+        assert_eq!(value(text), Err(EvaluationError::TooManySteps), "{text}");
+    }
+    assert_eq!(value("size(input.big.map(a, a + 1))"), Ok(json!(2000)));
+}
+
+#[test]
+fn hostile_texts_of_the_greatest_length_end_in_a_value_or_an_error() {
+    let filled = |start: &str, part: &str, end: &str| {
+        let room = (TEXT_BYTES_MAX - start.len() - end.len()) / part.len();
+        let links =
+            part.bytes().filter(|byte| !byte.is_ascii_alphanumeric() && !b"&|,)".contains(byte)).count();
+        format!("{start}{}{end}", part.repeat(room.min((LINKS_MAX - 1) / links.max(1))))
+    };
+    for text in [
+        filled("1", "+1", ""),
+        filled("1", "<1", ""),
+        filled("input", ".a", ""),
+        filled("input", "[0]", ""),
+        filled("", "!", "true"),
+        filled("", "-", "1"),
+        filled("", "true?1:", "1"),
+        filled("[1]", ".map(a,a)", ""),
+        filled("true", "&&true", ""),
+        filled("", "(", ""),
+        filled("", "@#$", ""),
+        format!("{}1{}", "[".repeat(NESTING_MAX), "]".repeat(NESTING_MAX)),
+        format!("{}1{}", "[1].map(a,".repeat(NESTING_MAX), ")".repeat(NESTING_MAX)),
+    ] {
+        match Expression::compile(&text) {
+            Ok(expression) => drop(with_scope(|scope| expression.value(scope))),
+            Err(error) => assert!(
+                matches!(error, InvalidExpression::Syntax { .. } | InvalidExpression::TooDeep),
+                "{text}"
+            ),
+        }
+    }
+    assert_eq!(invalid(&vec!["1"; 202].join("+")), InvalidExpression::TooComplex { links: 201 });
+    let deep = format!("{}1{}", "(".repeat(NESTING_MAX + 1), ")".repeat(NESTING_MAX + 1));
+    assert_eq!(invalid(&deep), InvalidExpression::TooDeep);
+}

@@ -1,0 +1,175 @@
+//! Reads a text into a tree, sees what it reads, and makes it pay for what it goes over.
+
+use std::mem;
+
+use cel::IdedExpr;
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
+use cel::parser::Parser;
+
+use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
+
+/// The function that values pay through; no text can call it.
+pub(super) const PAY: &str = "@pay";
+const KNOWN: &str = "input, tasks, and for each item also item and index";
+/// Types are values too, as in `type(x) == int`.
+const TYPES: [&str; 10] =
+    ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+/// What costs as much as its operands are large.
+const PAID: [&str; 4] = [operators::ADD, operators::IN, operators::EQUALS, operators::NOT_EQUALS];
+
+pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads), InvalidExpression> {
+    if text.trim().is_empty() {
+        return Err(InvalidExpression::Empty);
+    }
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(InvalidExpression::TooLong { bytes: text.len() });
+    }
+    // Looked at before parsing, which recurses.
+    if nesting(text) > NESTING_MAX {
+        return Err(InvalidExpression::TooDeep);
+    }
+    let links = text.bytes().filter(|byte| b"+-*/%<>=!?.[({".contains(byte)).count();
+    if links > LINKS_MAX {
+        return Err(InvalidExpression::TooComplex { links });
+    }
+    let mut tree = Parser::new().parse(text).map_err(|errors| {
+        let first = errors.errors.into_iter().next();
+        let (line, column, why) =
+            first.map_or((0, 0, String::new()), |error| (error.pos.0, error.pos.1, error.msg));
+        let place = |at: isize| usize::try_from(at).unwrap_or(0).max(1);
+        InvalidExpression::Syntax { line: place(line), column: place(column), why }
+    })?;
+    let mut reads = Reads::default();
+    read(&tree, &mut Vec::new(), &mut reads)?;
+    charge_all(&mut tree);
+    Ok((tree, reads))
+}
+
+/// How deep brackets are nested. Those in strings count too: it is a bound, not a reading.
+fn nesting(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Notes what a tree reads; `bound` are the variables of the loops around it.
+fn read<'t>(
+    tree: &'t IdedExpr,
+    bound: &mut Vec<&'t str>,
+    reads: &mut Reads,
+) -> Result<(), InvalidExpression> {
+    if let Some(key) = named_task(tree).filter(|_| !bound.contains(&"tasks")) {
+        reads.tasks.insert(key.to_owned());
+        return Ok(());
+    }
+    match &tree.expr {
+        Expr::Ident(name) if bound.contains(&name.as_str()) || name.starts_with('@') => {}
+        Expr::Ident(name) => match name.as_str() {
+            "input" => {}
+            "tasks" => reads.all_tasks = true,
+            "item" | "index" => reads.item = true,
+            name if TYPES.contains(&name) => {}
+            name => {
+                return Err(InvalidExpression::UnknownVariable { name: name.to_owned(), known: KNOWN });
+            }
+        },
+        Expr::Comprehension(every) => {
+            read(&every.iter_range, bound, reads)?;
+            let outside = bound.len();
+            bound.push(&every.iter_var);
+            bound.extend(every.iter_var2.as_deref());
+            for part in [&every.accu_init, &every.loop_cond, &every.loop_step, &every.result] {
+                read(part, bound, reads)?;
+            }
+            bound.truncate(outside);
+        }
+        other => children(other).into_iter().try_for_each(|child| read(child, bound, reads))?,
+    }
+    Ok(())
+}
+
+/// The key in `tasks.key` or `tasks["key"]`.
+fn named_task(tree: &IdedExpr) -> Option<&str> {
+    let is_tasks = |tree: &IdedExpr| matches!(&tree.expr, Expr::Ident(name) if name == "tasks");
+    match &tree.expr {
+        Expr::Select(select) if is_tasks(&select.operand) => Some(&select.field),
+        Expr::Call(CallExpr { func_name, args, .. }) if func_name == operators::INDEX => match &args[..] {
+            [tasks, IdedExpr { expr: Expr::Literal(LiteralValue::String(key)), .. }] if is_tasks(tasks) => {
+                Some(key.inner())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The trees below one that is no loop.
+fn children(expr: &Expr) -> Vec<&IdedExpr> {
+    match expr {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => map.entries.iter().flat_map(|entry| parts(&entry.expr)).collect(),
+        Expr::Struct(object) => object.entries.iter().flat_map(|entry| parts(&entry.expr)).collect(),
+        Expr::Comprehension(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+fn parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
+    match entry {
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+        EntryExpr::StructField(field) => vec![&field.value],
+    }
+}
+
+/// Makes all that is gone over or joined pay for its size.
+fn charge_all(tree: &mut IdedExpr) {
+    match &mut tree.expr {
+        Expr::Call(call) => {
+            call.target.as_deref_mut().into_iter().chain(&mut call.args).for_each(charge_all);
+            if PAID.contains(&call.func_name.as_str()) {
+                call.args.iter_mut().for_each(charge);
+            }
+        }
+        Expr::Comprehension(every) => {
+            let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } = &mut **every;
+            [&mut *iter_range, accu_init, loop_cond, loop_step, result].into_iter().for_each(charge_all);
+            charge(iter_range);
+        }
+        Expr::Select(select) => charge_all(&mut select.operand),
+        Expr::List(list) => list.elements.iter_mut().for_each(charge_all),
+        Expr::Map(map) => map.entries.iter_mut().for_each(|entry| charge_entry(&mut entry.expr)),
+        Expr::Struct(object) => object.entries.iter_mut().for_each(|entry| charge_entry(&mut entry.expr)),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+fn charge_entry(entry: &mut EntryExpr) {
+    match entry {
+        EntryExpr::MapEntry(entry) => [&mut entry.key, &mut entry.value].into_iter().for_each(charge_all),
+        EntryExpr::StructField(field) => charge_all(&mut field.value),
+    }
+}
+
+fn charge(tree: &mut IdedExpr) {
+    let free = match &tree.expr {
+        Expr::Literal(_) | Expr::List(_) => true,
+        // What a loop gathers was paid for item by item; CEL knows these by their shape and does not copy them.
+        Expr::Ident(name) => name.starts_with('@'),
+        _ => false,
+    };
+    if !free {
+        let (id, paid) = (tree.id, mem::take(tree));
+        let call = CallExpr { func_name: PAY.to_owned(), target: None, args: vec![paid] };
+        *tree = IdedExpr { id, expr: Expr::Call(call) };
+    }
+}

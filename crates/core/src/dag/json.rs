@@ -1,0 +1,94 @@
+//! JSON as values of CEL and back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cel::Value as Cel;
+use cel::objects::{Key, Map};
+use serde_json::{Number, Value};
+
+/// JSON as CEL has it: whole numbers are whole, all others floating.
+pub(super) fn to_cel(json: &Value) -> Cel {
+    match json {
+        Value::Null => Cel::Null,
+        Value::Bool(truth) => Cel::Bool(*truth),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(int), _) => Cel::Int(int),
+            (None, Some(uint)) => Cel::UInt(uint),
+            (None, None) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
+        Value::Object(members) => map(members.iter().map(|(name, value)| (name.as_str(), to_cel(value)))),
+    }
+}
+
+/// A map of CEL from names and values.
+pub(super) fn map<'a>(members: impl Iterator<Item = (&'a str, Cel)>) -> Cel {
+    let members = members.map(|(name, value)| (Key::String(Arc::new(name.to_owned())), value));
+    Cel::Map(Map { map: Arc::new(members.collect::<HashMap<_, _>>()) })
+}
+
+/// A value of CEL as JSON; what JSON does not have is answered by its name.
+pub(super) fn to_json(value: &Cel) -> Result<Value, &'static str> {
+    Ok(match value {
+        Cel::Null => Value::Null,
+        Cel::Bool(truth) => Value::Bool(*truth),
+        Cel::Int(int) => Value::from(*int),
+        Cel::UInt(uint) => Value::from(*uint),
+        Cel::Float(float) => Value::Number(Number::from_f64(*float).ok_or("a number that is not finite")?),
+        Cel::String(text) => Value::String(text.as_ref().clone()),
+        Cel::List(items) => Value::Array(items.iter().map(to_json).collect::<Result<_, _>>()?),
+        Cel::Map(map) => {
+            let member = |(key, value): (&Key, &Cel)| Ok((key.to_string(), to_json(value)?));
+            Value::Object(map.map.iter().map(member).collect::<Result<_, &'static str>>()?)
+        }
+        other => return Err(name(other)),
+    })
+}
+
+/// What a value is called.
+pub(super) const fn name(value: &Cel) -> &'static str {
+    match value {
+        Cel::Null => "null",
+        Cel::Bool(_) => "a truth value",
+        Cel::Int(_) | Cel::UInt(_) | Cel::Float(_) => "a number",
+        Cel::String(_) => "a string",
+        Cel::List(_) => "a list",
+        Cel::Map(_) => "a map",
+        Cel::Bytes(_) => "bytes",
+        _ => "a type, a function or an object of no JSON type",
+    }
+}
+
+/// About how much work it is to copy a value.
+pub(super) fn weight(value: &Cel) -> u64 {
+    const BYTES_A_STEP: usize = 64;
+    let text = |bytes: usize| (bytes / BYTES_A_STEP) as u64;
+    1 + match value {
+        Cel::String(string) => text(string.len()),
+        Cel::Bytes(bytes) => text(bytes.len()),
+        Cel::List(items) => items.iter().map(weight).sum(),
+        Cel::Map(map) => map.map.values().map(weight).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_goes_through_cel_unchanged() {
+        let value = json!({"a": [1, -2, 2.5, u64::MAX, true, null, "é"], "b": {"c": {}}});
+        assert_eq!(to_json(&to_cel(&value)), Ok(value));
+    }
+
+    #[test]
+    fn what_json_does_not_have_is_named() {
+        assert_eq!(to_json(&Cel::Float(f64::NAN)), Err("a number that is not finite"));
+        assert_eq!(to_json(&Cel::List(Arc::new(vec![Cel::Bytes(Arc::new(vec![1]))]))), Err("bytes"));
+    }
+}

@@ -1,0 +1,143 @@
+//! A batch in memory, for comparison: what a store must come to, whatever the order in which its workers end tasks.
+
+use super::graph::Graph;
+use super::progress::{Progress, Settled};
+use super::rule::{Decision, Outcome, Rule};
+use super::state::Counts;
+use crate::state::JobState;
+
+/// What will happen to a task when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// How many attempts fail before one succeeds.
+    pub failures: u32,
+    /// How many attempts there are.
+    pub max_attempts: u32,
+    /// What its condition says.
+    pub when: bool,
+}
+
+impl Script {
+    /// Succeeds at once.
+    pub const SUCCEEDS: Self = Self { failures: 0, max_attempts: 1, when: true };
+    /// Fails for good.
+    pub const FAILS: Self = Self { failures: 1, max_attempts: 1, when: true };
+    /// Has a condition that is false.
+    pub const DECLINES: Self = Self { when: false, ..Self::SUCCEEDS };
+}
+
+/// A batch whose tasks do what their scripts say.
+#[derive(Clone, Debug)]
+pub struct Model<'g> {
+    progress: Progress<'g>,
+    scripts: &'g [Script],
+    attempts: Vec<u32>,
+    ready: Vec<u32>,
+}
+
+impl<'g> Model<'g> {
+    /// Starts a batch; `rules` and `scripts` have one for each task, by number.
+    #[must_use]
+    pub fn start(graph: &'g Graph, rules: &'g [Rule], scripts: &'g [Script]) -> Self {
+        let progress = Progress::new(graph, rules);
+        let mut model = Self { progress, scripts, attempts: vec![0; graph.len()], ready: Vec::new() };
+        let settled = model.progress.start();
+        model.release(settled);
+        model
+    }
+
+    /// The tasks that can run now.
+    #[must_use]
+    pub fn ready(&self) -> &[u32] {
+        &self.ready
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub const fn progress(&self) -> &Progress<'g> {
+        &self.progress
+    }
+
+    /// One attempt of the task at this place among those that are ready; answers which one it was.
+    pub fn attempt(&mut self, place: usize) -> u32 {
+        let task = self.ready[place];
+        let script = self.scripts[task as usize];
+        let attempts = &mut self.attempts[task as usize];
+        *attempts += 1;
+        let outcome = if *attempts > script.failures {
+            Outcome::Succeeded
+        } else if *attempts < script.max_attempts {
+            return task;
+        } else {
+            Outcome::Failed
+        };
+        self.ready.swap_remove(place);
+        let settled = self.progress.end([(task, outcome)]);
+        self.release(settled);
+        task
+    }
+
+    /// An operator cancels tasks that do not run.
+    pub fn cancel(&mut self, tasks: &[u32]) {
+        self.ready.retain(|task| !tasks.contains(task));
+        let settled = self.progress.end(tasks.iter().map(|&task| (task, Outcome::Canceled)));
+        self.release(settled);
+    }
+
+    /// An operator has a task that failed tried again, with as many attempts as it takes.
+    pub fn try_again(&mut self, task: u32) {
+        if self.progress.outcome(task) == Some(Outcome::Failed) {
+            self.progress.try_again(task);
+            self.attempts[task as usize] = self.scripts[task as usize].failures;
+            self.ready.push(task);
+        }
+    }
+
+    /// Runs until nothing can go on by itself; `choose` picks a place among so many that are ready.
+    pub fn run(&mut self, mut choose: impl FnMut(usize) -> usize) {
+        while !self.ready.is_empty() {
+            let place = choose(self.ready.len());
+            self.attempt(place);
+        }
+    }
+
+    /// Where each task stands; `None` when it is not decided.
+    #[must_use]
+    pub fn states(&self) -> Vec<Option<JobState>> {
+        let tasks = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
+        (0..tasks).map(|task| self.state(task)).collect()
+    }
+
+    /// How many tasks stand where.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.states().into_iter().collect()
+    }
+
+    fn state(&self, task: u32) -> Option<JobState> {
+        match (self.progress.outcome(task), self.progress.decision(task)) {
+            (Some(Outcome::Succeeded), _) => Some(JobState::Succeeded),
+            (Some(Outcome::Failed), _) => Some(JobState::Failed),
+            (Some(Outcome::Skipped), _) => Some(JobState::Skipped),
+            (Some(Outcome::Canceled), _) => Some(JobState::Canceled),
+            (None, Decision::Run) => Some(JobState::Pending),
+            (None, _) => None,
+        }
+    }
+
+    /// Looks at the conditions of what was decided to run, until none is left to look at.
+    fn release(&mut self, settled: Settled) {
+        let mut settled = settled;
+        while !settled.run.is_empty() {
+            let open = |task: &u32| self.progress.outcome(*task).is_none();
+            let run: Vec<u32> = settled.run.into_iter().filter(open).collect();
+            let (run, declined): (Vec<u32>, Vec<u32>) =
+                run.into_iter().partition(|&task| self.scripts[task as usize].when);
+            self.ready.extend(run);
+            settled = self.progress.end(declined.into_iter().map(|task| (task, Outcome::Skipped)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,296 @@
+//! Payloads with expressions in them.
+//!
+//! A string that is `${ CEL }` and nothing else becomes the value, whatever its type; in a longer string the value
+//! is put in as text (a string as it is, all else as JSON). `$${` is a plain `${`. Names of members stay as they
+//! are.
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::expression::{EvaluationError, Expression, InvalidExpression, Reads, Scope};
+
+/// The most expressions in one template.
+pub const EXPRESSIONS_MAX: usize = 1000;
+
+/// A template that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvalidTemplate {
+    /// A `${` without its `}`.
+    #[error("{}: the expression that begins with ${{ has no end", place(.pointer))]
+    Unclosed {
+        /// Where, as a JSON pointer.
+        pointer: String,
+    },
+    /// An expression that does not compile.
+    #[error("{}: {invalid}", place(.pointer))]
+    Expression {
+        /// Where, as a JSON pointer.
+        pointer: String,
+        /// What is wrong.
+        #[source]
+        invalid: InvalidExpression,
+    },
+    /// Too many expressions.
+    #[error("it has more than {EXPRESSIONS_MAX} expressions")]
+    TooMany,
+}
+
+/// A template that has no payload for what it was given.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// An expression without a value.
+    #[error("{}: {error}", place(.pointer))]
+    Evaluation {
+        /// Where, as a JSON pointer.
+        pointer: String,
+        /// What is wrong.
+        #[source]
+        error: EvaluationError,
+    },
+    /// More than a payload can have.
+    #[error("the payload would have more than {bytes_max} bytes")]
+    TooLarge {
+        /// The limit.
+        bytes_max: usize,
+    },
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "the payload" } else { pointer }
+}
+
+/// A compiled template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Template {
+    root: Value,
+    /// The strings that have expressions, by their places.
+    strings: Vec<(String, Vec<Piece>)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    Value(Expression),
+}
+
+impl Template {
+    /// Compiles the strings of a value.
+    ///
+    /// # Errors
+    /// [`InvalidTemplate`] says what is wrong and where.
+    pub fn compile(value: &Value) -> Result<Self, InvalidTemplate> {
+        let mut template = Self { root: value.clone(), strings: Vec::new() };
+        template.collect(value, &mut String::new())?;
+        if template.expressions().count() > EXPRESSIONS_MAX {
+            return Err(InvalidTemplate::TooMany);
+        }
+        Ok(template)
+    }
+
+    /// Its expressions and where they are, as JSON pointers.
+    pub fn expressions(&self) -> impl Iterator<Item = (&str, &Expression)> {
+        self.strings.iter().flat_map(|(pointer, pieces)| {
+            pieces.iter().filter_map(move |piece| match piece {
+                Piece::Value(expression) => Some((pointer.as_str(), expression)),
+                Piece::Text(_) => None,
+            })
+        })
+    }
+
+    /// What its expressions read, all together.
+    #[must_use]
+    pub fn reads(&self) -> Reads {
+        let mut all = Reads::default();
+        for (_, expression) in self.expressions() {
+            let reads = expression.reads();
+            all.tasks.extend(reads.tasks.iter().cloned());
+            all.all_tasks |= reads.all_tasks;
+            all.item |= reads.item;
+        }
+        all
+    }
+
+    /// The payload for these values.
+    ///
+    /// # Errors
+    /// [`RenderError`] when an expression has no value, or all together are more than `bytes_max`.
+    pub fn render(&self, scope: &Scope, bytes_max: usize) -> Result<Value, RenderError> {
+        let mut payload = self.root.clone();
+        let mut bytes_left = bytes_max;
+        for (pointer, pieces) in &self.strings {
+            let value = whole(pieces, scope, &mut bytes_left).map_err(|error| match error {
+                Some(error) => RenderError::Evaluation { pointer: pointer.clone(), error },
+                None => RenderError::TooLarge { bytes_max },
+            })?;
+            if let Some(string) = payload.pointer_mut(pointer) {
+                *string = value;
+            }
+        }
+        Ok(payload)
+    }
+
+    fn collect(&mut self, value: &Value, pointer: &mut String) -> Result<(), InvalidTemplate> {
+        match value {
+            Value::String(text) if text.contains("${") => {
+                self.strings.push((pointer.clone(), pieces(text, pointer)?));
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.below(&at.to_string(), item, pointer)?;
+                }
+            }
+            Value::Object(members) => self.members(members, pointer)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn members(&mut self, members: &Map<String, Value>, pointer: &mut String) -> Result<(), InvalidTemplate> {
+        members.iter().try_for_each(|(name, member)| {
+            self.below(&name.replace('~', "~0").replace('/', "~1"), member, pointer)
+        })
+    }
+
+    fn below(&mut self, step: &str, value: &Value, pointer: &mut String) -> Result<(), InvalidTemplate> {
+        let above = pointer.len();
+        pointer.push('/');
+        pointer.push_str(step);
+        let found = self.collect(value, pointer);
+        pointer.truncate(above);
+        found
+    }
+}
+
+/// The value of a string; without an error when there is no more room.
+fn whole(pieces: &[Piece], scope: &Scope, bytes_left: &mut usize) -> Result<Value, Option<EvaluationError>> {
+    let mut take = |value: &Value| -> Result<(), Option<EvaluationError>> {
+        *bytes_left = bytes_left.checked_sub(value.to_string().len()).ok_or(None)?;
+        Ok(())
+    };
+    if let [Piece::Value(expression)] = pieces {
+        let value = expression.value(scope).map_err(Some)?;
+        take(&value)?;
+        return Ok(value);
+    }
+    let mut text = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(piece) => text.push_str(piece),
+            Piece::Value(expression) => {
+                let value = expression.value(scope).map_err(Some)?;
+                take(&value)?;
+                match value {
+                    Value::String(string) => text.push_str(&string),
+                    other => text.push_str(&other.to_string()),
+                }
+            }
+        }
+    }
+    Ok(Value::String(text))
+}
+
+/// Takes a string apart.
+fn pieces(string: &str, pointer: &str) -> Result<Vec<Piece>, InvalidTemplate> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut rest = string;
+    while let Some(at) = rest.find("${") {
+        if let Some(before) = rest[..at].strip_suffix('$') {
+            text.push_str(before);
+            text.push_str("${");
+            rest = &rest[at + 2..];
+            continue;
+        }
+        text.push_str(&rest[..at]);
+        let inside = &rest[at + 2..];
+        let end = end(inside).ok_or_else(|| InvalidTemplate::Unclosed { pointer: pointer.to_owned() })?;
+        let expression = Expression::compile(inside[..end].trim())
+            .map_err(|invalid| InvalidTemplate::Expression { pointer: pointer.to_owned(), invalid })?;
+        if !text.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+        }
+        pieces.push(Piece::Value(expression));
+        rest = &inside[end + 1..];
+    }
+    text.push_str(rest);
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    Ok(pieces)
+}
+
+/// Where the expression ends that begins here: at the `}` that closes none of its own maps and is in no string.
+fn end(text: &str) -> Option<usize> {
+    let (mut open, mut quote, mut escaped) = (0_usize, None, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match (quote, byte) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(mark), _) if byte == mark => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'{') => open += 1,
+            (None, b'}') if open == 0 => return Some(at),
+            (None, b'}') => open -= 1,
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::expression::{Item, Values};
+    use super::*;
+
+    fn render(template: Value, bytes_max: usize) -> Result<Value, RenderError> {
+        let input = json!({"n": 3, "to": "é", "list": [1, "a"], "big": "x".repeat(600)});
+        let item = json!({"id": 7});
+        let item = Some(Item { value: &item, index: 2 });
+        let scope = Scope::new(&Values { input: &input, tasks: &[], item });
+        Template::compile(&template).unwrap().render(&scope, bytes_max)
+    }
+
+    #[test]
+    fn a_string_that_is_an_expression_becomes_its_value() {
+        let template = json!({"n": "${ input.n }", "all": ["${input.list}", "${ {'a': {'}': item.id}} }"]});
+        let payload = json!({"n": 3, "all": [[1, "a"], {"a": {"}": 7}}]});
+        assert_eq!(render(template, 1000), Ok(payload));
+    }
+
+    #[test]
+    fn a_longer_string_has_the_value_as_text() {
+        let template = json!(["to ${ input.to }, ${index + 1} of ${input.list}", " ${input.n}"]);
+        assert_eq!(render(template, 1000), Ok(json!(["to é, 3 of [1,\"a\"]", " 3"])));
+    }
+
+    #[test]
+    fn escaped_and_plain_strings_stay() {
+        let template = json!({"$${k}": "$${ input.n } costs $5 {} $$", "both": "$${a} ${input.n}"});
+        let payload = json!({"$${k}": "${ input.n } costs $5 {} $$", "both": "${a} 3"});
+        assert_eq!(render(template, 1000), Ok(payload));
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        let invalid = |template: Value| Template::compile(&template).unwrap_err().to_string();
+        assert!(invalid(json!({"a/b": ["", "${ 1 + }"]})).starts_with("/a~1b/1: at line 1, column "));
+        assert_eq!(invalid(json!({"a": "${ 'x}' "})), "/a: the expression that begins with ${ has no end");
+        assert_eq!(invalid(json!("${}")), "the payload: it is empty");
+        let missing = render(json!({"a": {"b": "x ${ input.nothing }"}}), 1000).unwrap_err().to_string();
+        assert!(missing.starts_with("/a/b: "), "{missing}");
+    }
+
+    #[test]
+    fn a_payload_cannot_grow_without_bound() {
+        let template = json!(["${input.big}", "${input.big + input.big}"]);
+        assert_eq!(render(template.clone(), 1799), Err(RenderError::TooLarge { bytes_max: 1799 }));
+        assert!(render(template, 1804).is_ok());
+        let many = Value::Array(vec![json!("${input}"); EXPRESSIONS_MAX + 1]);
+        assert_eq!(Template::compile(&many), Err(InvalidTemplate::TooMany));
+    }
+}

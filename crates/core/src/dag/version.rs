@@ -1,0 +1,167 @@
+//! Versions: the same content is the same version, however it is written.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::definition::Definition;
+
+/// Goes into every hash, so that another canonical form will have other versions.
+const FORM: &str = "milepost dag 1\n";
+
+/// The content of a DAG, as the SHA-256 of its canonical form. Written as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Version([u8; 32]);
+
+impl Version {
+    /// The version of a [canonical] text.
+    #[must_use]
+    pub fn of(canonical: &str) -> Self {
+        Self(Sha256::new().chain_update(FORM).chain_update(canonical).finalize().into())
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Version({self})")
+    }
+}
+
+/// Text that is no version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a version of a DAG is 64 hexadecimal digits")]
+pub struct InvalidVersion;
+
+impl FromStr for Version {
+    type Err = InvalidVersion;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != 2 * bytes.len() {
+            return Err(InvalidVersion);
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let (high, low) = digit(pair[0]).zip(digit(pair[1])).ok_or(InvalidVersion)?;
+            *byte = high << 4 | low;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = InvalidVersion;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Version> for String {
+    fn from(version: Version) -> Self {
+        version.to_string()
+    }
+}
+
+/// The canonical form of a definition: JSON without spaces, members and predecessors in order, defaults left out.
+/// It reads back as a definition of the same content, and is what a store keeps.
+///
+/// # Errors
+/// When the definition cannot be written as JSON, which those of this crate always can.
+pub fn canonical(definition: &Definition) -> Result<String, serde_json::Error> {
+    let mut definition = definition.clone();
+    definition.tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
+    definition.tasks.iter_mut().for_each(|(_, task)| task.after.sort());
+    // Maps of serde_json are in order, or as they were written if some crate of the build asked for that.
+    let mut value = serde_json::to_value(&definition)?;
+    value.sort_all_objects();
+    serde_json::to_string(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Definitions of up to twelve tasks, each after some of those before it, with the order in which to write them.
+    fn definitions() -> impl Strategy<Value = (Value, Vec<(String, Value)>)> {
+        let task = (0_u16.., 1_u8..=4, proptest::bool::ANY);
+        let tasks = proptest::collection::vec(task, 1..12).prop_map(|tasks| {
+            let task = |(at, &(after, priority, when)): (usize, &(u16, u8, bool))| {
+                let after: Vec<_> =
+                    (0..at).filter(|bit| after >> bit & 1 == 1).map(|at| format!("t{at}")).collect();
+                let when = if when { json!("input.x > 1") } else { Value::Null };
+                let payload = json!({"b": 1, "a": {"d": after, "c": "${input}"}});
+                let task = json!({"kind": "k", "priority": priority, "after": after, "when": when, "payload": payload});
+                (format!("t{at}"), task)
+            };
+            tasks.iter().enumerate().map(task).collect::<Vec<_>>()
+        });
+        tasks.prop_flat_map(|tasks| {
+            let plain = json!({"name": "d", "tasks": Value::Object(tasks.iter().cloned().collect())});
+            (Just(plain), Just(tasks).prop_shuffle())
+        })
+    }
+
+    fn version(definition: &Definition) -> (Version, String) {
+        let canonical = canonical(definition).unwrap();
+        (Version::of(&canonical), canonical)
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_content_is_the_same_version_however_it_is_written((plain, shuffled) in definitions()) {
+            let read: Definition = serde_json::from_value(plain).unwrap();
+            let mut other = Definition::new("d");
+            for (key, value) in shuffled {
+                let text = serde_json::to_string_pretty(&value).unwrap();
+                let mut task: super::super::definition::Task = serde_json::from_str(&text).unwrap();
+                task.after.reverse();
+                other = other.task(key, task);
+            }
+            prop_assert_eq!(version(&read), version(&other));
+            let again: Definition = serde_json::from_str(&version(&read).1).unwrap();
+            prop_assert_eq!(version(&again), version(&read));
+        }
+
+        #[test]
+        fn other_content_is_another_version((plain, _) in definitions(), at in 0_usize..12, change in 0..5) {
+            let read: Definition = serde_json::from_value(plain).unwrap();
+            let mut other = read.clone();
+            let at = at % other.tasks.len();
+            let task = &mut other.tasks[at].1;
+            match change {
+                0 => task.kind = Some("other".to_owned()),
+                1 => task.max_attempts += 1,
+                2 => task.after.push("more".to_owned()),
+                3 => task.payload = json!({"other": 1}),
+                _ => other.name = "e".to_owned(),
+            }
+            prop_assert_ne!(version(&read).0, version(&other).0);
+        }
+    }
+
+    #[test]
+    fn a_version_is_written_as_hexadecimal_digits_and_is_the_same_for_ever() {
+        let definition = Definition::new("d").task("a", super::super::definition::Task::job("k"));
+        let (version, canonical) = version(&definition);
+        assert_eq!(canonical, r#"{"name":"d","tasks":{"a":{"kind":"k"}}}"#);
+        assert_eq!(version.to_string(), "1c1774e972096948da935515c94d16493f9bb3b071c4143f5de1af132aa3c055");
+        assert_eq!(version.to_string().parse(), Ok(version));
+        assert_eq!("a".repeat(63).parse::<Version>(), Err(InvalidVersion));
+        assert_eq!("é".repeat(32).parse::<Version>(), Err(InvalidVersion));
+    }
+}
