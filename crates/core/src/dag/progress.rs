@@ -87,8 +87,29 @@ impl<'g> Progress<'g> {
             return;
         }
         self.outcomes[task as usize] = None;
+        self.take_back(task, Outcome::Failed);
+    }
+
+    /// These tasks are to run again, whatever became of them: what was decided for them is forgotten, and decided
+    /// anew as far as it can be now. What comes after them and is not among them stays as it is, which is why a
+    /// rerun names [what is downstream](Graph::downstream) too.
+    pub fn rerun(&mut self, tasks: &[u32]) -> Settled {
+        for &task in tasks {
+            self.decisions[task as usize] = Decision::Wait;
+            if let Some(outcome) = self.outcomes[task as usize].take() {
+                self.take_back(task, outcome);
+            }
+        }
+        let mut settled = Settled::default();
+        let mut skipped = Vec::new();
+        tasks.iter().for_each(|&task| self.settle(task, &mut settled, &mut skipped));
+        self.spread(skipped, &mut settled);
+        settled
+    }
+
+    fn take_back(&mut self, task: u32, outcome: Outcome) {
         for &next in self.graph.successors(task) {
-            self.tallies[next as usize].take_back(Outcome::Failed);
+            self.tallies[next as usize].take_back(outcome);
         }
     }
 
@@ -135,5 +156,66 @@ impl<'g> Progress<'g> {
                 skipped.push(task);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// a → b → d, a → c → d.
+    fn diamond() -> Graph {
+        let keys = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        Graph::new(keys, vec![(0, 1), (0, 2), (1, 3), (2, 3)]).unwrap()
+    }
+
+    fn settled(run: &[u32], skip: &[u32]) -> Settled {
+        Settled { run: run.to_vec(), skip: skip.to_vec() }
+    }
+
+    #[test]
+    fn an_end_that_is_told_again_changes_nothing() {
+        let (graph, rules) = (diamond(), [Rule::AllSuccess; 4]);
+        let mut progress = Progress::new(&graph, &rules);
+        assert_eq!(progress.start(), settled(&[0], &[]));
+        assert_eq!(progress.end([(0, Outcome::Succeeded)]), settled(&[1, 2], &[]));
+        assert_eq!(progress.end([(1, Outcome::Succeeded), (1, Outcome::Succeeded)]), Settled::default());
+        assert_eq!(progress.end([(1, Outcome::Failed)]), Settled::default());
+        assert_eq!((progress.tally(3).succeeded, progress.tally(3).open()), (1, 1));
+        assert_eq!(progress.end([(2, Outcome::Succeeded)]), settled(&[3], &[]));
+    }
+
+    #[test]
+    fn a_failed_task_that_is_canceled_skips_what_waited_for_it() {
+        let (graph, rules) = (diamond(), [Rule::AllSuccess; 4]);
+        let mut progress = Progress::new(&graph, &rules);
+        progress.start();
+        assert_eq!(progress.end([(0, Outcome::Failed)]), Settled::default());
+        assert_eq!(progress.end([(0, Outcome::Canceled)]), settled(&[], &[1, 2, 3]));
+        assert_eq!(progress.decision(3), Decision::Skip);
+    }
+
+    #[test]
+    fn what_ran_because_of_a_failure_does_not_run_again_after_the_next_try() {
+        let (graph, rules) = (diamond(), [Rule::AllSuccess, Rule::OneFailed, Rule::AllDone, Rule::AllDone]);
+        let mut progress = Progress::new(&graph, &rules);
+        progress.start();
+        assert_eq!(progress.end([(0, Outcome::Failed)]), settled(&[1, 2], &[]));
+        progress.try_again(0);
+        assert_eq!(progress.tally(1).open(), 1);
+        assert_eq!(progress.end([(0, Outcome::Failed)]), Settled::default());
+    }
+
+    #[test]
+    fn a_rerun_decides_anew_from_what_stays() {
+        let (graph, rules) = (diamond(), [Rule::AllSuccess; 4]);
+        let mut progress = Progress::new(&graph, &rules);
+        progress.start();
+        progress.end([(0, Outcome::Succeeded)]);
+        progress.end([(1, Outcome::Succeeded), (2, Outcome::Skipped)]);
+        assert_eq!(progress.outcome(3), Some(Outcome::Skipped));
+        assert_eq!(progress.rerun(&graph.downstream(&[2])), settled(&[2], &[]));
+        assert_eq!((progress.tally(3).succeeded, progress.tally(3).open()), (1, 1));
+        assert_eq!(progress.end([(2, Outcome::Succeeded)]), settled(&[3], &[]));
     }
 }

@@ -31,6 +31,9 @@ fn expressions_see_the_input_and_the_predecessors() {
     assert_eq!(value("has(input.count) && !has(input.nothing)"), Ok(json!(true)));
     assert_eq!(value("input.items.exists(i, i == 3) && 2 in input.items"), Ok(json!(true)));
     assert_eq!(value("size(input.items) == 3 ? {'a': input.count} : {}"), Ok(json!({"a": 4})));
+    assert_eq!(value("type(input.count) == int && type(input.name) != type(1)"), Ok(json!(true)));
+    assert_eq!(value("input.nothing == 1 || input.count == 4"), Ok(json!(true)));
+    assert_eq!(value("tasks['a-b'].output == null"), Ok(json!(true)));
     assert_eq!(value("tasks.all(key, tasks[key].state != 'canceled')"), Ok(json!(true)));
 }
 
