@@ -66,6 +66,12 @@ pub enum InvalidExpression {
         /// Those there are.
         known: &'static str,
     },
+    /// A function that there is not.
+    #[error("there is no function {name}(); there are no dates and no regular expressions, only CEL's own")]
+    UnknownFunction {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// An expression that has no value for what it was given.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use cel::common::ast::{CallExpr, Expr, LiteralValue};
 use cel::{Context, Env, ExecutionError, IdedExpr, Value as Cel};
 use serde_json::Value;
 
@@ -84,6 +85,16 @@ impl Scope {
             why: error.to_string().chars().take(WHY_CHARS_MAX).collect(),
         })
     }
+}
+
+/// Whether there is a function, or a method, of this name: CEL says so before it looks at what is passed.
+pub(super) fn knows(name: &str, is_method: bool) -> bool {
+    let null = || IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::Null) };
+    let target = is_method.then(|| Box::new(null()));
+    let call = CallExpr { func_name: name.to_owned(), target, args: Vec::new() };
+    let answer =
+        Context::with_env(Arc::clone(&FUNCTIONS)).resolve(&IdedExpr { id: 0, expr: Expr::Call(call) });
+    !matches!(answer, Err(ExecutionError::UndeclaredReference(_)))
 }
 
 impl std::fmt::Debug for Scope {

@@ -43,6 +43,14 @@ fn what_is_no_expression_says_where() {
     assert_eq!((line, column), (2, 7));
     assert_eq!(invalid(" "), InvalidExpression::Empty);
     assert_eq!(invalid(&"x".repeat(2001)), InvalidExpression::TooLong { bytes: 2001 });
+    let unknown = |name: &str| InvalidExpression::UnknownFunction { name: name.to_owned() };
+    assert_eq!(invalid("size(input) > now()"), unknown("now"));
+    assert_eq!(invalid("input.name.matches('a')"), unknown("matches"));
+    for text in
+        ["input.a.startsWith('a') && input.a.contains('b')", "int(input.a) + size(input.b)", "type(1)"]
+    {
+        assert!(Expression::compile(text).is_ok(), "{text}");
+    }
     let unknown = invalid("input.items.all(i, i > limit)");
     assert!(unknown.to_string().starts_with("there is no variable \"limit\""), "{unknown}");
 }

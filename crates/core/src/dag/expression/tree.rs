@@ -6,6 +6,7 @@ use cel::IdedExpr;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
 use cel::parser::Parser;
 
+use super::scope::knows;
 use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 
 /// The function that values pay through; no text can call it.
@@ -91,6 +92,11 @@ fn read<'t>(
                 read(part, bound, reads)?;
             }
             bound.truncate(outside);
+        }
+        Expr::Call(CallExpr { func_name, target, .. })
+            if func_name.starts_with(char::is_alphabetic) && !knows(func_name, target.is_some()) =>
+        {
+            return Err(InvalidExpression::UnknownFunction { name: func_name.clone() });
         }
         other => children(other).into_iter().try_for_each(|child| read(child, bound, reads))?,
     }
