@@ -19,7 +19,7 @@ pub use scope::{Item, Scope, TaskValue, Values};
 /// The longest text of an expression.
 pub const TEXT_BYTES_MAX: usize = 2000;
 /// The deepest nesting of brackets in an expression.
-pub const NESTING_MAX: usize = 16;
+pub const NESTING_MAX: usize = 10;
 /// The most operators (but for `&&` and `||`), dots and brackets in an expression: each may be one below another.
 pub const LINKS_MAX: usize = 200;
 /// How many steps all expressions of one task may take: an item of a list that is gone over, or 64 bytes that are
