@@ -53,6 +53,9 @@ struct Blocks {
 }
 
 impl Blocks {
+    /// Nothing that has ended is ever forgotten.
+    const NONE: Self = Self { from: 0, to: 0 };
+
     const fn at(from: i64) -> Self {
         Self { from, to: from + BLOCKS }
     }
@@ -99,7 +102,8 @@ impl PostgresStore {
         from: i64,
     ) -> StoreResult<(Pruned, Option<i64>)> {
         let mut pruned = Pruned::default();
-        let blocks = Blocks::at(from);
+        let walks = shortest_period(policy).is_some();
+        let blocks = if walks { Blocks::at(from) } else { Blocks::NONE };
         let (mut left, in_all) = self.prune_jobs(policy, limit, blocks, &mut pruned).await?;
         if let Keep::For(period) = policy.history {
             let history_left = self.shorten_history(period, limit, blocks, &mut pruned).await?;
@@ -109,7 +113,7 @@ impl PostgresStore {
         pruned.what.workers = self.prune_by_age(statement::PRUNE_WORKERS, policy.workers, limit).await?;
         self.prune_targets(limit, &mut pruned).await?;
         pruned.rows += pruned.what.keys + pruned.what.workers;
-        let next = left.or((blocks.to < in_all).then_some(blocks.to));
+        let next = left.or((walks && blocks.to < in_all).then_some(blocks.to));
         pruned.more |= next.is_some() || pruned.what.keys.max(pruned.what.workers) >= u64::from(limit);
         Ok((pruned, next))
     }
@@ -213,10 +217,14 @@ impl PostgresStore {
     }
 }
 
+/// After how long the first of what has ended is forgotten, or its history; `None`: never.
+fn shortest_period(policy: &RetentionPolicy) -> Option<Duration> {
+    [policy.succeeded, policy.canceled, policy.history].into_iter().filter_map(Keep::period).min()
+}
+
 /// How long the next walk round is put off.
 fn round_rest(policy: &RetentionPolicy) -> Duration {
-    let periods = [policy.succeeded, policy.canceled, policy.history].into_iter().filter_map(Keep::period);
-    periods.min().map_or(REST_MAX, |period| (period / PERIOD_SHARE).min(REST_MAX))
+    shortest_period(policy).map_or(REST_MAX, |period| (period / PERIOD_SHARE).min(REST_MAX))
 }
 
 fn prunable(row: &PgRow) -> Decoded<Prunable> {

@@ -133,3 +133,16 @@ async fn a_walk_that_found_nothing_is_put_off_for_a_hundredth_of_the_period() {
     let rest: f64 = sqlx::query_scalar(rest).fetch_one(store.pool()).await.unwrap();
     assert!((900.0..=1000.0).contains(&rest), "{rest} s");
 }
+
+#[tokio::test]
+async fn what_is_kept_for_ever_is_not_walked() {
+    let (_database, store) = Database::with_store().await;
+    // A thousand blocks: two batches of a walk.
+    let fill = "insert into milepost.ended (id, ended_at, token, attempt, max_attempts, state)
+                select gen_random_uuid(), now(), 1, 1, 1, 'succeeded' from generate_series(1, 90000)";
+    store.pool().execute(fill).await.unwrap();
+    let pace = Pace { limit: 100, rest: 0 };
+    let walked = RetentionPolicy { succeeded: Keep::days(1), ..RetentionPolicy::FOREVER };
+    assert!(store.prune(&walked, pace).await.unwrap().more, "there are further blocks");
+    assert_eq!(store.prune(&RetentionPolicy::FOREVER, pace).await.unwrap(), Pruned::default());
+}
