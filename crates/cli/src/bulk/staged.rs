@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::output;
 use crate::records::csv::{self, Decoder};
-use crate::records::{BadLines, Bar, Flaw, Format, Made, Records, Shape, Source, Words, check, jsonl};
+use crate::records::{BadLines, Bar, Flaw, Format, Made, Records, Shape, Source, Words, jsonl};
 
 /// How many bytes of rows a dry run stages at most.
 const TRIAL_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -146,12 +146,7 @@ impl StagedFile {
 
     /// The rows, and where bad ones go; without such a place all are looked at before the first is answered.
     fn looked_through(&self) -> Result<(Records<'_, Rows<'_>>, Option<BadLines>)> {
-        let mut rows = self.rows()?;
-        if let Some(path) = &self.skip_bad {
-            return Ok((rows, Some(BadLines::create(path, &self.from)?)));
-        }
-        check(&mut rows)?;
-        Ok((rows.again()?, None))
+        self.rows()?.looked_through(self.skip_bad.as_deref(), &self.from)
     }
 
     /// The first so many rows, and how many there are in all.

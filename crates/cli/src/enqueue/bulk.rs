@@ -13,7 +13,7 @@ use super::EnqueueArgs;
 use super::template::JobTemplate;
 use crate::output::{self, Outcome};
 use crate::records::csv::{Columns, Decoder};
-use crate::records::{BadLines, Bar, Flaw, Made, Records, Shape, Source, Words, check, jsonl};
+use crate::records::{BadLines, Bar, Flaw, Made, Records, Shape, Source, Words, jsonl};
 use crate::redis::Teller;
 use crate::store::{self, Schema, StoreAddress};
 
@@ -36,15 +36,8 @@ pub(crate) async fn run(
     address: &StoreAddress,
 ) -> Result<Outcome> {
     let source = Source::open(from, args.format)?;
-    let mut jobs = Records::open(&source, Jobs::of(args, &template))?;
-    let bad_lines = match &args.skip_bad {
-        Some(path) => Some(BadLines::create(path, from)?),
-        None => {
-            check(&mut jobs)?;
-            jobs = jobs.again()?;
-            None
-        }
-    };
+    let jobs = Records::open(&source, Jobs::of(args, &template))?;
+    let (mut jobs, bad_lines) = jobs.looked_through(args.skip_bad.as_deref(), from)?;
     let teller = args.redis.teller();
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let mut enqueueing = Enqueueing {

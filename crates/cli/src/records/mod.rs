@@ -14,7 +14,7 @@ use clap::ValueEnum;
 pub(crate) use self::bad_lines::BadLines;
 pub(crate) use self::place::Flaw;
 pub(crate) use self::progress::Bar;
-pub(crate) use self::reading::{Made, Records, Shape, Words, check};
+pub(crate) use self::reading::{Made, Records, Shape, Words};
 pub(crate) use self::source::Source;
 
 /// What a file holds.

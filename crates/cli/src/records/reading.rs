@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 
@@ -72,9 +73,18 @@ impl<'a, S: Shape> Records<'a, S> {
         Ok(records)
     }
 
-    /// The same from the start.
-    pub(crate) fn again(self) -> Result<Self> {
-        Self::open(self.source, self.shape)
+    /// The same from the start, and where bad lines go; without a place for them, all is read first, and none may be bad.
+    /// `from`: the file itself, which is not to be overwritten.
+    pub(crate) fn looked_through(
+        mut self,
+        skip_bad: Option<&Path>,
+        from: &Path,
+    ) -> Result<(Self, Option<BadLines>)> {
+        if let Some(path) = skip_bad {
+            return Ok((self, Some(BadLines::create(path, from)?)));
+        }
+        check(&mut self)?;
+        Ok((Self::open(self.source, self.shape)?, None))
     }
 
     /// How many bytes were read.
@@ -138,7 +148,7 @@ impl<'a, S: Shape> Records<'a, S> {
 }
 
 /// Reads the whole file, does nothing with it and fails when any line is bad. Answers how many records it has.
-pub(crate) fn check<S: Shape>(records: &mut Records<'_, S>) -> Result<u64> {
+fn check<S: Shape>(records: &mut Records<'_, S>) -> Result<u64> {
     let Words { items, done, others } = S::WORDS;
     let bar = Bar::new("checking", items, records.source.bytes);
     let mut told = String::new();
