@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::ident::{Run, WorkerId};
+use crate::ident::{BatchId, Run, WorkerId};
 use crate::job::Priority;
 
 /// A request for jobs.
@@ -46,6 +46,8 @@ pub struct ClaimedJob {
     pub priority: Priority,
     /// Its group, whose slot it holds.
     pub group: Option<String>,
+    /// The batch whose task it is.
+    pub batch: Option<BatchId>,
     /// How long this attempt may take, when the job itself says so.
     pub timeout: Option<Duration>,
     /// When it was enqueued.

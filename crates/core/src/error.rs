@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::batch::error::InvalidBatch;
 use crate::bulk::error::InvalidBulk;
 use crate::ident::{JobId, Run, WorkerId};
 use crate::limit::InvalidLimit;
@@ -138,6 +139,9 @@ pub enum StoreError {
     /// The bulk job cannot run as it is.
     #[error("{0}")]
     Bulk(#[from] InvalidBulk),
+    /// The batch, or what is to be done with it, cannot be.
+    #[error("{0}")]
+    Batch(#[from] InvalidBatch),
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

@@ -71,6 +71,8 @@ pub struct Finish {
     pub end: End,
     /// Whether the job has a group, whose slot must be handed on.
     pub grouped: bool,
+    /// Whether the job is a task of a batch, which goes on from its end.
+    pub task: bool,
 }
 
 /// What the store says to one [`Finish`].

@@ -40,6 +40,40 @@ impl FromStr for JobId {
     }
 }
 
+/// Names one batch, everywhere and for ever: a UUIDv7.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BatchId(pub Uuid);
+
+impl BatchId {
+    /// A new id. Within one process later ids sort after earlier ones.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "a default id would suggest a constant")]
+    pub fn new() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
+impl fmt::Display for BatchId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for BatchId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BatchId({})", self.0)
+    }
+}
+
+impl FromStr for BatchId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::parse_str(text).map(Self)
+    }
+}
+
 /// The fence of one claim: every claim raises it by one and it is never lowered. A write of a running
 /// job that carries an older token changes nothing and is told so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

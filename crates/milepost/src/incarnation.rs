@@ -232,7 +232,7 @@ impl Shared {
             .into_iter()
             .map(|job| {
                 let end = End::Yield { delay: Duration::ZERO, note: note.clone() };
-                Finish { run: job.run, end, grouped: job.group.is_some() }
+                Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() }
             })
             .collect();
         if !ends.is_empty() {

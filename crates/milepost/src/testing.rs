@@ -164,6 +164,7 @@ fn claimed(job: NewJob, attempt: u32) -> ClaimedJob {
         timeout: job.timeout,
         created_at: Timestamp::now(),
         nominal_at: job.nominal_at,
+        batch: None,
     }
 }
 

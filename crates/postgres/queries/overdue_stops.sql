@@ -3,7 +3,8 @@
 with overdue as materialized (
     select id from milepost.live where stop_at < now() order by stop_at limit $1
 )
-select l.id, l.token, l.stop_verb::text as verb, l.group_key is not null as grouped
+select l.id, l.token, l.stop_verb::text as verb, l.group_key is not null as grouped,
+       exists (select from milepost.job j where j.id = l.id and j.batch_id is not null) as task
 from milepost.live l
 where l.id = any (array(select id from overdue)) and l.state = 'running' and l.stop_at < now()
 order by l.id

@@ -110,6 +110,7 @@ fn abandoned_run(row: &PgRow) -> Decoded<AbandonedRun> {
         attempt: count(row, "attempt")?,
         max_attempts: count(row, "max_attempts")?,
         grouped: row.try_get("grouped")?,
+        task: row.try_get("task")?,
         stop: stop_verb(row, "stop_verb")?,
     })
 }

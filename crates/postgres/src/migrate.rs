@@ -20,6 +20,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("bulk", include_str!("../migrations/0007_bulk.sql")),
     ("staged", include_str!("../migrations/0008_staged.sql")),
     ("bulk_place", include_str!("../migrations/0009_bulk_place.sql")),
+    ("batches", include_str!("../migrations/0010_batches.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.

@@ -110,7 +110,7 @@ fn lost_run(row: &PgRow, worker: WorkerId, delay: RetryDelay<'_>) -> Decoded<Fin
         None if attempt >= row.try_get::<i32, _>("max_attempts")? => End::Fail { failure: failure() },
         None => End::Retry { delay: delay(row.try_get("kind")?, attempt.unsigned_abs()), failure: failure() },
     };
-    Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")? })
+    Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? })
 }
 
 /// Ends runs that were asked to stop and did not in time.
@@ -118,7 +118,7 @@ async fn stop_late(tx: &mut Session<'_>, limit: u32) -> Decoded<Vec<JobId>> {
     let rows = tx.rows(sqlx::query(statement::OVERDUE_STOPS).bind(i64::from(limit))).await?;
     let stop = |row: &PgRow| {
         let end = if named::<Verb>(row, "verb")? == Verb::Abort { End::Abort } else { End::Cancel };
-        Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")? })
+        Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? })
     };
     let stops = rows.iter().map(stop).collect::<Decoded<Vec<Finish>>>()?;
     if stops.is_empty() {

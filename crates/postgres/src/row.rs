@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use milepost_core::claim::ClaimedJob;
 use milepost_core::history::HistoryEntry;
-use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
+use milepost_core::ident::{BatchId, JobId, Run, RunToken, WorkerId};
 use milepost_core::job::Priority;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use milepost_core::listing::{JobRow, JobView, Waiting};
@@ -50,6 +50,7 @@ pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
         created_at: row.try_get::<jiff_sqlx::Timestamp, _>(10)?.to_jiff(),
         payload: row.try_get(11)?,
         nominal_at: row.try_get::<Option<jiff_sqlx::Timestamp>, _>(12)?.map(jiff_sqlx::Timestamp::to_jiff),
+        batch: row.try_get::<Option<uuid::Uuid>, _>(13)?.map(BatchId),
     })
 }
 

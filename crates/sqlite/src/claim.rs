@@ -176,6 +176,7 @@ fn read_ready(
         timeout: row::duration_opt(row, 7)?,
         created_at: row::time(row, 8)?,
         nominal_at: row::time_opt(row, 9)?,
+        batch: row::batch_opt(row, 10)?,
     };
     Ok(Ready { job, state: row::word(row, 1)? })
 }
@@ -203,5 +204,6 @@ fn read_held(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
         timeout: row::duration_opt(row, 10)?,
         created_at: row::time(row, 11)?,
         nominal_at: row::time_opt(row, 12)?,
+        batch: row::batch_opt(row, 13)?,
     })
 }

@@ -231,6 +231,7 @@ fn abandoned_run(row: &Row<'_>) -> rusqlite::Result<AbandonedRun> {
         attempt: row.get(3)?,
         max_attempts: row.get(4)?,
         grouped: row.get(5)?,
+        task: row.get(7)?,
         stop: row::word_opt(row, 6)?,
     })
 }

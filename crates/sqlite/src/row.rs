@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use milepost_core::ident::{JobId, RunToken, WorkerId};
+use milepost_core::ident::{BatchId, JobId, RunToken, WorkerId};
 use milepost_core::limit::Rate;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, Type, ValueRef};
@@ -34,6 +34,11 @@ pub(crate) fn odd(
 pub(crate) fn job_id(row: &Row<'_>, column: usize) -> Sql<JobId> {
     let bytes = row.get_ref(column)?.as_blob()?;
     Uuid::from_slice(bytes).map(JobId).map_err(|e| odd(column, Type::Blob, e))
+}
+
+pub(crate) fn batch_opt(row: &Row<'_>, column: usize) -> Sql<Option<BatchId>> {
+    let Some(bytes) = row.get_ref(column)?.as_blob_or_null()? else { return Ok(None) };
+    Uuid::from_slice(bytes).map(|id| Some(BatchId(id))).map_err(|e| odd(column, Type::Blob, e))
 }
 
 /// A word of the domain: a state or a verb.

@@ -79,12 +79,13 @@ impl Scene {
 
     /// Ends a run.
     pub async fn finish(&self, job: &ClaimedJob, end: End) -> Finished {
-        self.finish_run(job.run, job.group.is_some(), end).await
+        let finish = Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() };
+        self.store.finish_many(self.worker, &[finish]).await.expect("answered")[0]
     }
 
     /// Ends a run that may not be the job's.
     pub async fn finish_run(&self, run: Run, grouped: bool, end: End) -> Finished {
-        let finish = Finish { run, end, grouped };
+        let finish = Finish { run, end, grouped, task: false };
         self.store.finish_many(self.worker, &[finish]).await.expect("answered")[0]
     }
 

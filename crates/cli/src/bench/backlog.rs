@@ -115,7 +115,7 @@ async fn claim_once(
     );
     let ends: Vec<Finish> = jobs
         .iter()
-        .map(|job| Finish { run: job.run, end: End::Succeed { result: None }, grouped: false })
+        .map(|job| Finish { run: job.run, end: End::Succeed { result: None }, grouped: false, task: false })
         .collect();
     store.finish_many(worker, &ends).await?;
     let back = jobs

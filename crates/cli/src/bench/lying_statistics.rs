@@ -114,7 +114,7 @@ async fn while_all_run(target: &Target, server: &PgPool) -> Result<()> {
             .iter()
             .map(|&run| {
                 let end = End::Yield { delay: Duration::ZERO, note: "bench".to_owned() };
-                Finish { run, end, grouped: false }
+                Finish { run, end, grouped: false, task: false }
             })
             .collect();
         target.store.finish_many(worker, &back).await?;

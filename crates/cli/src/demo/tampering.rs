@@ -93,7 +93,7 @@ async fn perform(address: &StoreAddress) -> (Arc<dyn Ledger>, Scope) {
     };
     for job in ledger.store().claim(&claim).await.unwrap() {
         if let Err(end) = work(&ledger, &scope, &job).await {
-            let finish = Finish { run: job.run, end, grouped: false };
+            let finish = Finish { run: job.run, end, grouped: false, task: false };
             ledger.store().finish_many(worker, &[finish]).await.unwrap();
         }
     }

@@ -144,7 +144,7 @@ impl Place {
             assert_eq!(jobs.len(), 1, "no job to claim");
             if let Some(end) = end {
                 let run = jobs[0].run;
-                let finish = Finish { run, end, grouped: false };
+                let finish = Finish { run, end, grouped: false, task: false };
                 store.finish_many(worker, &[finish]).await.unwrap();
             }
         });

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::expression::InvalidExpression;
 use super::rule::Rule;
+use super::schema::InvalidSchema;
 use super::template::InvalidTemplate;
 use crate::error::InvalidJob;
 
@@ -45,6 +46,9 @@ pub enum Fault {
     /// Its own name.
     #[error("{0}")]
     Name(InvalidJob),
+    /// What its input must look like.
+    #[error("{0}")]
+    InputSchema(InvalidSchema),
     /// Nothing to do.
     #[error("it has no tasks")]
     NoTasks,

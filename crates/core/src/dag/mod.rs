@@ -27,7 +27,9 @@ pub mod model;
 mod path;
 pub mod progress;
 pub mod rule;
+pub mod schema;
 pub mod state;
+pub mod stored;
 pub mod template;
 pub mod version;
 

@@ -3,8 +3,7 @@
 use super::graph::Graph;
 use super::progress::{Progress, Settled};
 use super::rule::{Decision, Outcome, Rule};
-use super::state::Counts;
-use crate::state::JobState;
+use super::state::{Counts, TaskState};
 
 /// What will happen to a task when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +100,9 @@ impl<'g> Model<'g> {
         }
     }
 
-    /// Where each task stands; `None` when it is not decided.
+    /// Where each task stands.
     #[must_use]
-    pub fn states(&self) -> Vec<Option<JobState>> {
+    pub fn states(&self) -> Vec<TaskState> {
         let tasks = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
         (0..tasks).map(|task| self.state(task)).collect()
     }
@@ -114,14 +113,14 @@ impl<'g> Model<'g> {
         self.states().into_iter().collect()
     }
 
-    fn state(&self, task: u32) -> Option<JobState> {
+    fn state(&self, task: u32) -> TaskState {
         match (self.progress.outcome(task), self.progress.decision(task)) {
-            (Some(Outcome::Succeeded), _) => Some(JobState::Succeeded),
-            (Some(Outcome::Failed), _) => Some(JobState::Failed),
-            (Some(Outcome::Skipped), _) => Some(JobState::Skipped),
-            (Some(Outcome::Canceled), _) => Some(JobState::Canceled),
-            (None, Decision::Run) => Some(JobState::Pending),
-            (None, _) => None,
+            (Some(Outcome::Succeeded), _) => TaskState::Succeeded,
+            (Some(Outcome::Failed), _) => TaskState::Failed,
+            (Some(Outcome::Skipped), _) => TaskState::Skipped,
+            (Some(Outcome::Canceled), _) => TaskState::Canceled,
+            (None, Decision::Run) => TaskState::Active,
+            (None, _) => TaskState::Waiting,
         }
     }
 

@@ -89,6 +89,12 @@ impl Template {
         Ok(template)
     }
 
+    /// Whether it is the payload as it stands: no expressions, and nothing that is written like one.
+    #[must_use]
+    pub const fn is_plain(&self) -> bool {
+        self.strings.is_empty()
+    }
+
     /// Its expressions and where they are, as JSON pointers.
     pub fn expressions(&self) -> impl Iterator<Item = (&str, &Expression)> {
         self.strings.iter().flat_map(|(pointer, pieces)| {

@@ -25,6 +25,8 @@ pub struct AbandonedRun {
     pub max_attempts: u32,
     /// Whether the job has a group.
     pub grouped: bool,
+    /// Whether it is a task of a batch.
+    pub task: bool,
     /// What somebody asked of it.
     pub stop: Option<Verb>,
 }
@@ -42,7 +44,7 @@ impl AbandonedRun {
             None if self.attempt >= self.max_attempts => End::Fail { failure },
             None => End::Retry { delay: backoff(self.attempt), failure },
         };
-        Finish { run: self.run, end, grouped: self.grouped }
+        Finish { run: self.run, end, grouped: self.grouped, task: self.task }
     }
 }
 

@@ -4,6 +4,7 @@
 //! that takes the caller's transaction, so that transactions stay honest.
 
 mod admin;
+mod batch;
 mod bulk;
 mod coordination;
 mod doctor;
@@ -15,6 +16,7 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
+pub use batch::BatchStore;
 pub use bulk::{
     BulkProgress, BulkReader, BulkRows, BulkRun, BulkStaging, BulkStore, BulkTargets, BulkVisit, BulkWork,
     Throttle,

@@ -88,7 +88,7 @@ pub(crate) async fn claim_as(
 }
 
 pub(crate) async fn finish(store: &dyn Store, worker: WorkerId, run: Run, end: End) -> Finished {
-    let finish = Finish { run, end, grouped: true };
+    let finish = Finish { run, end, grouped: true, task: false };
     store.finish_many(worker, &[finish]).await.unwrap()[0]
 }
 

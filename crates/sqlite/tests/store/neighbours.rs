@@ -20,7 +20,7 @@ async fn drain(store: &dyn Store) -> usize {
             return done;
         }
         let finishes: Vec<_> =
-            claimed.iter().map(|job| Finish { run: job.run, end: success(), grouped: false }).collect();
+            claimed.iter().map(|job| Finish { run: job.run, end: success(), grouped: false, task: false }).collect();
         let ended = store.finish_many(worker, &finishes).await.unwrap();
         assert!(ended.iter().all(|&end| end == Finished::Accepted));
         done += ended.len();

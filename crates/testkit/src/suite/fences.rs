@@ -24,7 +24,7 @@ fn every_end() -> [End; 6] {
 
 pub async fn a_stale_token_changes_nothing_in_any_write(scene: Scene) {
     let old = scene.running(Scene::job()).await.run;
-    let first = Finish { run: old, end: retry(Duration::ZERO), grouped: false };
+    let first = Finish { run: old, end: retry(Duration::ZERO), grouped: false, task: false };
     scene.store.finish_many(scene.worker, &[first]).await.unwrap();
     let new = scene.claim(1).await.remove(0);
     assert_eq!(new.run.job, old.job);
@@ -77,7 +77,7 @@ pub async fn a_batch_of_ends_is_answered_one_by_one(scene: Scene) {
             if at % 5 == 0 {
                 run.token.0 -= 1;
             }
-            Finish { run, end: ends[at % ends.len()].clone(), grouped: false }
+            Finish { run, end: ends[at % ends.len()].clone(), grouped: false, task: false }
         })
         .collect();
     let answers = scene.store.finish_many(scene.worker, &finishes).await.unwrap();

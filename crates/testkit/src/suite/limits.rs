@@ -209,7 +209,7 @@ pub async fn all_slots_are_filled_after_a_mass_ending(scene: Scene) {
         let held = scene.claim(100).await;
         assert_eq!(held.len(), 10);
         let ends: Vec<Finish> =
-            held.iter().map(|job| Finish { run: job.run, end: SUCCESS, grouped: true }).collect();
+            held.iter().map(|job| Finish { run: job.run, end: SUCCESS, grouped: true, task: false }).collect();
         scene.store.finish_many(scene.worker, &ends).await.unwrap();
         let waiting = the(&scene, "t:*").await.waiting;
         assert_eq!(waiting, i64::max(left - 10, 0), "all slots are handed on in the same transaction");

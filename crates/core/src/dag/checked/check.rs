@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::super::definition::{Definition, Task};
 use super::super::fault::{FAULTS_MAX, Fault, InvalidDag};
 use super::super::graph::{Circular, Graph};
+use super::super::schema::InputSchema;
 use super::super::version::{Version, canonical};
 use super::{BYTES_MAX, CheckedTask, Dag, EDGES_MAX, TASKS_MAX};
 use crate::error::InvalidJob;
@@ -32,6 +33,8 @@ pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
     }
     let mut faults = Vec::new();
     faults.extend(check_name("name of the DAG", &definition.name, NAME_BYTES_MAX).err().map(Fault::Name));
+    let schema = definition.input_schema.as_ref().and_then(|schema| InputSchema::compile(schema).err());
+    faults.extend(schema.map(Fault::InputSchema));
     definition.tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
     let tasks = check_tasks(&definition, &mut faults);
     let edges = check_edges(&definition, &mut faults);

@@ -1,0 +1,185 @@
+//! A task whose rule holds: what it becomes.
+
+use serde_json::Value;
+
+use super::ITEMS_MAX;
+use crate::dag::definition::{Task, Work};
+use crate::dag::expression::{EvaluationError, Expression, Item, Scope, TaskValue, Values};
+use crate::dag::rule::Outcome;
+use crate::dag::template::Template;
+use crate::finish::Failure;
+use crate::ident::BatchId;
+use crate::job::{PAYLOAD_BYTES_MAX, check_payload};
+
+/// The error code of a task whose expressions have no value.
+pub const EXPRESSION: &str = "expression";
+/// The error code of a task that reads more than it may.
+pub const READS_TOO_MUCH: &str = "reads_too_much";
+
+/// A task whose rule holds, with all that its expressions read.
+#[derive(Clone, Debug)]
+pub struct DueTask {
+    /// Its batch.
+    pub batch: BatchId,
+    /// Its number.
+    pub task: u32,
+    /// What it does.
+    pub spec: Task,
+    /// The input of its batch.
+    pub input: Value,
+    /// What the predecessors left that it reads.
+    pub reads: Vec<ReadTask>,
+    /// Of an item of a task that goes over a list: the item and its place.
+    pub item: Option<(Value, u32)>,
+}
+
+/// What one predecessor left.
+#[derive(Clone, Debug)]
+pub struct ReadTask {
+    /// Its key.
+    pub key: String,
+    /// How it ended.
+    pub state: Outcome,
+    /// What it returned.
+    pub output: Value,
+}
+
+/// What a due task becomes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Becomes {
+    /// Its condition is false.
+    Skipped,
+    /// A job of its kind with this payload.
+    Job(Value),
+    /// A job for each of these items, whose payloads are made later.
+    Items(Vec<Value>),
+    /// A run of its bulk job with these parameters.
+    Bulk(Value),
+    /// A batch of its DAG with this input.
+    Batch(Value),
+    /// It has failed: an expression has no value.
+    Failed(Failure),
+}
+
+impl DueTask {
+    /// What it becomes. Its condition and its list are looked at for the task as a whole, its payload for each item.
+    #[must_use]
+    pub fn becomes(&self) -> Becomes {
+        self.work_out().unwrap_or_else(|message| {
+            Becomes::Failed(Failure { code: EXPRESSION.to_owned(), message })
+        })
+    }
+
+    fn work_out(&self) -> Result<Becomes, String> {
+        let reads: Vec<TaskValue<'_>> = self
+            .reads
+            .iter()
+            .map(|read| TaskValue { key: &read.key, state: read.state, output: &read.output })
+            .collect();
+        let item = self.item.as_ref().map(|(value, index)| Item { value, index: *index });
+        let scope = Scope::new(&Values { input: &self.input, tasks: &reads, item });
+        if self.item.is_none() {
+            if let Some(when) = &self.spec.when
+                && !evaluate("when", when, |when| when.holds(&scope))?
+            {
+                return Ok(Becomes::Skipped);
+            }
+            if let Some(each) = &self.spec.each {
+                let items = evaluate("each", each, |each| each.list(&scope))?;
+                return if items.len() > ITEMS_MAX {
+                    Err(format!("each: it gives {} items; at most {ITEMS_MAX} are possible", items.len()))
+                } else {
+                    Ok(Becomes::Items(items))
+                };
+            }
+        }
+        let template = Template::compile(&self.spec.payload).map_err(|e| format!("payload: {e}"))?;
+        let payload = template.render(&scope, PAYLOAD_BYTES_MAX).map_err(|e| format!("payload: {e}"))?;
+        check_payload(&payload.to_string(), PAYLOAD_BYTES_MAX).map_err(|e| e.to_string())?;
+        Ok(match self.spec.work() {
+            Some(Work::Bulk { .. }) => Becomes::Bulk(payload),
+            Some(Work::Batch { .. }) => Becomes::Batch(payload),
+            _ => Becomes::Job(payload),
+        })
+    }
+}
+
+fn evaluate<T>(
+    place: &str,
+    text: &str,
+    value: impl FnOnce(&Expression) -> Result<T, EvaluationError>,
+) -> Result<T, String> {
+    let expression = Expression::compile(text).map_err(|e| format!("{place}: {e}"))?;
+    value(&expression).map_err(|e| format!("{place} = {text:?}: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn due(spec: Task) -> DueTask {
+        let read = |key: &str, state, output| ReadTask { key: key.to_owned(), state, output };
+        DueTask {
+            batch: BatchId::new(),
+            task: 0,
+            spec,
+            input: json!({"day": "2026-11-01", "to": ["a", "b"]}),
+            reads: vec![
+                read("count", Outcome::Succeeded, json!({"rows": 3})),
+                read("load", Outcome::Skipped, Value::Null),
+            ],
+            item: None,
+        }
+    }
+
+    #[test]
+    fn a_condition_decides_before_the_payload_is_made() {
+        let broken = Task::job("mail").payload(json!("${ input.nothing }"));
+        assert_eq!(due(broken.clone().when("tasks.count.output.rows > 5")).becomes(), Becomes::Skipped);
+        let Becomes::Failed(failure) = due(broken.when("tasks.count.output.rows == 3")).becomes() else {
+            panic!("a payload without a value");
+        };
+        assert_eq!(failure.code, EXPRESSION);
+        assert!(failure.message.starts_with("payload: "), "{}", failure.message);
+    }
+
+    #[test]
+    fn a_payload_sees_what_predecessors_left() {
+        let spec = Task::job("mail").payload(json!({
+            "day": "${ input.day }",
+            "text": "${ tasks.count.output.rows } rows, load was ${ tasks.load.state }",
+        }));
+        let expected = json!({"day": "2026-11-01", "text": "3 rows, load was skipped"});
+        assert_eq!(due(spec).becomes(), Becomes::Job(expected));
+    }
+
+    #[test]
+    fn a_list_becomes_items_and_each_item_a_job() {
+        let spec = Task::each("mail", "input.to").payload(json!({"to": "${ item }", "n": "${ index }"}));
+        assert_eq!(due(spec.clone()).becomes(), Becomes::Items(vec![json!("a"), json!("b")]));
+        let item = DueTask { item: Some((json!("b"), 1)), ..due(spec) };
+        assert_eq!(item.becomes(), Becomes::Job(json!({"to": "b", "n": 1})));
+    }
+
+    #[test]
+    fn an_expression_without_a_value_says_which_one() {
+        let Becomes::Failed(failure) = due(Task::job("mail").when("input.day > 3")).becomes() else {
+            panic!("a text is not more than a number");
+        };
+        assert!(failure.message.starts_with("when = \"input.day > 3\": "), "{}", failure.message);
+        let Becomes::Failed(failure) = due(Task::each("mail", "input.day")).becomes() else {
+            panic!("a text is no list");
+        };
+        assert!(failure.message.contains("a list"), "{}", failure.message);
+    }
+
+    #[test]
+    fn bulk_jobs_and_batches_get_their_payload_too() {
+        let payload = json!({"day": "${ input.day }"});
+        let expected = json!({"day": "2026-11-01"});
+        assert_eq!(due(Task::bulk("push").payload(payload.clone())).becomes(), Becomes::Bulk(expected.clone()));
+        assert_eq!(due(Task::batch("etl").payload(payload)).becomes(), Becomes::Batch(expected));
+    }
+}

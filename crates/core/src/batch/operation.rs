@@ -1,0 +1,58 @@
+//! What operators do to batches.
+
+use std::time::Duration;
+
+use crate::dag::state::TaskState;
+use crate::ident::BatchId;
+
+/// Something an operator does to a batch.
+#[derive(Clone, Debug)]
+pub struct BatchOperation {
+    /// Which batch.
+    pub batch: BatchId,
+    /// The generation that the operator has seen; with another one by now nothing is done.
+    pub generation: Option<u32>,
+    /// How long running jobs get to stop by themselves before they are fenced off (abort, cancel).
+    pub grace: Duration,
+    /// Why; stands in the history.
+    pub note: Option<String>,
+    /// What.
+    pub what: BatchVerb,
+}
+
+/// What is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BatchVerb {
+    /// Nothing starts any more, what runs is asked to stop; to be resumed.
+    Abort,
+    /// Goes on where it was stopped.
+    Resume,
+    /// Gives these tasks up, those of them that have not ended; with all of them the batch.
+    Cancel {
+        /// Their numbers.
+        tasks: Vec<u32>,
+    },
+    /// Says how a task ended: succeeded, skipped or failed.
+    Mark {
+        /// Its number.
+        task: u32,
+        /// How.
+        state: TaskState,
+    },
+    /// Runs these tasks again, in a new generation: each is decided anew when its predecessors have ended.
+    Rerun {
+        /// Their numbers.
+        tasks: Vec<u32>,
+    },
+}
+
+/// What became of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct BatchOperated {
+    /// How many tasks were changed.
+    pub changed: u64,
+    /// How many run and were asked to stop.
+    pub stopping: u64,
+    /// The generation of the batch now.
+    pub generation: u32,
+}

@@ -1,0 +1,76 @@
+//! Starting a batch.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::error::InvalidBatch;
+use crate::dag::version::Version;
+use crate::ident::BatchId;
+use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
+
+/// A batch to be started.
+#[derive(Clone, Debug)]
+pub struct NewBatch {
+    /// Its id for ever; made here, so that a start can be repeated.
+    pub id: BatchId,
+    /// The name of its DAG.
+    pub dag: String,
+    /// Which version; `None`: the latest.
+    pub version: Option<Version>,
+    /// At most one batch of the DAG ever has this key; asking again returns the same batch.
+    pub key: Option<String>,
+    /// What its expressions see as `input`, as JSON text.
+    pub input: Box<RawValue>,
+    /// The tick of a schedule that it stands for.
+    pub nominal_at: Option<Timestamp>,
+}
+
+impl NewBatch {
+    /// A batch of the latest version of `dag`.
+    ///
+    /// # Errors
+    /// [`InvalidBatch::Input`] when the input cannot be written as JSON.
+    pub fn new(dag: impl Into<String>, input: &impl Serialize) -> Result<Self, InvalidBatch> {
+        let input = serde_json::value::to_raw_value(input)
+            .map_err(|e| InvalidBatch::Input { why: format!("it is not JSON: {e}") })?;
+        let id = BatchId::new();
+        Ok(Self { id, dag: dag.into(), version: None, key: None, input, nominal_at: None })
+    }
+
+    /// The batch with this key: at most one batch of the DAG ever has it.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The batch of this version of its DAG.
+    #[must_use]
+    pub const fn version(mut self, version: Version) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// Checks what can be checked without a database.
+    ///
+    /// # Errors
+    /// [`InvalidBatch`] says what is wrong.
+    pub fn check(&self, input_bytes_max: usize) -> Result<(), InvalidBatch> {
+        check_name("name of the DAG", &self.dag, NAME_BYTES_MAX).map_err(InvalidBatch::Name)?;
+        if let Some(key) = &self.key {
+            check_name("key of the batch", key, KEY_BYTES_MAX).map_err(InvalidBatch::Name)?;
+        }
+        check_payload(self.input.get(), input_bytes_max)
+            .map_err(|invalid| InvalidBatch::Input { why: invalid.to_string().replace("the payload", "it") })
+    }
+}
+
+/// What became of a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The batch that now stands for the request.
+    pub batch: BatchId,
+    /// Whether it was there before, under the same key; then nothing was changed.
+    pub duplicate: bool,
+}

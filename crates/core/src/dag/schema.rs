@@ -1,0 +1,112 @@
+//! What the input of a batch must look like: JSON Schema, all in the definition.
+
+use std::error::Error;
+use std::fmt;
+
+use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
+use serde_json::Value;
+use thiserror::Error;
+
+/// Under which name the schema refers to itself.
+const PLACE: &str = "milepost:input";
+/// The longest words about an input.
+const WHY_CHARS_MAX: usize = 1000;
+
+/// A text that is no JSON Schema, or that refers to something outside.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the input schema is not usable: {why}")]
+pub struct InvalidSchema {
+    /// What is wrong, and where.
+    pub why: String,
+}
+
+/// An input that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the input does not fit the schema of its DAG: {why}")]
+pub struct InvalidInput {
+    /// What is wrong, and where.
+    pub why: String,
+}
+
+/// A compiled schema.
+pub struct InputSchema {
+    schemas: Schemas,
+    root: SchemaIndex,
+}
+
+impl InputSchema {
+    /// Compiles a schema. Nothing is read but what is in it.
+    ///
+    /// # Errors
+    /// [`InvalidSchema`] says what is wrong.
+    pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
+        let invalid = |e: boon::CompileError| InvalidSchema { why: shorten(&format!("{e:#}")) };
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        compiler.use_loader(Box::new(Nothing));
+        compiler.add_resource(PLACE, schema.clone()).map_err(invalid)?;
+        let root = compiler.compile(PLACE, &mut schemas).map_err(invalid)?;
+        Ok(Self { schemas, root })
+    }
+
+    /// Checks an input.
+    ///
+    /// # Errors
+    /// [`InvalidInput`] says what is wrong and where.
+    pub fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.schemas
+            .validate(input, self.root)
+            .map_err(|e| InvalidInput { why: shorten(&format!("{e:#}")) })
+    }
+}
+
+impl fmt::Debug for InputSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("InputSchema")
+    }
+}
+
+/// The words of the validator without the line that names the schema's place.
+fn shorten(words: &str) -> String {
+    let lines = words.lines().filter(|line| !line.contains("jsonschema validation failed"));
+    let text = lines.map(|line| line.trim().trim_start_matches("- ")).collect::<Vec<_>>().join("; ");
+    text.chars().take(WHY_CHARS_MAX).collect()
+}
+
+/// Reads nothing.
+struct Nothing;
+
+impl UrlLoader for Nothing {
+    fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
+        Err(format!("it refers to {url}, which is outside of it").into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_input_that_does_not_fit_says_where() {
+        let schema = InputSchema::compile(&json!({
+            "type": "object",
+            "required": ["day"],
+            "properties": { "day": { "type": "string" }, "n": { "$ref": "#/$defs/count" } },
+            "$defs": { "count": { "type": "integer", "minimum": 1 } },
+        }))
+        .unwrap();
+        assert_eq!(schema.check(&json!({"day": "2026-11-01", "n": 2})), Ok(()));
+        let why = schema.check(&json!({"n": 0})).unwrap_err().why;
+        assert!(why.contains("missing properties 'day'") && why.contains("/n"), "{why}");
+        assert!(!why.contains("milepost:"), "{why}");
+    }
+
+    #[test]
+    fn a_schema_reads_nothing_outside() {
+        let outside = InputSchema::compile(&json!({"$ref": "file:///etc/hostname"})).unwrap_err();
+        assert!(outside.why.contains("/etc/hostname"), "{outside}");
+        let wrong = InputSchema::compile(&json!({"type": "sometimes"})).unwrap_err();
+        assert!(wrong.why.contains("type"), "{wrong}");
+    }
+}

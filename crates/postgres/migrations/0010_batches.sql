@@ -1,0 +1,141 @@
+-- Batches: DAGs and their versions, batches and their tasks as narrow rows of counters.
+
+-- Where a task stands; TaskState in the library.
+create type milepost.task_state as enum
+    ('waiting', 'due', 'active', 'failed', 'aborted', 'succeeded', 'skipped', 'canceled');
+create type milepost.task_rule as enum
+    ('all_success', 'all_done', 'one_success', 'one_failed', 'none_failed', 'always');
+create type milepost.batch_state as enum ('running', 'done', 'failed', 'aborted', 'canceled');
+
+-- A version of a DAG: never changed. version: the SHA-256 of its canonical form, as 64 hexadecimal digits.
+create table milepost.dag_version (
+    id bigint generated always as identity primary key,
+    name text not null,
+    number int not null,
+    version text not null,
+    canonical text not null,
+    input_schema jsonb,
+    tasks int not null,
+    edges int not null,
+    depth int not null,
+    created_at timestamptz not null default now(),
+    unique (name, version),
+    unique (name, number)
+);
+
+-- Which version a batch gets that names none.
+create table milepost.dag (
+    name text primary key,
+    latest bigint not null references milepost.dag_version (id),
+    updated_at timestamptz not null default now()
+);
+
+-- The tasks of a version, by number: the place of the key among all keys in order.
+-- plain: a job whose payload is ready, so that it needs no more than its counters to run. spec: all else that
+-- the definition says. reads: the predecessors whose results its expressions read.
+create table milepost.dag_task (
+    version_id bigint not null references milepost.dag_version (id) on delete cascade,
+    task int not null,
+    rule milepost.task_rule not null,
+    plain boolean not null,
+    pre_cnt int not null,
+    key text not null,
+    successors int[] not null,
+    predecessors int[] not null,
+    reads int[] not null,
+    spec jsonb not null,
+    kind text,
+    queue text not null,
+    priority smallint not null,
+    group_key text,
+    max_attempts int not null,
+    timeout_ms bigint,
+    primary key (version_id, task)
+);
+
+create unique index dag_task_key on milepost.dag_task (version_id, key);
+
+-- A run of a version. The counts are of its tasks by state.
+-- stop: what an operator wants: nothing starts. items_of: its tasks are the items of a list (its input) over which this
+-- task of the parent's version goes.
+create table milepost.batch (
+    id uuid primary key,
+    dag text not null,
+    version_id bigint not null references milepost.dag_version (id),
+    key text,
+    state milepost.batch_state not null,
+    stop milepost.verb,
+    generation int not null default 1,
+    waiting int not null check (waiting >= 0),
+    due int not null check (due >= 0),
+    active int not null check (active >= 0),
+    failed int not null check (failed >= 0),
+    aborted int not null check (aborted >= 0),
+    succeeded int not null check (succeeded >= 0),
+    skipped int not null check (skipped >= 0),
+    canceled int not null check (canceled >= 0),
+    parent_id uuid,
+    parent_task int,
+    items_of int,
+    depth int not null default 1,
+    input jsonb not null,
+    nominal_at timestamptz,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
+    ended_at timestamptz
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+
+create unique index batch_key on milepost.batch (dag, key) where key is not null;
+create index batch_open on milepost.batch (id) where ended_at is null;
+create index batch_ended on milepost.batch (ended_at) where ended_at is not null;
+create index batch_parent on milepost.batch (parent_id) where parent_id is not null;
+
+-- A task of a batch. pre_cnt: predecessors that have not ended; the four others: those that have, by how.
+-- job_id: its job, in the generation in which it was decided last; child_id: the batch that it is.
+create table milepost.batch_task (
+    batch_id uuid not null,
+    task int not null,
+    generation int not null default 1,
+    pre_cnt int not null check (pre_cnt >= 0),
+    succeeded int not null default 0 check (succeeded >= 0),
+    failed int not null default 0 check (failed >= 0),
+    skipped int not null default 0 check (skipped >= 0),
+    canceled int not null default 0 check (canceled >= 0),
+    state milepost.task_state not null,
+    job_id uuid,
+    child_id uuid,
+    primary key (batch_id, task)
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+create index batch_task_due on milepost.batch_task (batch_id, task) where state = 'due';
+
+-- Ends whose successors are too many for one transaction: those up to position are counted.
+create table milepost.batch_spread (
+    pos bigint generated always as identity primary key,
+    batch_id uuid not null,
+    task int not null,
+    was milepost.task_state not null,
+    state milepost.task_state not null,
+    position int not null default 0
+);
+
+create index batch_spread_task on milepost.batch_spread (batch_id, task);
+
+-- What happened to batches, and to tasks that had no job then. task: null for the batch itself.
+create table milepost.batch_history (
+    pos bigint generated always as identity primary key,
+    xid xid8 not null default pg_current_xact_id(),
+    batch_id uuid not null,
+    at timestamptz not null default now(),
+    generation int not null,
+    task int,
+    verb milepost.verb not null,
+    from_state text,
+    to_state text not null,
+    note text
+);
+
+create index batch_history_batch on milepost.batch_history (batch_id, pos);
+
+alter table milepost.job add column batch_id uuid;
+alter table milepost.job add column task int;

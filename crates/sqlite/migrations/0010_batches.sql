@@ -1,0 +1,133 @@
+-- Batches: DAGs and their versions, batches and their tasks as narrow rows of counters.
+
+-- A version of a DAG: never changed. version: the SHA-256 of its canonical form, as 64 hexadecimal digits.
+CREATE TABLE milepost_dag_version (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    name          TEXT    NOT NULL,
+    number        INTEGER NOT NULL,
+    version       TEXT    NOT NULL,
+    canonical     TEXT    NOT NULL,
+    input_schema  TEXT,
+    tasks         INTEGER NOT NULL,
+    edges         INTEGER NOT NULL,
+    depth         INTEGER NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    UNIQUE (name, version),
+    UNIQUE (name, number)
+) STRICT;
+
+-- Which version a batch gets that names none.
+CREATE TABLE milepost_dag (
+    name          TEXT    NOT NULL PRIMARY KEY,
+    latest        INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The tasks of a version, by number: the place of the key among all keys in order. Lists of tasks are JSON arrays.
+-- plain: a job whose payload is ready, so that it needs no more than its counters to run. spec: all else that
+-- the definition says. reads: the predecessors whose results its expressions read.
+CREATE TABLE milepost_dag_task (
+    version_id   INTEGER NOT NULL,
+    task         INTEGER NOT NULL,
+    rule         TEXT    NOT NULL,
+    plain        INTEGER NOT NULL,
+    pre_cnt      INTEGER NOT NULL,
+    key          TEXT    NOT NULL,
+    successors   TEXT    NOT NULL,
+    predecessors TEXT    NOT NULL,
+    reads        TEXT    NOT NULL,
+    spec         TEXT    NOT NULL,
+    kind         TEXT,
+    queue        TEXT    NOT NULL,
+    priority     INTEGER NOT NULL,
+    group_key    TEXT,
+    max_attempts INTEGER NOT NULL,
+    timeout_ms   INTEGER,
+    PRIMARY KEY (version_id, task)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX milepost_dag_task_key ON milepost_dag_task (version_id, key);
+
+-- A run of a version. The counts are of its tasks by state.
+-- stop: what an operator wants: nothing starts. items_of: its tasks are the items of a list (its input) over which this
+-- task of the parent's version goes.
+CREATE TABLE milepost_batch (
+    id            BLOB    NOT NULL PRIMARY KEY,
+    dag           TEXT    NOT NULL,
+    version_id    INTEGER NOT NULL,
+    key           TEXT,
+    state         TEXT    NOT NULL,
+    stop          TEXT,
+    generation    INTEGER NOT NULL DEFAULT 1,
+    waiting       INTEGER NOT NULL CHECK (waiting >= 0),
+    due           INTEGER NOT NULL CHECK (due >= 0),
+    active        INTEGER NOT NULL CHECK (active >= 0),
+    failed        INTEGER NOT NULL CHECK (failed >= 0),
+    aborted       INTEGER NOT NULL CHECK (aborted >= 0),
+    succeeded     INTEGER NOT NULL CHECK (succeeded >= 0),
+    skipped       INTEGER NOT NULL CHECK (skipped >= 0),
+    canceled      INTEGER NOT NULL CHECK (canceled >= 0),
+    parent_id     BLOB,
+    parent_task   INTEGER,
+    items_of      INTEGER,
+    depth         INTEGER NOT NULL DEFAULT 1,
+    input         TEXT    NOT NULL,
+    nominal_at_ms INTEGER,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    ended_at_ms   INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX milepost_batch_key ON milepost_batch (dag, key) WHERE key IS NOT NULL;
+CREATE INDEX milepost_batch_open ON milepost_batch (id) WHERE ended_at_ms IS NULL;
+CREATE INDEX milepost_batch_ended ON milepost_batch (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+CREATE INDEX milepost_batch_parent ON milepost_batch (parent_id) WHERE parent_id IS NOT NULL;
+
+-- A task of a batch. pre_cnt: predecessors that have not ended; the four others: those that have, by how.
+-- job_id: its job, in the generation in which it was decided last; child_id: the batch that it is.
+CREATE TABLE milepost_batch_task (
+    batch_id   BLOB    NOT NULL,
+    task       INTEGER NOT NULL,
+    generation INTEGER NOT NULL DEFAULT 1,
+    pre_cnt    INTEGER NOT NULL CHECK (pre_cnt >= 0),
+    succeeded  INTEGER NOT NULL DEFAULT 0 CHECK (succeeded >= 0),
+    failed     INTEGER NOT NULL DEFAULT 0 CHECK (failed >= 0),
+    skipped    INTEGER NOT NULL DEFAULT 0 CHECK (skipped >= 0),
+    canceled   INTEGER NOT NULL DEFAULT 0 CHECK (canceled >= 0),
+    state      TEXT    NOT NULL,
+    job_id     BLOB,
+    child_id   BLOB,
+    PRIMARY KEY (batch_id, task)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX milepost_batch_task_due ON milepost_batch_task (batch_id, task) WHERE state = 'due';
+
+-- Ends whose successors are too many for one transaction: those up to position are counted.
+CREATE TABLE milepost_batch_spread (
+    pos      INTEGER PRIMARY KEY AUTOINCREMENT,
+    batch_id BLOB    NOT NULL,
+    task     INTEGER NOT NULL,
+    was      TEXT    NOT NULL,
+    state    TEXT    NOT NULL,
+    position INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE INDEX milepost_batch_spread_task ON milepost_batch_spread (batch_id, task);
+
+-- What happened to batches, and to tasks that had no job then. task: NULL for the batch itself.
+CREATE TABLE milepost_batch_history (
+    pos        INTEGER PRIMARY KEY,
+    batch_id   BLOB    NOT NULL,
+    at_ms      INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    task       INTEGER,
+    verb       TEXT    NOT NULL,
+    from_state TEXT,
+    to_state   TEXT    NOT NULL,
+    note       TEXT
+) STRICT;
+
+CREATE INDEX milepost_batch_history_batch ON milepost_batch_history (batch_id, pos);
+
+ALTER TABLE milepost_job ADD COLUMN batch_id BLOB;
+ALTER TABLE milepost_job ADD COLUMN task INTEGER;
