@@ -79,7 +79,7 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
         for job in store.claim(&claim).await.unwrap() {
             let end = End::Succeed { result: None };
             let grouped = job.group.is_some();
-            let finish = Finish { run: job.run, end, grouped };
+            let finish = Finish { run: job.run, end, grouped, task: false };
             assert_eq!(store.finish_many(worker, &[finish]).await.unwrap(), [Finished::Accepted]);
         }
         store.fill_groups().await.unwrap();
