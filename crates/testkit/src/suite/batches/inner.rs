@@ -137,7 +137,10 @@ pub async fn batches_do_not_lie_deeper_than_they_may(batches: Batches) {
 }
 
 pub async fn a_bulk_job_is_a_task(batches: Batches) {
-    let definition = bulk::definition::Definition::new("other");
+    let definition = bulk::definition::Definition {
+        queue: "default".to_owned(),
+        ..bulk::definition::Definition::new("other")
+    };
     batches.scene.store.put_bulk(&definition, Source::Operator).await.unwrap();
     let dag = Definition::new("d")
         .task("b", Task::bulk("other").payload(json!({"day": "${ input.day }"})))
