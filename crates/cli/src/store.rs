@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use milepost_core::bulk::sql::Dialect;
 use milepost_core::error::{SchemaError, StoreError};
-use milepost_core::port::{Store, StoreResult};
+use milepost_core::port::{BatchStore, Store, StoreResult};
 use milepost_core::schema::Migrated;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
@@ -175,6 +175,11 @@ impl Database {
             Self::Postgres(store) => Arc::new(store.clone()),
             Self::Sqlite(store) => Arc::new(store.clone()),
         }
+    }
+
+    /// The store of its batches.
+    pub(crate) fn batches(&self) -> Result<Arc<dyn BatchStore>> {
+        bail!("the stores of this build keep no batches yet")
     }
 
     /// The upkeep of its tables, which is no port: only this command does it.

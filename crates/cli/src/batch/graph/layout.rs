@@ -1,0 +1,81 @@
+//! Where the tasks of a graph lie when it is drawn: layer by layer, with as few crossings as can be had quickly.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, bail};
+use milepost_core::dag::graph::Graph;
+use rust_sugiyama::configure::{Config, CrossingMinimization, RankingType};
+
+/// The most tasks, and bends of edges that pass layers, that are drawn.
+const POINTS_MAX: usize = 20_000;
+
+/// A graph with a place for everything.
+pub(super) struct Layout {
+    /// The place of each task within its layer, by number.
+    pub(super) places: Vec<f64>,
+    pub(super) edges: Vec<Edge>,
+}
+
+/// An edge on its way through the layers.
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Its places in the layers between them, in order.
+    pub(super) bends: Vec<f64>,
+}
+
+/// Lays a graph out; places are multiples of about one.
+pub(super) fn of(graph: &Graph) -> Result<Layout> {
+    let tasks = u32::try_from(graph.len()).unwrap_or(u32::MAX);
+    let all = (0..tasks).flat_map(|from| graph.successors(from).iter().map(move |&to| (from, to)));
+    let bends = |&(from, to): &(u32, u32)| (graph.layer(to) - graph.layer(from) - 1) as usize;
+    let points = graph.len() + all.clone().map(|edge| bends(&edge)).sum::<usize>();
+    if points > POINTS_MAX {
+        bail!(
+            "this graph is too large to be drawn: {points} tasks and bends of edges, at most {POINTS_MAX} are \
+             possible; --format text counts what is in each layer, and --format dot has all of it"
+        );
+    }
+    // Edges that pass layers get a point in each, so that they have their way there.
+    let (mut next, mut short, mut edges) = (tasks, Vec::new(), Vec::new());
+    for (from, to) in all {
+        let passed: Vec<u32> = (next..).take(bends(&(from, to))).collect();
+        next += u32::try_from(passed.len()).unwrap_or(u32::MAX);
+        let way: Vec<u32> = std::iter::once(from).chain(passed.iter().copied()).chain([to]).collect();
+        short.extend(way.windows(2).map(|step| (step[0], step[1])));
+        edges.push((from, to, passed));
+    }
+    let places = places(next, &short);
+    let place = |point: &u32| places.get(point).copied().unwrap_or_default();
+    Ok(Layout {
+        places: (0..tasks).map(|task| place(&task)).collect(),
+        edges: edges
+            .into_iter()
+            .map(|(from, to, passed)| Edge { from, to, bends: passed.iter().map(place).collect() })
+            .collect(),
+    })
+}
+
+/// The place of each point in its layer. What hangs together lies together, one after the other.
+fn places(points: u32, edges: &[(u32, u32)]) -> HashMap<u32, f64> {
+    let points: Vec<(u32, (f64, f64))> = (0..points).map(|point| (point, (1.0, 1.0))).collect();
+    // Swapping neighbours once more takes 12 s for 1,000 tasks instead of 20 ms, for a few crossings less.
+    let config = Config {
+        vertex_spacing: 0.0,
+        ranking_type: RankingType::Up,
+        transpose: false,
+        c_minimization: CrossingMinimization::Barycenter,
+        ..Config::default()
+    };
+    let mut places = HashMap::new();
+    let mut start = 0.0;
+    for (points, ..) in rust_sugiyama::from_vertices_and_edges(&points, edges, &config) {
+        let of = points.iter().map(|&(_, (place, _))| place);
+        let (min, max) = of.fold((f64::MAX, f64::MIN), |(min, max), place| (min.min(place), max.max(place)));
+        for (point, (place, _)) in points {
+            places.insert(u32::try_from(point).unwrap_or(u32::MAX), start + place - min);
+        }
+        start += max - min + 1.0;
+    }
+    places
+}
