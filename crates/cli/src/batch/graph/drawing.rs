@@ -22,8 +22,8 @@ const GAP: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Thing {
     Task(u32),
-    /// An edge, by its number, on its way through the layer.
-    Bend(usize),
+    /// The edges of a task, on their way through the layer.
+    Bend(u32),
 }
 
 /// A thing and where it lies.
@@ -70,9 +70,11 @@ fn place(scene: &Scene, layout: &layout::Layout) -> Option<Vec<Vec<Placed>>> {
     for &task in graph.order() {
         layers[graph.layer(task) as usize].push((layout.places[task as usize], Thing::Task(task)));
     }
-    for (number, edge) in layout.edges.iter().enumerate() {
+    for edge in &layout.edges {
         for (layer, &bend) in (graph.layer(edge.from) as usize + 1..).zip(&edge.bends) {
-            layers[layer].push((bend, Thing::Bend(number)));
+            if !layers[layer].contains(&(bend, Thing::Bend(edge.from))) {
+                layers[layer].push((bend, Thing::Bend(edge.from)));
+            }
         }
     }
     let widest = layers.iter().map(|layer| packed(scene, layer)).max()?;
@@ -152,16 +154,17 @@ fn wires(
         things.iter().find(|placed| placed.thing == thing).map(Placed::middle)
     };
     let mut wires: Vec<Wire> = Vec::new();
-    for (number, edge) in layout.edges.iter().enumerate() {
+    for edge in &layout.edges {
         let (first, last) = (graph.layer(edge.from) as usize, graph.layer(edge.to) as usize);
         if !(first..last).contains(&layer) {
             continue;
         }
-        let from = if first == layer { Thing::Task(edge.from) } else { Thing::Bend(number) };
-        let to = if last == layer + 1 { Thing::Task(edge.to) } else { Thing::Bend(number) };
+        let from = if first == layer { Thing::Task(edge.from) } else { Thing::Bend(edge.from) };
+        let to = if last == layer + 1 { Thing::Task(edge.to) } else { Thing::Bend(edge.from) };
         let (Some(from), Some(end)) = (middle(above, from), middle(below, to)) else { continue };
         let arrives = last == layer + 1;
         match wires.iter_mut().find(|wire| wire.from == from) {
+            Some(wire) if wire.to.contains(&(end, arrives)) => {}
             Some(wire) => wire.to.push((end, arrives)),
             None => wires.push(Wire { from, to: vec![(end, arrives)] }),
         }

@@ -1,12 +1,12 @@
 //! Where the tasks of a graph lie when it is drawn: layer by layer, with as few crossings as can be had quickly.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Result, bail};
 use milepost_core::dag::graph::Graph;
 use rust_sugiyama::configure::{Config, CrossingMinimization, RankingType};
 
-/// The most tasks, and bends of edges that pass layers, that are drawn.
+/// The most tasks with bends of edges, or edges from layer to layer, that are drawn.
 const POINTS_MAX: usize = 20_000;
 
 /// A graph with a place for everything.
@@ -28,30 +28,34 @@ pub(super) struct Edge {
 pub(super) fn of(graph: &Graph) -> Result<Layout> {
     let tasks = u32::try_from(graph.len()).unwrap_or(u32::MAX);
     let all = (0..tasks).flat_map(|from| graph.successors(from).iter().map(move |&to| (from, to)));
-    let bends = |&(from, to): &(u32, u32)| (graph.layer(to) - graph.layer(from) - 1) as usize;
-    let points = graph.len() + all.clone().map(|edge| bends(&edge)).sum::<usize>();
-    if points > POINTS_MAX {
-        bail!(
-            "this graph is too large to be drawn: {points} tasks and bends of edges, at most {POINTS_MAX} are \
-             possible; --format text counts what is in each layer, and --format dot has all of it"
-        );
-    }
-    // Edges that pass layers get a point in each, so that they have their way there.
-    let (mut next, mut short, mut edges) = (tasks, Vec::new(), Vec::new());
+    // Where edges pass layers they have a point in each, those from one task the same, so that they have their way.
+    let (mut passing, mut short, mut edges) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
     for (from, to) in all {
-        let passed: Vec<u32> = (next..).take(bends(&(from, to))).collect();
-        next += u32::try_from(passed.len()).unwrap_or(u32::MAX);
-        let way: Vec<u32> = std::iter::once(from).chain(passed.iter().copied()).chain([to]).collect();
+        let mut way = vec![from];
+        for layer in graph.layer(from) + 1..graph.layer(to) {
+            let next = tasks + u32::try_from(passing.len()).unwrap_or(u32::MAX);
+            way.push(*passing.entry((from, layer)).or_insert(next));
+        }
+        way.push(to);
         short.extend(way.windows(2).map(|step| (step[0], step[1])));
-        edges.push((from, to, passed));
+        edges.push((from, to, way));
+        let points = graph.len() + passing.len();
+        if points.max(short.len()) > POINTS_MAX {
+            bail!(
+                "this graph has too much in it to be drawn: more than {POINTS_MAX} tasks or edges; --format text \
+                 counts what is in each layer, and --format dot has all of it"
+            );
+        }
     }
-    let places = places(next, &short);
+    let points = tasks + u32::try_from(passing.len()).unwrap_or(u32::MAX);
+    let short: Vec<(u32, u32)> = short.into_iter().collect();
+    let places = places(points, &short);
     let place = |point: &u32| places.get(point).copied().unwrap_or_default();
     Ok(Layout {
         places: (0..tasks).map(|task| place(&task)).collect(),
         edges: edges
             .into_iter()
-            .map(|(from, to, passed)| Edge { from, to, bends: passed.iter().map(place).collect() })
+            .map(|(from, to, way)| Edge { from, to, bends: way[1..way.len() - 1].iter().map(place).collect() })
             .collect(),
     })
 }

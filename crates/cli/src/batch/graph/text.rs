@@ -38,7 +38,7 @@ pub(super) const fn mark(state: TaskState) -> char {
 pub(super) fn legend(scene: &Scene) -> Option<String> {
     let states = scene.states.as_ref()?;
     let there = TaskState::ALL.iter().filter(|state| states.contains(state));
-    Some(there.map(|&state| format!("{} {state}", mark(state))).collect::<Vec<_>>().join("  "))
+    Some(there.map(|&state| format!("{} {state}", mark(state))).collect::<Vec<_>>().join(" "))
 }
 
 /// The layers, each with its tasks and what they come after.
@@ -79,7 +79,8 @@ fn layer(scene: &Scene, number: usize, tasks: &[u32], is_last: bool, lines: &mut
     let rail = if is_last { ' ' } else { '│' };
     let states: Counts = tasks.iter().filter_map(|&task| scene.state(task)).collect();
     let standing = if states.total() == 0 { String::new() } else { format!(": {}", words::counts(&states)) };
-    lines.push(format!("{corner}─ layer {}, {}{standing}", number + 1, words::tasks(tasks.len() as u64)));
+    let head = format!("{corner}─ layer {}, {}{standing}", number + 1, words::tasks(tasks.len() as u64));
+    lines.push(shortened(&head));
     let mut tasks = tasks.to_vec();
     tasks.sort_by_key(|&task| scene.state(task).is_some_and(TaskState::is_ended));
     for &task in tasks.iter().take(TASKS) {

@@ -78,6 +78,8 @@ pub(super) fn draw(wires: &[Wire], top: usize, canvas: &mut Canvas) -> Option<us
         down(wire.from, 0, track);
         wire.to.iter().for_each(|&(column, _)| down(column, track, rows));
     }
+    // The first track lies right below what they come from.
+    wires.iter().for_each(|wire| cells.entry((0, wire.from)).or_default().up = true);
     for (wire, track) in wires.iter().zip(&tracks) {
         let (Some((min, max)), Some(track)) = (wire.span(), *track) else { continue };
         for column in min..=max {
@@ -85,8 +87,6 @@ pub(super) fn draw(wires: &[Wire], top: usize, canvas: &mut Canvas) -> Option<us
             cell.left |= column > min;
             cell.right |= column < max;
             cell.joined |= wire.meets(column);
-            // The first track lies right below what it comes from.
-            cell.up |= column == wire.from;
         }
     }
     for (&(row, column), cell) in cells.iter().filter(|((row, _), _)| *row < rows) {
@@ -105,14 +105,6 @@ pub(super) fn draw(wires: &[Wire], top: usize, canvas: &mut Canvas) -> Option<us
 fn tracks(wires: &[Wire]) -> Option<Vec<Option<usize>>> {
     let mut tracks: Vec<Option<usize>> = vec![None; wires.len()];
     let mut open: Vec<usize> = (0..wires.len()).filter(|&wire| wires[wire].span().is_some()).collect();
-    // One that only goes down shares its column with nothing that leads elsewhere.
-    let straight = |wire: &&Wire| wire.span().is_none();
-    for wire in wires.iter().filter(straight) {
-        let shared = wires.iter().any(|other| other.span().is_some() && other.from == wire.from);
-        if shared {
-            return None;
-        }
-    }
     while !open.is_empty() {
         let waits = |wire: usize| {
             open.iter().any(|&other| other != wire && wires[wire].leads_to(wires[other].from))
