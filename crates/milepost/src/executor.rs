@@ -25,7 +25,8 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: 
             let kind = shared.kinds.get(&job.kind);
             let end = attempt::end_of(kind, &job, answer.outcome, stop_verb, fastrand::f64());
             shared.stats.panicked.add(answer.panicked.into());
-            let finish = Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() };
+            let finish =
+                Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() };
             shared.ends.send(finish).await;
         } else {
             shared.flight.land(std::iter::once(job.run));

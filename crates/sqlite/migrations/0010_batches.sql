@@ -6,17 +6,18 @@ CREATE TABLE milepost_dag_version (
     name          TEXT    NOT NULL,
     number        INTEGER NOT NULL,
     version       TEXT    NOT NULL,
-    canonical     TEXT    NOT NULL,
-    input_schema  TEXT,
     tasks         INTEGER NOT NULL,
     edges         INTEGER NOT NULL,
     depth         INTEGER NOT NULL,
     created_at_ms INTEGER NOT NULL,
+    -- What can be long stands last: to read a column, those before it are read.
+    input_schema  TEXT,
+    canonical     TEXT    NOT NULL,
     UNIQUE (name, version),
     UNIQUE (name, number)
 ) STRICT;
 
--- Which version a batch gets that names none.
+-- Which version a batch gets that names none: its id.
 CREATE TABLE milepost_dag (
     name          TEXT    NOT NULL PRIMARY KEY,
     latest        INTEGER NOT NULL,
@@ -33,16 +34,16 @@ CREATE TABLE milepost_dag_task (
     plain        INTEGER NOT NULL,
     pre_cnt      INTEGER NOT NULL,
     key          TEXT    NOT NULL,
-    successors   TEXT    NOT NULL,
-    predecessors TEXT    NOT NULL,
-    reads        TEXT    NOT NULL,
-    spec         TEXT    NOT NULL,
     kind         TEXT,
     queue        TEXT    NOT NULL,
     priority     INTEGER NOT NULL,
     group_key    TEXT,
     max_attempts INTEGER NOT NULL,
     timeout_ms   INTEGER,
+    reads        TEXT    NOT NULL,
+    spec         TEXT    NOT NULL,
+    successors   TEXT    NOT NULL,
+    predecessors TEXT    NOT NULL,
     PRIMARY KEY (version_id, task)
 ) STRICT, WITHOUT ROWID;
 
@@ -71,7 +72,6 @@ CREATE TABLE milepost_batch (
     parent_task   INTEGER,
     items_of      INTEGER,
     depth         INTEGER NOT NULL DEFAULT 1,
-    input         TEXT    NOT NULL,
     nominal_at_ms INTEGER,
     created_at_ms INTEGER NOT NULL,
     updated_at_ms INTEGER NOT NULL,
@@ -79,9 +79,15 @@ CREATE TABLE milepost_batch (
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX milepost_batch_key ON milepost_batch (dag, key) WHERE key IS NOT NULL;
-CREATE INDEX milepost_batch_open ON milepost_batch (id) WHERE ended_at_ms IS NULL;
-CREATE INDEX milepost_batch_ended ON milepost_batch (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+CREATE INDEX milepost_batch_ended ON milepost_batch (ended_at_ms) WHERE ended_at_ms IS NOT NULL AND parent_id IS NULL;
+CREATE INDEX milepost_batch_due ON milepost_batch (id) WHERE due > 0 AND stop IS NULL;
 CREATE INDEX milepost_batch_parent ON milepost_batch (parent_id) WHERE parent_id IS NOT NULL;
+
+-- What a batch was started with. Apart from its counts: a row that changes is written anew as a whole.
+CREATE TABLE milepost_batch_input (
+    batch_id BLOB NOT NULL PRIMARY KEY,
+    input    TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- A task of a batch. pre_cnt: predecessors that have not ended; the four others: those that have, by how.
 -- job_id: its job, in the generation in which it was decided last; child_id: the batch that it is.
@@ -128,6 +134,9 @@ CREATE TABLE milepost_batch_history (
 ) STRICT;
 
 CREATE INDEX milepost_batch_history_batch ON milepost_batch_history (batch_id, pos);
+CREATE INDEX milepost_batch_history_task ON milepost_batch_history (batch_id, task, pos) WHERE task IS NOT NULL;
 
 ALTER TABLE milepost_job ADD COLUMN batch_id BLOB;
 ALTER TABLE milepost_job ADD COLUMN task INTEGER;
+
+CREATE INDEX milepost_job_batch ON milepost_job (batch_id, task) WHERE batch_id IS NOT NULL;

@@ -14,6 +14,7 @@ use rusqlite::{Connection, ErrorCode, Row};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::batch::settle_jobs;
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::{Failure, defect};
@@ -173,6 +174,9 @@ fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Fail
         while let Some(row) = rows.next()? {
             mended.push(name(row, 0)?);
         }
+    }
+    if matches!(check, Check::JobWithoutPlace | Check::JobInBoth) {
+        settle_jobs(conn, mended.iter().filter_map(|job| job.parse().ok()))?;
     }
     Ok(mended)
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use milepost_core::duration::{WAIT_MAX, whole_ms};
 use milepost_core::error::{InvalidJob, StoreError};
-use milepost_core::ident::{JobId, RunToken};
+use milepost_core::ident::{BatchId, JobId, RunToken};
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::StoreResult;
 use milepost_core::state::JobState;
@@ -75,7 +75,7 @@ pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>
     jobs.iter().map(|job| intake.accept(job)).collect()
 }
 
-struct Intake<'conn> {
+pub(crate) struct Intake<'conn> {
     conn: &'conn Connection,
     now_ms: i64,
     job: CachedStatement<'conn>,
@@ -84,7 +84,7 @@ struct Intake<'conn> {
 }
 
 impl<'conn> Intake<'conn> {
-    fn new(conn: &'conn Connection) -> rusqlite::Result<Self> {
+    pub(crate) fn new(conn: &'conn Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             conn,
             now_ms: now_ms(),
@@ -100,7 +100,7 @@ impl<'conn> Intake<'conn> {
         {
             return Ok(duplicate(holder));
         }
-        if !self.insert_job(job)? {
+        if !self.insert_job(job, None)? {
             if let Some(key) = &job.key {
                 self.conn.prepare_cached(query::GIVE_KEY_BACK)?.execute((&job.kind, key))?;
             }
@@ -108,6 +108,12 @@ impl<'conn> Intake<'conn> {
         }
         self.let_wait(job)?;
         Ok(Enqueued { job: job.id, duplicate: false })
+    }
+
+    /// Stores a job that is a task of a batch. Its id is new, and it has no key.
+    pub(crate) fn accept_task(&mut self, job: &NewJob, batch: BatchId, task: u32) -> Result<(), Failure> {
+        self.insert_job(job, Some((batch, task)))?;
+        Ok(self.let_wait(job)?)
     }
 
     /// Takes the key, or answers who has it.
@@ -122,7 +128,7 @@ impl<'conn> Intake<'conn> {
             .map(Some)
     }
 
-    fn insert_job(&mut self, job: &NewJob) -> rusqlite::Result<bool> {
+    fn insert_job(&mut self, job: &NewJob, task: Option<(BatchId, u32)>) -> rusqlite::Result<bool> {
         let inserted = self.job.execute((
             Id(&job.id),
             &job.kind,
@@ -135,6 +141,8 @@ impl<'conn> Intake<'conn> {
             job.timeout.map(whole_ms),
             self.now_ms,
             job.nominal_at.map(Timestamp::as_millisecond),
+            task.map(|(batch, _)| batch.0.into_bytes()),
+            task.map(|(_, task)| task),
         ))?;
         Ok(inserted == 1)
     }

@@ -8,6 +8,7 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction};
 
+use crate::batch::{check_result, settle_jobs};
 use crate::clock::{later_ms, now_ms};
 use crate::failure::Failure;
 use crate::query;
@@ -19,6 +20,7 @@ use crate::stand::{Mover, Standing, Step};
 ///
 /// # Errors
 /// [`StoreError::Fenced`] when the run is no longer the job's: roll back, another attempt owns it.
+/// [`StoreError::Refused`] when the result is not JSON, or larger than that of a task of a batch may be.
 pub fn complete(tx: &Transaction<'_>, run: Run, result: Option<&str>) -> StoreResult<()> {
     succeed(tx, run, result).map_err(|failure| failure.at("complete", tx.path().unwrap_or_default()))
 }
@@ -28,14 +30,20 @@ fn succeed(conn: &Connection, run: Run, result: Option<&str>) -> Result<(), Fail
     let Some(Running { standing, .. }) = finisher.running(run)? else {
         return Err(StoreError::Fenced(run).into());
     };
+    check_result(conn, &run.job, result)?;
     let step = Step { result, ..Step::new(Verb::Succeed, JobState::Succeeded) };
-    finisher.mover.go(&standing, &step)
+    finisher.mover.go(&standing, &step)?;
+    settle_jobs(conn, [run.job])
 }
 
 /// Ends runs, and answers in their order.
 pub(crate) fn finish_many(conn: &Connection, finishes: &[Finish]) -> Result<Vec<Finished>, Failure> {
     let mut finisher = Finisher::new(conn)?;
-    finishes.iter().map(|finish| finisher.finish(finish)).collect()
+    let finished = finishes.iter().map(|finish| finisher.finish(finish)).collect::<Result<Vec<_>, _>>()?;
+    let tasks =
+        finishes.iter().zip(&finished).filter(|(finish, said)| finish.task && **said == Finished::Accepted);
+    settle_jobs(conn, tasks.map(|(finish, _)| finish.run.job))?;
+    Ok(finished)
 }
 
 struct Finisher<'conn> {
@@ -53,6 +61,9 @@ impl<'conn> Finisher<'conn> {
         let Some(running) = self.running(finish.run)? else {
             return Ok(if self.ended_so(finish)? { Finished::Repeated } else { Finished::Fenced });
         };
+        if let (true, End::Succeed { result }) = (finish.task, &finish.end) {
+            check_result(self.conn, &finish.run.job, result.as_deref())?;
+        }
         let step = running.step(&finish.end, self.mover.now_ms());
         self.mover.go(&running.standing, &step)?;
         Ok(Finished::Accepted)

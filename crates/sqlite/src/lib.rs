@@ -4,10 +4,11 @@
 //! commands that wait, runs each in a savepoint of one transaction and commits once, so that many small
 //! writes share one fsync. Reads have connections of their own.
 //!
-//! What joins a transaction of the caller is a function that takes it: [`enqueue`], [`enqueue_many`] and
-//! [`complete`]. [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
+//! What joins a transaction of the caller is a function that takes it: [`enqueue`], [`enqueue_many`], [`start_batch`]
+//! and [`complete`]. [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
 //! [`SqliteStore::temporary`] makes a store for a test.
 
+mod batch;
 mod bell;
 pub mod bulk;
 mod change;
@@ -48,6 +49,7 @@ mod waiting;
 mod worker;
 mod writer;
 
+pub use batch::start_batch;
 pub use enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX, enqueue, enqueue_many};
 pub use finish::complete;
 pub use foreign::foreign_objects;

@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use milepost_core::batch::error::InvalidBatch;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, RunToken};
 use milepost_core::port::{Operated, Operation};
@@ -9,6 +10,7 @@ use milepost_core::state::JobState;
 use milepost_core::transition::{IllegalTransition, Readiness, Verb, transition};
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
 use crate::failure::Failure;
 use crate::group::{admit, fill_all, force};
@@ -16,8 +18,32 @@ use crate::query;
 use crate::row::{self, Id};
 use crate::stand::{Mover, Standing, Step};
 
-/// Does something to one job.
+/// Does something to one job, and what follows from that for its batch.
 pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
+    refuse_task(conn, &job, operation.verb)?;
+    let operated = act(conn, job, operation)?;
+    settle_jobs(conn, [job])?;
+    Ok(operated)
+}
+
+/// A job of a batch runs again with what follows from it, and one that its task does not name any more not at all.
+fn refuse_task(conn: &Connection, job: &JobId, verb: Verb) -> Result<(), Failure> {
+    if !matches!(verb, Verb::Rerun | Verb::RetryNow | Verb::Resume) {
+        return Ok(());
+    }
+    let home = conn.prepare_cached(query::HOME_OF_JOB)?.query_row([Id(job)], |row| {
+        Ok((row::batch_id(row, 0)?, row.get(1)?, row.get::<_, Option<bool>>(2)? == Some(true)))
+    });
+    match home.optional()? {
+        Some((batch, task, is_its_job)) if verb == Verb::Rerun || !is_its_job => {
+            Err(StoreError::Batch(InvalidBatch::JobOfBatch { job: *job, batch, task }).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Does something to one job.
+pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
     let now_ms = now_ms();
     let Found { standing, .. } = find(conn, &job)?;
     let verb = operation.verb;

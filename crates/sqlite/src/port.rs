@@ -57,7 +57,7 @@ impl WorkerStore for SqliteStore {
     async fn finish_many(&self, _worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
         let finishes = finishes.to_vec();
         let returns = |finish: &Finish| matches!(finish.end, End::Retry { .. } | End::Yield { .. });
-        let ready = finishes.iter().any(|finish| finish.grouped || returns(finish));
+        let ready = finishes.iter().any(|finish| finish.grouped || finish.task || returns(finish));
         let hint = Hint { ready, ..Hint::NONE };
         self.write("finish", hint, move |tx| finish::finish_many(tx, &finishes)).await
     }

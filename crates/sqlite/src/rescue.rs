@@ -10,6 +10,7 @@ use milepost_core::transition::Verb;
 use milepost_core::worker::Rescued;
 use rusqlite::{Connection, Row};
 
+use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
 use crate::failure::Failure;
 use crate::operate;
@@ -83,6 +84,8 @@ pub(crate) fn rescue(
             rescued.push(take_back(&mut mover, &lost, worker, delay)?);
         }
     }
+    let given_up = rescued.iter().filter(|rescued| rescued.verb != Verb::Retry);
+    settle_jobs(conn, given_up.map(|rescued| rescued.run.job))?;
     Ok(rescued)
 }
 
@@ -119,6 +122,7 @@ pub(crate) fn stop_overdue(conn: &Connection, limit: u32) -> Result<Vec<JobId>, 
     for (job, verb) in &overdue {
         operate::fence_off(conn, &mut mover, job, *verb)?;
     }
+    settle_jobs(conn, overdue.iter().map(|(job, _)| *job))?;
     Ok(overdue.into_iter().map(|(job, _)| job).collect())
 }
 

@@ -130,7 +130,11 @@ pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Pr
             // A history that goes with its job is not forgotten before it.
             let goes_with_job = sort == Sort::History
                 && due_before_ms(policy.job(entry.to), now_ms).is_some_and(|cut_ms| entry.at_ms < cut_ms);
-            if sort.covers(entry.to) && !goes_with_job && entry.pos == last_of(&mut last, &entry.job)? {
+            if sort.covers(entry.to)
+                && !goes_with_job
+                && entry.pos == last_of(&mut last, &entry.job)?
+                && !(sort != Sort::History && keeps_job(conn, &entry.job)?)
+            {
                 *count_of(&mut found, sort) += 1;
             }
         }
@@ -170,6 +174,11 @@ fn mark(conn: &Connection, sort: Sort) -> rusqlite::Result<i64> {
     conn.prepare_cached(query::RETENTION_MARK)?.query_row([sort.as_str()], |row| row.get(0))
 }
 
+/// Whether a batch still needs a job: its mark passes it by, and it goes with the batch.
+fn keeps_job(conn: &Connection, job: &JobId) -> rusqlite::Result<bool> {
+    conn.prepare_cached(query::BATCH_KEEPS_JOB)?.exists([Id(job)])
+}
+
 /// The place of a job's last entry.
 fn last_of(statement: &mut CachedStatement<'_>, job: &JobId) -> rusqlite::Result<i64> {
     statement.query_row([Id(job)], |row| row.get::<_, Option<i64>>(0)).map(Option::unwrap_or_default)
@@ -183,7 +192,7 @@ enum Step {
 }
 
 /// One call of prune.
-struct Pruner<'a> {
+pub(crate) struct Pruner<'a> {
     conn: &'a Connection,
     policy: &'a RetentionPolicy,
     now_ms: i64,
@@ -194,7 +203,7 @@ struct Pruner<'a> {
 }
 
 impl<'a> Pruner<'a> {
-    fn new(
+    pub(crate) fn new(
         conn: &'a Connection,
         policy: &'a RetentionPolicy,
         now_ms: i64,
@@ -204,7 +213,7 @@ impl<'a> Pruner<'a> {
         Ok(Self { conn, policy, now_ms, limit, began: Instant::now(), last, pruned: Pruned::default() })
     }
 
-    fn is_out_of_time(&self) -> bool {
+    pub(crate) fn is_out_of_time(&self) -> bool {
         self.began.elapsed() >= CALL_MAX
     }
 
@@ -221,7 +230,10 @@ impl<'a> Pruner<'a> {
                     break 'looks;
                 }
                 // What is not a job's last entry tells no end: that one comes later.
-                if sort.covers(entry.to) && entry.pos == last_of(&mut self.last, &entry.job)? {
+                if sort.covers(entry.to)
+                    && entry.pos == last_of(&mut self.last, &entry.job)?
+                    && !(sort != Sort::History && keeps_job(self.conn, &entry.job)?)
+                {
                     if self.forget(sort, &entry)? == Step::OutOfTime {
                         break 'looks;
                     }
@@ -242,6 +254,24 @@ impl<'a> Pruner<'a> {
             self.conn.prepare_cached(query::MOVE_RETENTION_MARK)?.execute((sort.as_str(), at))?;
         }
         Ok(())
+    }
+
+    /// Forgets a job whose batch is forgotten, if its mark has passed it; answers whether the time sufficed.
+    pub(crate) fn forget_passed(&mut self, job: &JobId) -> Result<bool, Failure> {
+        let pos = last_of(&mut self.last, job)?;
+        let last = self.conn.prepare_cached(query::ENTRY)?.query_row([pos], read_entry).optional()?;
+        let Some(last) = last else { return Ok(true) };
+        for sort in [Sort::Succeeded, Sort::Canceled, Sort::Failed] {
+            if sort.covers(last.to) && pos <= mark(self.conn, sort)? {
+                return Ok(self.forget(sort, &last)? == Step::Done);
+            }
+        }
+        Ok(true)
+    }
+
+    /// How many rows are forgotten.
+    pub(crate) const fn rows(&self) -> u64 {
+        self.pruned.rows
     }
 
     fn look(&self, after: i64) -> rusqlite::Result<Vec<Entry>> {

@@ -36,6 +36,14 @@ pub(crate) fn job_id(row: &Row<'_>, column: usize) -> Sql<JobId> {
     Uuid::from_slice(bytes).map(JobId).map_err(|e| odd(column, Type::Blob, e))
 }
 
+pub(crate) fn job_opt(row: &Row<'_>, column: usize) -> Sql<Option<JobId>> {
+    Ok(batch_opt(row, column)?.map(|BatchId(id)| JobId(id)))
+}
+
+pub(crate) fn batch_id(row: &Row<'_>, column: usize) -> Sql<BatchId> {
+    job_id(row, column).map(|JobId(id)| BatchId(id))
+}
+
 pub(crate) fn batch_opt(row: &Row<'_>, column: usize) -> Sql<Option<BatchId>> {
     let Some(bytes) = row.get_ref(column)?.as_blob_or_null()? else { return Ok(None) };
     Uuid::from_slice(bytes).map(|id| Some(BatchId(id))).map_err(|e| odd(column, Type::Blob, e))
@@ -123,6 +131,12 @@ pub(crate) fn rate_opt(row: &Row<'_>, column: usize) -> Sql<Option<Rate>> {
 
 /// A list of names, stored as a JSON array.
 pub(crate) fn names(row: &Row<'_>, column: usize) -> Sql<Vec<String>> {
+    let text = row.get_ref(column)?.as_str()?;
+    serde_json::from_str(text).map_err(|e| odd(column, Type::Text, e))
+}
+
+/// Numbers of tasks, stored as a JSON array.
+pub(crate) fn numbers(row: &Row<'_>, column: usize) -> Sql<Vec<u32>> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|e| odd(column, Type::Text, e))
 }

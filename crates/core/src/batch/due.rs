@@ -65,9 +65,8 @@ impl DueTask {
     /// What it becomes. Its condition and its list are looked at for the task as a whole, its payload for each item.
     #[must_use]
     pub fn becomes(&self) -> Becomes {
-        self.work_out().unwrap_or_else(|message| {
-            Becomes::Failed(Failure { code: EXPRESSION.to_owned(), message })
-        })
+        self.work_out()
+            .unwrap_or_else(|message| Becomes::Failed(Failure { code: EXPRESSION.to_owned(), message }))
     }
 
     fn work_out(&self) -> Result<Becomes, String> {
@@ -179,7 +178,10 @@ mod tests {
     fn bulk_jobs_and_batches_get_their_payload_too() {
         let payload = json!({"day": "${ input.day }"});
         let expected = json!({"day": "2026-11-01"});
-        assert_eq!(due(Task::bulk("push").payload(payload.clone())).becomes(), Becomes::Bulk(expected.clone()));
+        assert_eq!(
+            due(Task::bulk("push").payload(payload.clone())).becomes(),
+            Becomes::Bulk(expected.clone())
+        );
         assert_eq!(due(Task::batch("etl").payload(payload)).becomes(), Becomes::Batch(expected));
     }
 }

@@ -18,7 +18,9 @@ pub enum InvalidBatch {
     #[error("{0}")]
     Dag(#[from] InvalidDag),
     /// There is no such DAG.
-    #[error("there is no DAG {name:?}; `milepost batch define FILE` stores one, `milepost batch list --dags` shows them")]
+    #[error(
+        "there is no DAG {name:?}; `milepost batch define FILE` stores one, `milepost batch list --dags` shows them"
+    )]
     NoSuchDag {
         /// What was asked for.
         name: String,
@@ -77,7 +79,9 @@ pub enum InvalidBatch {
     #[error("there is nothing to rerun in batch {0}")]
     NothingToRerun(BatchId),
     /// A job of a batch is rerun with what follows from it.
-    #[error("job {job} is task {task:?} of batch {batch}; `milepost batch rerun {batch} --task {task}` runs it again")]
+    #[error(
+        "job {job} is task {task:?} of batch {batch}; `milepost batch rerun {batch} --task {task}` runs it again"
+    )]
     JobOfBatch {
         /// The job.
         job: crate::ident::JobId,

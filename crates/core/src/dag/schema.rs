@@ -53,9 +53,7 @@ impl InputSchema {
     /// # Errors
     /// [`InvalidInput`] says what is wrong and where.
     pub fn check(&self, input: &Value) -> Result<(), InvalidInput> {
-        self.schemas
-            .validate(input, self.root)
-            .map_err(|e| InvalidInput { why: shorten(&format!("{e:#}")) })
+        self.schemas.validate(input, self.root).map_err(|e| InvalidInput { why: shorten(&format!("{e:#}")) })
     }
 }
 

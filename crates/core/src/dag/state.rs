@@ -80,7 +80,7 @@ impl TaskState {
         use TaskState::{Aborted, Active, Canceled, Due, Failed, Skipped, Succeeded, Waiting};
         match (self, next) {
             // Decided; and by hand, whatever its predecessors do.
-            (Waiting, Due | Active | Skipped | Succeeded | Canceled) => true,
+            (Waiting, Due | Active | Failed | Skipped | Succeeded | Canceled) => true,
             // Its condition is false or has no value; its job is made.
             (Due, Active | Skipped | Failed | Succeeded | Canceled) => true,
             // As its job, its bulk job or its batch goes.

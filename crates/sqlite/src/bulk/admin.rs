@@ -13,7 +13,7 @@ use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
 use milepost_core::schedule::Source;
 use milepost_core::state::JobState;
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde_json::json;
 
 use super::staging::Staging;
@@ -39,15 +39,11 @@ impl BulkStore for SqliteStore {
 
     async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {
         let name = name.to_owned();
-        let found = move |conn: &rusqlite::Connection| {
-            let mut statement = conn.prepare_cached(query::BULK_DEFINITIONS)?;
-            Ok(statement.query_row([&name], row::definition).optional()?.map(|(definition, _)| definition))
-        };
-        self.read("bulk_definition", found).await
+        self.read("bulk_definition", move |conn| Ok(definition_of(conn, &name)?)).await
     }
 
     async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>> {
-        let list = |conn: &rusqlite::Connection| {
+        let list = |conn: &Connection| {
             let mut statement = conn.prepare_cached(query::BULK_DEFINITIONS)?;
             let rows = statement.query_map([None::<String>], row::definition)?;
             let definitions = rows.map(|row| row.map(|(definition, _)| definition));
@@ -68,7 +64,7 @@ impl BulkStore for SqliteStore {
 
     async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
         let filter = filter.clone();
-        let list = move |conn: &rusqlite::Connection| {
+        let list = move |conn: &Connection| {
             let mut statement = conn.prepare_cached(query::BULKS)?;
             let values = (
                 filter.job.as_ref().map(Id),
@@ -86,7 +82,7 @@ impl BulkStore for SqliteStore {
     }
 
     async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {
-        let list = move |conn: &rusqlite::Connection| {
+        let list = move |conn: &Connection| {
             let mut statement = conn.prepare_cached(query::BULK_FAILURES)?;
             let rows = statement.query_map((Id(&job), after, limit), row::failure)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -117,6 +113,12 @@ impl BulkStore for SqliteStore {
     async fn interrupt_bulk(&self, _: JobId) -> StoreResult<bool> {
         Ok(false)
     }
+}
+
+/// The definition of a bulk job.
+pub(crate) fn definition_of(conn: &Connection, name: &str) -> rusqlite::Result<Option<Definition>> {
+    let mut statement = conn.prepare_cached(query::BULK_DEFINITIONS)?;
+    Ok(statement.query_row([name], row::definition).optional()?.map(|(definition, _)| definition))
 }
 
 fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Failure> {

@@ -17,6 +17,7 @@ mod staging;
 mod throttle;
 mod work;
 
+pub(crate) use admin::definition_of;
 pub use handler::{ChildJobs, ChunkHandler};
 pub use read::SqliteRows;
 pub(crate) use row::add_key_function;

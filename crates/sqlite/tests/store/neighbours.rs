@@ -19,8 +19,10 @@ async fn drain(store: &dyn Store) -> usize {
         if claimed.is_empty() {
             return done;
         }
-        let finishes: Vec<_> =
-            claimed.iter().map(|job| Finish { run: job.run, end: success(), grouped: false, task: false }).collect();
+        let finishes: Vec<_> = claimed
+            .iter()
+            .map(|job| Finish { run: job.run, end: success(), grouped: false, task: false })
+            .collect();
         let ended = store.finish_many(worker, &finishes).await.unwrap();
         assert!(ended.iter().all(|&end| end == Finished::Accepted));
         done += ended.len();

@@ -33,7 +33,7 @@ fn files() -> Vec<(String, String)> {
 async fn every_query_file_prepares_and_says_what_it_does() {
     let home = Home::new().await;
     let conn = home.connection();
-    for (name, sql) in [files(), files_in("bulk"), rare_files()].concat() {
+    for (name, sql) in [files(), files_in("bulk"), files_in("batch"), rare_files()].concat() {
         conn.prepare(&sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(sql.starts_with("-- "), "{name} has no comment");
         assert!(sql.ends_with('\n'), "{name}");
@@ -41,10 +41,12 @@ async fn every_query_file_prepares_and_says_what_it_does() {
 }
 
 /// Lists and counts, which may read a whole table, and what reads only a small one.
-const MAY_SCAN: [&str; 14] = [
+const MAY_SCAN: [&str; 16] = [
+    "batches",
     "bulks",
     "count_by_queue",
     "count_by_state",
+    "dags",
     "definitions",
     "jobs",
     "jobs_running",
@@ -65,17 +67,28 @@ fn plan(conn: &rusqlite::Connection, sql: &str) -> Vec<String> {
 }
 
 fn assert_searches(conn: &rusqlite::Connection, when: &str) {
-    for (name, sql) in files().into_iter().chain(files_in("bulk")) {
+    for (name, sql) in [files(), files_in("bulk"), files_in("batch")].concat() {
         if MAY_SCAN.contains(&name.as_str()) {
             continue;
         }
         for step in plan(conn, &sql) {
-            let scans = ["live", "job", "history", "ended", "bulk", "bulk_failure", "bulk_target"]
-                .iter()
-                .any(|table| {
-                    let scan = format!("SCAN milepost_{table}");
-                    step == scan || step.starts_with(&format!("{scan} "))
-                });
+            let scans = [
+                "live",
+                "job",
+                "history",
+                "ended",
+                "bulk",
+                "bulk_failure",
+                "bulk_target",
+                "batch",
+                "batch_task",
+                "dag_task",
+            ]
+            .iter()
+            .any(|table| {
+                let scan = format!("SCAN milepost_{table}");
+                step == scan || step.starts_with(&format!("{scan} "))
+            });
             // The recursions begin at the first entry of an index.
             let probes = ["lost_workers", "unfilled_groups"].contains(&name.as_str());
             assert!(!scans || probes, "{name} {when}: {step}");

@@ -53,7 +53,12 @@ async fn bustle(scene: Scene, number: u32, stop: Arc<AtomicBool>, ended: Arc<Ato
                 3 => End::Abort,
                 _ => End::Succeed { result: None },
             };
-            let finish = milepost_core::finish::Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() };
+            let finish = milepost_core::finish::Finish {
+                run: job.run,
+                end,
+                grouped: job.group.is_some(),
+                task: job.batch.is_some(),
+            };
             scene.store.finish_many(worker, &[finish]).await.unwrap();
             ended.fetch_add(1, Ordering::SeqCst);
         }

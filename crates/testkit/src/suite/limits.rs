@@ -208,8 +208,10 @@ pub async fn all_slots_are_filled_after_a_mass_ending(scene: Scene) {
     for left in [20, 10, 0] {
         let held = scene.claim(100).await;
         assert_eq!(held.len(), 10);
-        let ends: Vec<Finish> =
-            held.iter().map(|job| Finish { run: job.run, end: SUCCESS, grouped: true, task: false }).collect();
+        let ends: Vec<Finish> = held
+            .iter()
+            .map(|job| Finish { run: job.run, end: SUCCESS, grouped: true, task: false })
+            .collect();
         scene.store.finish_many(scene.worker, &ends).await.unwrap();
         let waiting = the(&scene, "t:*").await.waiting;
         assert_eq!(waiting, i64::max(left - 10, 0), "all slots are handed on in the same transaction");

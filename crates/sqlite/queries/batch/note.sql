@@ -1,0 +1,3 @@
+-- Keeps what happened. ?1 batch, ?2 now, ?3 generation, ?4 task or NULL, ?5 verb, ?6 from, ?7 to, ?8 note
+INSERT INTO milepost_batch_history (batch_id, at_ms, generation, task, verb, from_state, to_state, note)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)

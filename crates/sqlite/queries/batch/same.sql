@@ -1,0 +1,5 @@
+-- The batch that stands for a request already. ?1 id, ?2 DAG, ?3 key
+SELECT id FROM milepost_batch WHERE id = ?1
+UNION ALL
+SELECT id FROM milepost_batch WHERE dag = ?2 AND key = ?3
+LIMIT 1

@@ -1,0 +1,2 @@
+-- The tasks that wait for one. ?1 version, ?2 task
+SELECT successors FROM milepost_dag_task WHERE version_id = ?1 AND task = ?2

@@ -1,0 +1,31 @@
+//! What earlier pages left to be done.
+
+use rusqlite::Connection;
+
+use super::settle::Settler;
+use crate::failure::Failure;
+use crate::query;
+use crate::row;
+
+/// How many batches with due tasks one page looks at.
+const BATCHES: u32 = 100;
+
+/// Whether there is anything to do, without writing.
+pub(super) fn is_needed(conn: &Connection) -> Result<bool, Failure> {
+    Ok(conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())?
+        || conn.prepare_cached(query::BATCH_DUE_BATCHES)?.exists([1])?)
+}
+
+/// A page of it; answers how many tasks were looked at.
+pub(super) fn advance(conn: &Connection) -> Result<u64, Failure> {
+    let mut settler = Settler::new(conn);
+    if conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())? {
+        settler.spread_lines()?;
+    } else {
+        let mut due = conn.prepare_cached(query::BATCH_DUE_BATCHES)?;
+        settler.due =
+            due.query_map([BATCHES], |row| row::batch_id(row, 0))?.collect::<rusqlite::Result<_>>()?;
+    }
+    settler.finish()?;
+    Ok(settler.looked)
+}

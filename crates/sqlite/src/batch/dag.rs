@@ -1,0 +1,206 @@
+//! DAGs and their versions.
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::listing::{Defined, VersionView};
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::Definition;
+use milepost_core::dag::stored::StoredTask;
+use milepost_core::dag::version::Version;
+use milepost_core::duration::whole_ms;
+use milepost_core::error::StoreError;
+use milepost_core::port::StoreResult;
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde_json::{Value, json};
+
+use crate::clock::now_ms;
+use crate::failure::{Failure, defect};
+use crate::{query, row};
+
+/// A version as it is written, made ready before the transaction begins.
+pub(super) struct Sheet {
+    name: String,
+    version: Version,
+    edges: usize,
+    depth: u32,
+    input_schema: Option<String>,
+    canonical: String,
+    tasks: Vec<TaskSheet>,
+}
+
+struct TaskSheet {
+    task: u32,
+    rule: &'static str,
+    plain: bool,
+    key: String,
+    kind: Option<String>,
+    queue: String,
+    priority: u8,
+    group: Option<String>,
+    max_attempts: u32,
+    timeout_ms: Option<i64>,
+    waits_for: usize,
+    reads: String,
+    spec: String,
+    successors: String,
+    predecessors: String,
+}
+
+impl Sheet {
+    pub(super) fn of(dag: &Dag) -> StoreResult<Self> {
+        let definition = dag.definition();
+        Ok(Self {
+            name: definition.name.clone(),
+            version: dag.version(),
+            edges: dag.graph().edges(),
+            depth: dag.graph().depth(),
+            input_schema: definition.input_schema.as_ref().map(Value::to_string),
+            canonical: dag.canonical().to_owned(),
+            tasks: dag.stored().map(|task| TaskSheet::of(&task)).collect::<StoreResult<_>>()?,
+        })
+    }
+}
+
+impl TaskSheet {
+    fn of(task: &StoredTask<'_>) -> StoreResult<Self> {
+        let StoredTask { key, spec, .. } = task;
+        let written =
+            serde_json::to_string(spec).map_err(|e| defect("define_dag", format!("task {key:?}: {e}")))?;
+        Ok(Self {
+            task: task.task,
+            rule: task.rule.as_str(),
+            plain: task.plain,
+            key: (*key).to_owned(),
+            kind: spec.kind.clone(),
+            queue: spec.queue.clone(),
+            priority: spec.priority.get(),
+            group: spec.group.clone(),
+            max_attempts: spec.max_attempts,
+            timeout_ms: spec.timeout.map(whole_ms),
+            waits_for: task.predecessors.len(),
+            reads: json!(task.reads).to_string(),
+            spec: written,
+            successors: json!(task.successors).to_string(),
+            predecessors: json!(task.predecessors).to_string(),
+        })
+    }
+}
+
+/// Stores a version, unless it is there, and makes it the latest.
+pub(super) fn define(conn: &Connection, sheet: &Sheet) -> Result<Defined, Failure> {
+    let version = sheet.version.to_string();
+    let known: Option<i64> = conn
+        .prepare_cached(query::BATCH_VERSION_ID)?
+        .query_row((&sheet.name, &version), |row| row.get(0))
+        .optional()?;
+    let id = match known {
+        Some(id) => id,
+        None => put(conn, sheet, &version)?,
+    };
+    conn.prepare_cached(query::BATCH_MAKE_LATEST)?.execute((&sheet.name, id, now_ms()))?;
+    let view = conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], view)?;
+    Ok(Defined { version: view, known: known.is_some() })
+}
+
+fn put(conn: &Connection, sheet: &Sheet, version: &str) -> Result<i64, Failure> {
+    let id = conn.prepare_cached(query::BATCH_PUT_VERSION)?.query_row(
+        (
+            &sheet.name,
+            version,
+            number(sheet.tasks.len()),
+            number(sheet.edges),
+            sheet.depth,
+            now_ms(),
+            &sheet.input_schema,
+            &sheet.canonical,
+        ),
+        |row| row.get(0),
+    )?;
+    let mut statement = conn.prepare_cached(query::BATCH_PUT_TASK)?;
+    for task in &sheet.tasks {
+        statement.execute((
+            id,
+            task.task,
+            task.rule,
+            task.plain,
+            number(task.waits_for),
+            &task.key,
+            &task.kind,
+            &task.queue,
+            task.priority,
+            &task.group,
+            task.max_attempts,
+            task.timeout_ms,
+            &task.reads,
+            &task.spec,
+            &task.successors,
+            &task.predecessors,
+        ))?;
+    }
+    Ok(id)
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Versions that a statement of lists answers.
+pub(super) fn list(
+    conn: &Connection,
+    sql: &str,
+    values: impl rusqlite::Params,
+) -> Result<Vec<VersionView>, Failure> {
+    let mut statement = conn.prepare_cached(sql)?;
+    Ok(statement.query_map(values, view)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The id of a version, or of the latest.
+pub(super) fn find(conn: &Connection, name: &str, version: Option<Version>) -> Result<i64, Failure> {
+    let latest = conn
+        .prepare_cached(query::BATCH_VERSION_LATEST)?
+        .query_row([name], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| StoreError::Batch(InvalidBatch::NoSuchDag { name: name.to_owned() }))?;
+    let Some(version) = version.map(|version| version.to_string()) else { return Ok(latest) };
+    let found = conn
+        .prepare_cached(query::BATCH_VERSION_ID)?
+        .query_row((name, &version), |row| row.get(0))
+        .optional()?;
+    let none = || StoreError::Batch(InvalidBatch::NoSuchVersion { name: name.to_owned(), version });
+    Ok(found.ok_or_else(none)?)
+}
+
+/// A version with its content.
+pub(super) fn content(
+    conn: &Connection,
+    name: &str,
+    version: Option<Version>,
+) -> Result<(VersionView, Definition), Failure> {
+    let id = find(conn, name, version)?;
+    Ok(conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], |row| {
+        let text = row.get_ref(10)?.as_str()?;
+        let definition = serde_json::from_str(text).map_err(|e| row::odd(10, Type::Text, e))?;
+        Ok((view(row)?, definition))
+    })?)
+}
+
+/// What the input of batches of a version must look like.
+pub(super) fn input_schema(conn: &Connection, id: i64) -> Result<Option<Value>, Failure> {
+    Ok(conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], |row| {
+        let text: Option<String> = row.get(9)?;
+        text.map(|text| serde_json::from_str(&text).map_err(|e| row::odd(9, Type::Text, e))).transpose()
+    })?)
+}
+
+fn view(row: &Row<'_>) -> rusqlite::Result<VersionView> {
+    Ok(VersionView {
+        dag: row.get(1)?,
+        number: row.get(2)?,
+        version: row::word(row, 3)?,
+        latest: row.get(4)?,
+        tasks: row.get(5)?,
+        edges: row.get(6)?,
+        depth: row.get(7)?,
+        created_at: row::time(row, 8)?,
+    })
+}

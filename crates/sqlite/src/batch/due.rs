@@ -1,0 +1,252 @@
+//! Tasks whose rule holds: what they become.
+
+use std::mem;
+use std::rc::Rc;
+
+use milepost_core::batch::READ_BYTES_MAX;
+use milepost_core::batch::due::{Becomes, DueTask, EXPRESSION, READS_TOO_MUCH};
+use milepost_core::dag::definition::Task;
+use milepost_core::dag::state::TaskState;
+use milepost_core::error::StoreError;
+use milepost_core::finish::Failure as Why;
+use milepost_core::ident::BatchId;
+use milepost_core::job::NewJob;
+use milepost_core::transition::Verb;
+use rusqlite::Connection;
+use serde_json::Value;
+
+use super::head::{Head, TaskId};
+use super::output::{Outputs, Unread};
+use super::settle::{Made, Settler};
+use crate::bulk::definition_of;
+use crate::failure::{Failure, defect};
+use crate::query;
+use crate::row::{self, Id};
+
+/// How many due tasks are looked for at a time.
+const LOOK: u32 = 100;
+/// The error code of a task whose bulk job or DAG does not exist, or does not take what it is given.
+const CANNOT_START: &str = "cannot_start";
+
+impl Settler<'_> {
+    /// Works out some of a batch's tasks that are due.
+    pub(super) fn work_out(&mut self, batch: BatchId) -> Result<(), Failure> {
+        let head = self.head(batch)?;
+        if head.stopped {
+            return Ok(());
+        }
+        let mut statement = self.conn.prepare_cached(query::BATCH_DUE_TASKS)?;
+        let due = statement.query_map((batch.0.as_bytes(), LOOK), |row| row.get(0))?;
+        let due = due.collect::<rusqlite::Result<Vec<u32>>>()?;
+        let mut desk = Desk::new(self.conn, batch, head);
+        for &number in &due {
+            if self.page.is_over() {
+                return Ok(());
+            }
+            self.page.take(1);
+            self.looked += 1;
+            let task = TaskId { batch, number };
+            match desk.work_out(number)? {
+                None => self.make_job(task, TaskState::Due, None)?,
+                Some(becomes) => self.become_this(task, &desk, becomes)?,
+            }
+        }
+        if due.len() == LOOK as usize {
+            self.due.insert(batch);
+        }
+        Ok(())
+    }
+
+    fn become_this(&mut self, task: TaskId, desk: &Desk<'_>, becomes: Becomes) -> Result<(), Failure> {
+        match becomes {
+            Becomes::Skipped => self.skip(task, TaskState::Due, "its condition is false"),
+            Becomes::Failed(why) => self.fail(task, &why),
+            Becomes::Job(payload) => self.make_job(task, TaskState::Due, Some(payload.to_string())),
+            Becomes::Items(items) if items.is_empty() => {
+                let note = Some("its list is empty");
+                self.end_without_job(task, TaskState::Due, TaskState::Succeeded, Verb::Succeed, note)
+            }
+            Becomes::Items(items) => {
+                let child = self.start_items(task, items);
+                self.go_on_as(task, child)
+            }
+            Becomes::Batch(input) => {
+                let dag = desk.named.as_deref().unwrap_or_default();
+                let child = self.start_inner(task, dag, &input.to_string());
+                self.go_on_as(task, child)
+            }
+            Becomes::Bulk(payload) => {
+                self.start_bulk(task, desk.named.as_deref().unwrap_or_default(), payload)
+            }
+        }
+    }
+
+    /// The task is this batch, or it fails because there is none.
+    fn go_on_as(&mut self, task: TaskId, child: Result<BatchId, Failure>) -> Result<(), Failure> {
+        match child {
+            Ok(child) => self.turn(task, TaskState::Due, TaskState::Active, Made::Batch(child)),
+            Err(Failure::Told(StoreError::Batch(invalid))) => self.cannot_start(task, invalid.to_string()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn start_bulk(&mut self, task: TaskId, name: &str, payload: Value) -> Result<(), Failure> {
+        let Some(definition) = definition_of(self.conn, name)? else {
+            let message =
+                format!("there is no bulk job {name:?}; `milepost bulk list` shows those that there are");
+            return self.cannot_start(task, message);
+        };
+        // Parameters are the members of an object.
+        let payload = if payload.is_null() { Value::Object(serde_json::Map::new()) } else { payload };
+        let job = match NewJob::new(name, &payload) {
+            Ok(job) => definition.direct(job),
+            Err(invalid) => return self.cannot_start(task, invalid.to_string()),
+        };
+        self.accept(task, TaskState::Due, &job)?;
+        self.conn.prepare_cached(query::BULK_BEGIN_RUN)?.execute((Id(&job.id), None::<Id<'_>>))?;
+        Ok(())
+    }
+
+    fn cannot_start(&mut self, task: TaskId, message: String) -> Result<(), Failure> {
+        self.fail(task, &Why { code: CANNOT_START.to_owned(), message })
+    }
+
+    fn fail(&mut self, task: TaskId, why: &Why) -> Result<(), Failure> {
+        let note = format!("{}: {}", why.code, why.message);
+        self.end_without_job(task, TaskState::Due, TaskState::Failed, Verb::Fail, Some(&note))
+    }
+}
+
+/// The due tasks of one batch, and what they have in common.
+struct Desk<'conn> {
+    conn: &'conn Connection,
+    batch: BatchId,
+    head: Rc<Head>,
+    /// Its input; once a task needed it.
+    input: Option<Value>,
+    /// Of the items of a list: what they all see, and the items.
+    items: Option<Result<(DueTask, Vec<Value>), Why>>,
+    /// The bulk job or the DAG that the task names that was worked out last.
+    named: Option<String>,
+}
+
+impl<'conn> Desk<'conn> {
+    const fn new(conn: &'conn Connection, batch: BatchId, head: Rc<Head>) -> Self {
+        Self { conn, batch, head, input: None, items: None, named: None }
+    }
+
+    /// What a task becomes; `None`: its job as it stands.
+    fn work_out(&mut self, number: u32) -> Result<Option<Becomes>, Failure> {
+        if self.head.items_of.is_some() {
+            return self.work_out_item(number).map(Some);
+        }
+        let asked = Asked::load(self.conn, self.head.version, number)?;
+        if asked.plain {
+            return Ok(None);
+        }
+        let input = match self.input.take() {
+            Some(input) => input,
+            None => input_of(self.conn, self.batch)?,
+        };
+        let task = TaskId { batch: self.batch, number };
+        match asked.due(self.conn, task, &self.head, input)? {
+            Ok(due) => {
+                let becomes = due.becomes();
+                self.input = Some(due.input);
+                self.named = due.spec.bulk.or(due.spec.dag);
+                Ok(Some(becomes))
+            }
+            Err(why) => Ok(Some(Becomes::Failed(why))),
+        }
+    }
+
+    fn work_out_item(&mut self, number: u32) -> Result<Becomes, Failure> {
+        let items = match self.items.take() {
+            Some(items) => items,
+            None => self.load_items()?,
+        };
+        let becomes = match items {
+            Ok((mut due, mut list)) => {
+                let item = list.get_mut(number as usize).map(mem::take).unwrap_or_default();
+                (due.task, due.item) = (number, Some((item, number)));
+                let becomes = due.becomes();
+                self.items = Some(Ok((due, list)));
+                becomes
+            }
+            Err(why) => {
+                self.items = Some(Err(why.clone()));
+                Becomes::Failed(why)
+            }
+        };
+        Ok(becomes)
+    }
+
+    /// What the task sees that goes over the list, and the list.
+    fn load_items(&self) -> Result<Result<(DueTask, Vec<Value>), Why>, Failure> {
+        let Some(parent) = self.head.parent else {
+            return Err(defect("advance_batches", format!("batch {} has no parent", self.batch)).into());
+        };
+        let head = Head::load(self.conn, parent.batch)?;
+        let asked = Asked::load(self.conn, head.version, parent.number)?;
+        let Value::Array(list) = input_of(self.conn, self.batch)? else {
+            return Err(defect("advance_batches", format!("batch {} has no list", self.batch)).into());
+        };
+        let input = input_of(self.conn, parent.batch)?;
+        Ok(asked
+            .due(self.conn, parent, &head, input)?
+            .map(|due| (DueTask { batch: self.batch, ..due }, list)))
+    }
+}
+
+/// What a task of a version says.
+struct Asked {
+    plain: bool,
+    reads: Vec<u32>,
+    spec: String,
+}
+
+impl Asked {
+    fn load(conn: &Connection, version: i64, number: u32) -> rusqlite::Result<Self> {
+        conn.prepare_cached(query::BATCH_DUE_TASK)?.query_row((version, number), |row| {
+            Ok(Self { plain: row.get(0)?, reads: row::numbers(row, 1)?, spec: row.get(2)? })
+        })
+    }
+
+    /// The task with all that it reads.
+    fn due(
+        self,
+        conn: &Connection,
+        task: TaskId,
+        head: &Head,
+        input: Value,
+    ) -> Result<Result<DueTask, Why>, Failure> {
+        let spec: Task = match serde_json::from_str(&self.spec) {
+            Ok(spec) => spec,
+            Err(error) => {
+                let message = format!("the store's task cannot be read: {error}");
+                return Ok(Err(Why { code: EXPRESSION.to_owned(), message }));
+            }
+        };
+        let mut outputs = Outputs::new(conn);
+        let reads = self.reads.iter().map(|&number| outputs.read(TaskId { number, ..task }, head));
+        match reads.collect::<Result<Vec<_>, _>>() {
+            Ok(reads) => {
+                Ok(Ok(DueTask { batch: task.batch, task: task.number, spec, input, reads, item: None }))
+            }
+            Err(Unread::TooMuch) => {
+                let message = format!("the results that it reads have more than {READ_BYTES_MAX} bytes");
+                Ok(Err(Why { code: READS_TOO_MUCH.to_owned(), message }))
+            }
+            Err(Unread::Failed(failure)) => Err(failure),
+        }
+    }
+}
+
+fn input_of(conn: &Connection, batch: BatchId) -> Result<Value, Failure> {
+    let mut statement = conn.prepare_cached(query::BATCH_INPUT)?;
+    let input = statement.query_row([batch.0.as_bytes()], |row| {
+        let text = row.get_ref(0)?.as_str()?;
+        serde_json::from_str(text).map_err(|e| row::odd(0, rusqlite::types::Type::Text, e))
+    })?;
+    Ok(input)
+}

@@ -1,0 +1,130 @@
+//! A batch and its tasks, as far as counting needs them.
+
+use std::rc::Rc;
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::dag::rule::{Rule, Tally};
+use milepost_core::dag::state::{BatchState, Counts, TaskState};
+use milepost_core::error::StoreError;
+use milepost_core::ident::{BatchId, JobId};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::failure::Failure;
+use crate::query;
+use crate::row;
+
+/// A task of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct TaskId {
+    pub(super) batch: BatchId,
+    pub(super) number: u32,
+}
+
+/// How many tasks there are, or how many more, by state in the order of [`TaskState::ALL`].
+pub(super) type ByState = [i64; 8];
+
+/// A batch.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) dag: String,
+    pub(super) version: i64,
+    pub(super) state: BatchState,
+    pub(super) stopped: bool,
+    pub(super) generation: u32,
+    pub(super) parent: Option<TaskId>,
+    pub(super) items_of: Option<u32>,
+    pub(super) depth: u32,
+    pub(super) counts: ByState,
+}
+
+impl Head {
+    pub(super) fn load(conn: &Connection, batch: BatchId) -> Result<Rc<Self>, Failure> {
+        let found = conn.prepare_cached(query::BATCH_HEAD)?.query_row([batch.0.as_bytes()], |row| {
+            let parent = row::batch_opt(row, 5)?.zip(row.get(6)?);
+            let mut counts = ByState::default();
+            for (at, count) in counts.iter_mut().enumerate() {
+                *count = row.get(9 + at)?;
+            }
+            Ok(Self {
+                dag: row.get(0)?,
+                version: row.get(1)?,
+                state: row::word(row, 2)?,
+                stopped: row.get(3)?,
+                generation: row.get(4)?,
+                parent: parent.map(|(batch, number)| TaskId { batch, number }),
+                items_of: row.get(7)?,
+                depth: row.get(8)?,
+                counts,
+            })
+        });
+        let head = found.optional()?.ok_or(StoreError::Batch(InvalidBatch::NoSuchBatch(batch)))?;
+        Ok(Rc::new(head))
+    }
+
+    /// Where the task of the version stands that says what this task does.
+    pub(super) fn asked(&self, number: u32) -> u32 {
+        self.items_of.unwrap_or(number)
+    }
+
+    /// When a task runs, and whether nothing has to be worked out for it. Items wait for nothing.
+    pub(super) fn rule(&self, conn: &Connection, number: u32) -> rusqlite::Result<(Rule, bool)> {
+        if self.items_of.is_some() {
+            return Ok((Rule::default(), false));
+        }
+        conn.prepare_cached(query::BATCH_RULE)?
+            .query_row((self.version, number), |row| Ok((row::word(row, 0)?, row.get(1)?)))
+    }
+
+    /// The tasks that wait for a task.
+    pub(super) fn successors(&self, conn: &Connection, number: u32) -> rusqlite::Result<Vec<u32>> {
+        if self.items_of.is_some() {
+            return Ok(Vec::new());
+        }
+        conn.prepare_cached(query::BATCH_SUCCESSORS)?
+            .query_row((self.version, number), |row| row::numbers(row, 0))
+    }
+
+    /// Where it stands with so many tasks.
+    pub(super) fn state_with(&self, counts: &ByState) -> BatchState {
+        let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] =
+            counts.map(i64::unsigned_abs);
+        Counts { waiting, due, active, failed, aborted, succeeded, skipped, canceled }.state(self.stopped)
+    }
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stand {
+    pub(super) state: TaskState,
+    pub(super) job: Option<JobId>,
+    pub(super) child: Option<BatchId>,
+    pub(super) tally: Tally,
+}
+
+impl Stand {
+    /// `None`: there is no such task.
+    pub(super) fn load(conn: &Connection, task: TaskId) -> rusqlite::Result<Option<Self>> {
+        conn.prepare_cached(query::BATCH_TASK)?
+            .query_row((task.batch.0.as_bytes(), task.number), |row| Ok(Self::read(row)?.1))
+            .optional()
+    }
+
+    /// The number of a task, and where it stands.
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(u32, Self)> {
+        let stand = Self {
+            state: row::word(row, 1)?,
+            job: row::job_opt(row, 2)?,
+            child: row::batch_opt(row, 3)?,
+            tally: tally(row, 4)?,
+        };
+        Ok((row.get(0)?, stand))
+    }
+}
+
+/// How predecessors ended: those that have not, then the others by outcome.
+pub(super) fn tally(row: &Row<'_>, column: usize) -> rusqlite::Result<Tally> {
+    let count = |at: usize| row.get::<_, u32>(column + at);
+    let (succeeded, failed, skipped, canceled) = (count(1)?, count(2)?, count(3)?, count(4)?);
+    let total = count(0)? + succeeded + failed + skipped + canceled;
+    Ok(Tally { total, succeeded, failed, skipped, canceled })
+}

@@ -1,0 +1,136 @@
+//! What operators see of batches.
+
+use milepost_core::batch::listing::{
+    BatchDetail, BatchEntry, BatchFilter, BatchView, ParentTask, TaskFilter, TaskView,
+};
+use milepost_core::dag::state::{BatchState, Counts};
+use milepost_core::ident::BatchId;
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::{query, row};
+
+/// After every id that can be made.
+const NEWEST: BatchId = BatchId(Uuid::max());
+
+/// A page of batches, newest first.
+pub(super) fn batches(conn: &Connection, filter: &BatchFilter) -> Result<Vec<BatchView>, Failure> {
+    let before = filter.before.unwrap_or(NEWEST);
+    let values = (
+        before.0.as_bytes(),
+        &filter.dag,
+        filter.state.map(BatchState::as_str),
+        &filter.key,
+        filter.inner,
+        filter.limit,
+    );
+    let mut statement = conn.prepare_cached(query::BATCHES)?;
+    Ok(statement.query_map(values, view)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A batch with its input.
+pub(super) fn batch(conn: &Connection, batch: BatchId) -> Result<Option<BatchDetail>, Failure> {
+    let id = batch.0.as_bytes();
+    let found = conn.prepare_cached(query::BATCH)?.query_row([id], view);
+    let Some(row) = found.optional()? else { return Ok(None) };
+    let input = conn.prepare_cached(query::BATCH_INPUT)?.query_row([id], |row| row::json(row, 0))?;
+    Ok(Some(BatchDetail { row, input }))
+}
+
+fn view(row: &Row<'_>) -> rusqlite::Result<BatchView> {
+    let parent = row::batch_opt(row, 16)?.map(|batch| {
+        let (task, key): (u32, Option<String>) = (row.get(17)?, row.get(18)?);
+        let key = key.unwrap_or_else(|| task.to_string());
+        Ok::<_, rusqlite::Error>(ParentTask { batch, task, key, items: row.get(19)? })
+    });
+    Ok(BatchView {
+        id: row::batch_id(row, 0)?,
+        dag: row.get(1)?,
+        number: row.get(2)?,
+        version: row::word(row, 3)?,
+        key: row.get(4)?,
+        state: row::word(row, 5)?,
+        stopped: row.get(6)?,
+        generation: row.get(7)?,
+        counts: counts(row, 8)?,
+        parent: parent.transpose()?,
+        nominal_at: row::time_opt(row, 20)?,
+        created_at: row::time(row, 21)?,
+        updated_at: row::time(row, 22)?,
+        ended_at: row::time_opt(row, 23)?,
+    })
+}
+
+fn counts(row: &Row<'_>, column: usize) -> rusqlite::Result<Counts> {
+    let count = |at: usize| row.get::<_, i64>(column + at).map(i64::unsigned_abs);
+    Ok(Counts {
+        waiting: count(0)?,
+        due: count(1)?,
+        active: count(2)?,
+        failed: count(3)?,
+        aborted: count(4)?,
+        succeeded: count(5)?,
+        skipped: count(6)?,
+        canceled: count(7)?,
+    })
+}
+
+/// A page of a batch's tasks.
+pub(super) fn tasks(
+    conn: &Connection,
+    batch: BatchId,
+    filter: &TaskFilter,
+) -> Result<Vec<TaskView>, Failure> {
+    let states = (!filter.states.is_empty()).then(|| json!(filter.states).to_string());
+    let numbers = (!filter.tasks.is_empty()).then(|| json!(filter.tasks).to_string());
+    let after = filter.after.map_or(-1, i64::from);
+    let mut statement = conn.prepare_cached(query::BATCH_TASKS)?;
+    let values = (batch.0.as_bytes(), states, numbers, after, filter.limit);
+    Ok(statement.query_map(values, task)?.collect::<rusqlite::Result<_>>()?)
+}
+
+fn task(row: &Row<'_>) -> rusqlite::Result<TaskView> {
+    let done: Option<i64> = row.get(12)?;
+    Ok(TaskView {
+        task: row.get(0)?,
+        key: row.get(1)?,
+        state: row::word(row, 2)?,
+        generation: row.get(3)?,
+        pre_cnt: row.get(4)?,
+        job: row::job_opt(row, 5)?,
+        batch: row::batch_opt(row, 6)?,
+        job_state: row::word_opt(row, 7)?,
+        attempt: row.get(8)?,
+        released_at: row::time_opt(row, 9)?,
+        started_at: row::time_opt(row, 10)?,
+        ended_at: row::time_opt(row, 11)?,
+        progress: done.map(|done| Ok::<_, rusqlite::Error>((done, row.get(13)?))).transpose()?,
+        error: row.get(14)?,
+    })
+}
+
+/// What happened to a batch and to tasks without jobs.
+pub(super) fn history(
+    conn: &Connection,
+    batch: BatchId,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<BatchEntry>, Failure> {
+    let mut statement = conn.prepare_cached(query::BATCH_HISTORY)?;
+    let entries = statement.query_map((batch.0.as_bytes(), after, limit), |row| {
+        Ok(BatchEntry {
+            pos: row.get(0)?,
+            at: row::time(row, 1)?,
+            generation: row.get(2)?,
+            task: row.get(3)?,
+            key: row.get(4)?,
+            verb: row::word(row, 5)?,
+            from: row.get(6)?,
+            to: row.get(7)?,
+            note: row.get(8)?,
+        })
+    })?;
+    Ok(entries.collect::<rusqlite::Result<_>>()?)
+}

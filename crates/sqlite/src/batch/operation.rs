@@ -1,0 +1,255 @@
+//! What operators do to batches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
+use milepost_core::dag::rule::Rule;
+use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::error::StoreError;
+use milepost_core::ident::{BatchId, JobId};
+use milepost_core::port::{Operated, Operation};
+use milepost_core::transition::Verb;
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::json;
+
+use super::head::{Head, Stand, TaskId};
+use super::settle::Settler;
+use crate::failure::Failure;
+use crate::{operate, query, row};
+
+/// What stands in the column `stop` of a batch in which nothing starts.
+const STOPPED: &str = "abort";
+
+/// Does something to a batch.
+pub(super) fn operate_batch(conn: &Connection, operation: &BatchOperation) -> Result<BatchOperated, Failure> {
+    let mut settler = Settler::new(conn);
+    let batch = operation.batch;
+    let head = settler.head(batch)?;
+    if operation.generation.is_some_and(|seen| seen != head.generation) {
+        return refused(InvalidBatch::Overtaken(batch));
+    }
+    settler.noted_by_caller = Some(batch);
+    let mut operator = Operator { settler, operation, operated: BatchOperated::default() };
+    let verb = operator.act(&head)?;
+    let Operator { mut settler, mut operated, .. } = operator;
+    settler.finish()?;
+    let after = settler.head(batch)?;
+    let (from, to) = (head.state.as_str(), after.state.as_str());
+    settler.note(batch, None, verb, Some(from), to, operation.note.as_deref())?;
+    operated.generation = after.generation;
+    Ok(operated)
+}
+
+pub(super) fn refused<T>(invalid: InvalidBatch) -> Result<T, Failure> {
+    Err(StoreError::Batch(invalid).into())
+}
+
+/// One operation on a batch and those that lie in it.
+pub(super) struct Operator<'conn, 'op> {
+    pub(super) settler: Settler<'conn>,
+    pub(super) operation: &'op BatchOperation,
+    pub(super) operated: BatchOperated,
+}
+
+impl Operator<'_, '_> {
+    fn act(&mut self, head: &Head) -> Result<Verb, Failure> {
+        let batch = self.operation.batch;
+        let in_state = |what| InvalidBatch::State { batch, state: head.state, what };
+        match &self.operation.what {
+            BatchVerb::Abort if head.state.is_ended() => refused(in_state("aborted")),
+            BatchVerb::Abort => self.abort(batch).map(|()| Verb::Abort),
+            BatchVerb::Resume if !head.stopped && head.state != BatchState::Aborted => {
+                refused(in_state("resumed"))
+            }
+            BatchVerb::Resume => self.resume(batch).map(|()| Verb::Resume),
+            BatchVerb::Cancel { tasks } => {
+                self.cancel(batch, tasks.iter().copied().collect()).map(|()| Verb::Cancel)
+            }
+            BatchVerb::Mark { task, state } => {
+                self.mark(TaskId { batch, number: *task }, *state).map(|()| Verb::Mark)
+            }
+            BatchVerb::Rerun { tasks } => self.rerun(head, tasks).map(|()| Verb::Rerun),
+        }
+    }
+
+    /// Where a task stands.
+    pub(super) fn stand(&self, task: TaskId) -> Result<Stand, Failure> {
+        let TaskId { batch, number } = task;
+        match Stand::load(self.settler.conn, task)? {
+            Some(stand) => Ok(stand),
+            None => refused(InvalidBatch::NoSuchTask { batch, task: number.to_string() }),
+        }
+    }
+
+    fn stands_in(&self, batch: BatchId, states: &[TaskState]) -> Result<Vec<(u32, Stand)>, Failure> {
+        let mut statement = self.settler.conn.prepare_cached(query::BATCH_TASKS_IN)?;
+        let stands = statement.query_map((batch.0.as_bytes(), json!(states).to_string()), Stand::read)?;
+        Ok(stands.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Why this cannot be done to a task.
+    pub(super) fn refuse<T>(
+        &mut self,
+        task: TaskId,
+        state: TaskState,
+        what: &'static str,
+    ) -> Result<T, Failure> {
+        let head = self.settler.head(task.batch)?;
+        let key = match head.items_of {
+            Some(_) => None,
+            None => self
+                .settler
+                .conn
+                .prepare_cached(query::BATCH_KEY)?
+                .query_row((head.version, task.number), |row| row.get(0))
+                .optional()?,
+        };
+        let key = key.unwrap_or_else(|| task.number.to_string());
+        refused(InvalidBatch::Task { batch: task.batch, task: key, state, what })
+    }
+
+    fn set_stop(&mut self, batch: BatchId, stop: Option<&str>) -> Result<(), Failure> {
+        let values = (batch.0.as_bytes(), stop, self.settler.now_ms);
+        self.settler.conn.prepare_cached(query::BATCH_SET_STOP)?.execute(values)?;
+        self.settler.forget_head(batch);
+        // Whether it is stopped is part of its state.
+        self.settler.changed.entry(batch).or_default();
+        Ok(())
+    }
+
+    fn abort(&mut self, batch: BatchId) -> Result<(), Failure> {
+        self.set_stop(batch, Some(STOPPED))?;
+        for (_, stand) in self.stands_in(batch, &[TaskState::Active])? {
+            match stand {
+                Stand { job: Some(job), .. } => self.act_on_job(job, Verb::Abort)?,
+                Stand { child: Some(child), .. } => self.abort(child)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self, batch: BatchId) -> Result<(), Failure> {
+        let head = self.settler.head(batch)?;
+        if head.stopped {
+            self.operated.changed += head.counts[TaskState::Due as usize].unsigned_abs();
+        }
+        self.set_stop(batch, None)?;
+        self.settler.due.insert(batch);
+        let goes_on = [TaskState::Active, TaskState::Failed, TaskState::Aborted];
+        for (_, stand) in self.stands_in(batch, &goes_on)? {
+            match stand {
+                Stand { state: TaskState::Aborted, job: Some(job), .. } => {
+                    self.act_on_job(job, Verb::Resume)?;
+                }
+                Stand { job: None, child: Some(child), .. } => {
+                    let its = self.settler.head(child)?;
+                    if its.stopped || its.state == BatchState::Aborted {
+                        self.resume(child)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives tasks up. First all of them end, then what follows is decided.
+    fn cancel(&mut self, batch: BatchId, tasks: BTreeSet<u32>) -> Result<(), Failure> {
+        for number in tasks {
+            let task = TaskId { batch, number };
+            let stand = self.stand(task)?;
+            match stand {
+                Stand { state, .. } if state.is_ended() => {}
+                Stand { job: Some(job), .. } => self.act_on_job(job, Verb::Cancel)?,
+                Stand { child: Some(child), .. } if !self.settler.head(child)?.state.is_ended() => {
+                    self.cancel_inner(child)?;
+                }
+                Stand { state, .. } => self.end(task, state, TaskState::Canceled, Verb::Cancel)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up a batch that is a task, but for what clears up in it.
+    pub(super) fn cancel_inner(&mut self, batch: BatchId) -> Result<(), Failure> {
+        let head = self.settler.head(batch)?;
+        let tasks = match head.items_of {
+            Some(_) => self.open_tasks(batch)?,
+            None => cancel_set(self.settler.conn, head.version)?,
+        };
+        self.cancel(batch, tasks)
+    }
+
+    fn open_tasks(&self, batch: BatchId) -> Result<BTreeSet<u32>, Failure> {
+        let open: Vec<_> = TaskState::ALL.iter().copied().filter(|state| !state.is_ended()).collect();
+        Ok(self.stands_in(batch, &open)?.into_iter().map(|(number, _)| number).collect())
+    }
+
+    fn mark(&mut self, task: TaskId, to: TaskState) -> Result<(), Failure> {
+        let what = match to {
+            TaskState::Succeeded => "marked as succeeded",
+            TaskState::Skipped => "marked as skipped",
+            TaskState::Failed => "marked as failed",
+            _ => "marked as that; it can be marked as succeeded, skipped or failed",
+        };
+        let stand = self.stand(task)?;
+        let Stand { state, job, .. } = stand;
+        let marks = matches!(to, TaskState::Succeeded | TaskState::Skipped | TaskState::Failed);
+        let done = match (state, job, to) {
+            (TaskState::Waiting | TaskState::Due, ..) if marks => self.end(task, state, to, Verb::Mark),
+            (TaskState::Active | TaskState::Failed, Some(job), TaskState::Succeeded) => {
+                self.act_on_job(job, Verb::Mark)
+            }
+            (TaskState::Active, Some(job), TaskState::Skipped) => self.act_on_job(job, Verb::Skip),
+            (TaskState::Failed, None, TaskState::Succeeded) => self.end(task, state, to, Verb::Mark),
+            _ => return self.refuse(task, state, what),
+        };
+        match done {
+            Err(Failure::Told(StoreError::Illegal { .. })) => self.refuse(task, state, what),
+            done => done,
+        }
+    }
+
+    /// Ends a task that no job or batch stands for.
+    fn end(&mut self, task: TaskId, from: TaskState, to: TaskState, verb: Verb) -> Result<(), Failure> {
+        self.operated.changed += 1;
+        self.settler.end_without_job(task, from, to, verb, self.operation.note.as_deref())
+    }
+
+    fn act_on_job(&mut self, job: JobId, verb: Verb) -> Result<(), Failure> {
+        let BatchOperation { grace, note, .. } = self.operation;
+        let its = Operation { verb, grace: *grace, delay: Duration::ZERO, note: note.clone() };
+        match operate::act(self.settler.conn, job, &its)? {
+            Operated::StopRequested => self.operated.stopping += 1,
+            Operated::Done(_) => {
+                self.operated.changed += 1;
+                self.settler.follow_job(job)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All tasks of a version that are reached without going through one with the rule [`Rule::Always`].
+fn cancel_set(conn: &Connection, version: i64) -> Result<BTreeSet<u32>, Failure> {
+    let mut statement = conn.prepare_cached(query::BATCH_GRAPH)?;
+    let tasks = statement.query_map([version], |row| {
+        Ok((row.get(0)?, (row::word(row, 1)?, row.get(2)?, row::numbers(row, 3)?)))
+    })?;
+    let tasks: BTreeMap<u32, (Rule, u32, Vec<u32>)> = tasks.collect::<rusqlite::Result<_>>()?;
+    let enters = |number: &u32| tasks.get(number).is_some_and(|(rule, ..)| *rule != Rule::Always);
+    let roots = tasks.iter().filter(|(_, (_, waits_for, _))| *waits_for == 0).map(|(number, _)| *number);
+    let mut left: Vec<u32> = roots.filter(enters).collect();
+    let mut reached: BTreeSet<u32> = left.iter().copied().collect();
+    while let Some((.., successors)) = left.pop().and_then(|number| tasks.get(&number)) {
+        for &next in successors.iter().filter(|next| enters(next)) {
+            if reached.insert(next) {
+                left.push(next);
+            }
+        }
+    }
+    Ok(reached)
+}

@@ -1,0 +1,123 @@
+//! What tasks left for those who read it.
+
+use std::rc::Rc;
+
+use milepost_core::batch::READ_BYTES_MAX;
+use milepost_core::batch::due::ReadTask;
+use milepost_core::dag::rule::Outcome;
+use milepost_core::dag::state::TaskState;
+use milepost_core::ident::BatchId;
+use rusqlite::Connection;
+use serde_json::{Map, Value};
+
+use super::head::{Head, TaskId};
+use crate::failure::Failure;
+use crate::{query, row};
+
+/// What the reader of results was told.
+pub(super) enum Unread {
+    /// They are larger than one task may read.
+    TooMuch,
+    /// The store's error.
+    Failed(Failure),
+}
+
+impl From<rusqlite::Error> for Unread {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Failure> for Unread {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Reads results, until there are too many of them.
+pub(super) struct Outputs<'conn> {
+    conn: &'conn Connection,
+    bytes_left: usize,
+}
+
+/// One task and what it left.
+struct Left {
+    key: String,
+    state: TaskState,
+    child: Option<BatchId>,
+    result: Option<String>,
+    over_a_list: bool,
+}
+
+impl<'conn> Outputs<'conn> {
+    pub(super) const fn new(conn: &'conn Connection) -> Self {
+        Self { conn, bytes_left: READ_BYTES_MAX }
+    }
+
+    /// What a predecessor left. One that was tried again since its successor was decided had failed.
+    pub(super) fn read(&mut self, task: TaskId, head: &Head) -> Result<ReadTask, Unread> {
+        let left = self.left_by(task, head.version)?;
+        let state = left.state.outcome().unwrap_or(Outcome::Failed);
+        let output = self.output(&left)?;
+        Ok(ReadTask { key: left.key, state, output })
+    }
+
+    fn left_by(&self, task: TaskId, version: i64) -> rusqlite::Result<Left> {
+        let values = (task.batch.0.as_bytes(), task.number, version);
+        self.conn.prepare_cached(query::BATCH_LEFT_BY)?.query_row(values, |row| {
+            Ok(Left {
+                key: row.get(0)?,
+                state: row::word(row, 1)?,
+                child: row::batch_opt(row, 2)?,
+                result: row.get(3)?,
+                over_a_list: row.get(4)?,
+            })
+        })
+    }
+
+    fn output(&mut self, left: &Left) -> Result<Value, Unread> {
+        match left {
+            Left { state, .. } if *state != TaskState::Succeeded => Ok(Value::Null),
+            Left { child: Some(child), .. } => self.of_batch(*child),
+            // Over an empty one.
+            Left { over_a_list: true, .. } => Ok(Value::Array(Vec::new())),
+            Left { result, .. } => self.parse(result.as_deref()),
+        }
+    }
+
+    /// The results of items in their order, or those of the last tasks by their keys.
+    fn of_batch(&mut self, batch: BatchId) -> Result<Value, Unread> {
+        let head = Head::load(self.conn, batch)?;
+        if head.items_of.is_some() { self.of_items(batch) } else { self.of_last_tasks(batch, &head) }
+    }
+
+    fn of_items(&mut self, batch: BatchId) -> Result<Value, Unread> {
+        let mut statement = self.conn.prepare_cached(query::BATCH_LEFT_BY_ITEMS)?;
+        let mut rows = statement.query([batch.0.as_bytes()])?;
+        let mut results = Vec::new();
+        while let Some(row) = rows.next()? {
+            results.push(self.parse(row.get_ref(0)?.as_str_or_null().map_err(rusqlite::Error::from)?)?);
+        }
+        Ok(Value::Array(results))
+    }
+
+    fn of_last_tasks(&mut self, batch: BatchId, head: &Rc<Head>) -> Result<Value, Unread> {
+        let mut statement = self.conn.prepare_cached(query::BATCH_LAST_TASKS)?;
+        let last =
+            statement.query_map([head.version], |row| row.get(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut results = Map::new();
+        for number in last {
+            let left = self.left_by(TaskId { batch, number }, head.version)?;
+            let output = self.output(&left)?;
+            results.insert(left.key, output);
+        }
+        Ok(Value::Object(results))
+    }
+
+    fn parse(&mut self, result: Option<&str>) -> Result<Value, Unread> {
+        let text = result.unwrap_or("null");
+        self.bytes_left = self.bytes_left.checked_sub(text.len()).ok_or(Unread::TooMuch)?;
+        // Text that is no JSON another program must have written.
+        Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
+    }
+}

@@ -1,0 +1,77 @@
+//! Forgetting batches that are over, a page at a time.
+
+use std::time::Duration;
+
+use milepost_core::batch::PAGE_ROWS;
+use milepost_core::duration::whole_ms;
+use milepost_core::ident::BatchId;
+use milepost_core::retention::RetentionPolicy;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::clock::now_ms;
+use crate::failure::Failure;
+use crate::retention::Pruner;
+use crate::{query, row};
+
+/// Whether there is a batch to be forgotten, without writing.
+pub(super) fn is_due(conn: &Connection, keep: Duration) -> Result<bool, Failure> {
+    Ok(conn.prepare_cached(query::BATCH_ENDED_ROOT)?.exists([cut_ms(keep)])?)
+}
+
+fn cut_ms(keep: Duration) -> i64 {
+    now_ms().saturating_sub(whole_ms(keep))
+}
+
+/// Forgets a page of the batch that ended first, those that lie in it before itself; answers how many rows.
+pub(super) fn prune(conn: &Connection, keep: Duration) -> Result<u64, Failure> {
+    let mut ended = conn.prepare_cached(query::BATCH_ENDED_ROOT)?;
+    let root = ended.query_row([cut_ms(keep)], |row| row::batch_id(row, 0)).optional()?;
+    let Some(mut batch) = root else { return Ok(0) };
+    let mut child = conn.prepare_cached(query::BATCH_CHILD)?;
+    while let Some(inner) = child.query_row([batch.0.as_bytes()], |row| row::batch_id(row, 0)).optional()? {
+        batch = inner;
+    }
+    forget(conn, batch)
+}
+
+fn forget(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
+    let id = batch.0.as_bytes();
+    let mut rows = forget_tasks(conn, batch)?;
+    if rows > 0 {
+        return Ok(rows);
+    }
+    rows = conn.prepare_cached(query::BATCH_FORGET_HISTORY)?.execute((id, PAGE_ROWS))? as u64;
+    if rows == u64::from(PAGE_ROWS) {
+        return Ok(rows);
+    }
+    for sql in [query::BATCH_FORGET_SPREADS, query::BATCH_FORGET_INPUT, query::BATCH_FORGET_BATCH] {
+        rows += conn.prepare_cached(sql)?.execute([id])? as u64;
+    }
+    Ok(rows)
+}
+
+/// A page of its tasks, with those of their jobs whose time was over while the batch needed them.
+fn forget_tasks(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
+    let id = batch.0.as_bytes();
+    let policy = RetentionPolicy::default();
+    let mut pruner = Pruner::new(conn, &policy, now_ms(), PAGE_ROWS)?;
+    let mut next = conn.prepare_cached(query::BATCH_NEXT_TASKS)?;
+    let tasks = next.query_map((id, PAGE_ROWS), |row| row.get(0))?.collect::<rusqlite::Result<Vec<u32>>>()?;
+    let mut jobs = conn.prepare_cached(query::BATCH_JOBS_OF_TASK)?;
+    let mut forget = conn.prepare_cached(query::BATCH_FORGET_TASK)?;
+    let mut rows = 0;
+    for task in tasks {
+        let its =
+            jobs.query_map((id, task), |row| row::job_id(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        for job in its {
+            if !pruner.forget_passed(&job)? {
+                return Ok(rows + pruner.rows());
+            }
+        }
+        rows += forget.execute((id, task))? as u64;
+        if pruner.is_out_of_time() {
+            break;
+        }
+    }
+    Ok(rows + pruner.rows())
+}

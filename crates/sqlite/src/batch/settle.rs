@@ -1,0 +1,356 @@
+//! What follows from tasks that stand elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use milepost_core::batch::{PAGE_ROWS, RESULT_BYTES_MAX};
+use milepost_core::dag::rule::{Decision, Rule, Tally, decide};
+use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::error::StoreError;
+use milepost_core::ident::{BatchId, JobId};
+use milepost_core::job::{NewJob, Priority};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::head::{ByState, Head, Stand, TaskId};
+use super::spread::End;
+use crate::clock::now_ms;
+use crate::enqueue::Intake;
+use crate::failure::Failure;
+use crate::query;
+use crate::row::{self, Id};
+
+/// Nothing more is worked out for tasks when a page has taken so long.
+const PAGE_TIME: Duration = Duration::from_millis(25);
+
+/// These jobs have changed: what follows if they are tasks.
+pub(crate) fn settle_jobs(conn: &Connection, jobs: impl IntoIterator<Item = JobId>) -> Result<(), Failure> {
+    let mut settler = Settler::new(conn);
+    for job in jobs {
+        settler.follow_job(job)?;
+    }
+    settler.finish()
+}
+
+/// Refuses a result that those who wait for the task could not read.
+pub(crate) fn check_result(conn: &Connection, job: &JobId, result: Option<&str>) -> Result<(), Failure> {
+    let bytes = result.map_or(0, str::len);
+    if bytes <= RESULT_BYTES_MAX || !conn.prepare_cached(query::TASK_OF_JOB)?.exists([Id(job)])? {
+        return Ok(());
+    }
+    let cause =
+        format!("the result has {bytes} bytes; that of a task of a batch has at most {RESULT_BYTES_MAX}");
+    Err(StoreError::Refused { verb: "finish", cause: cause.into() }.into())
+}
+
+/// How much of one transaction is left.
+pub(super) struct Page {
+    rows_left: u32,
+    began: Instant,
+}
+
+impl Page {
+    /// Takes so many rows, unless there are none left.
+    pub(super) const fn take(&mut self, rows: u32) -> bool {
+        let taken = self.rows_left > 0;
+        self.rows_left = self.rows_left.saturating_sub(rows);
+        taken
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.rows_left == 0 || self.began.elapsed() >= PAGE_TIME
+    }
+}
+
+/// What a task became.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Made {
+    Nothing,
+    Job(JobId),
+    Batch(BatchId),
+}
+
+/// One page of what follows.
+pub(crate) struct Settler<'conn> {
+    pub(super) conn: &'conn Connection,
+    pub(super) now_ms: i64,
+    pub(super) page: Page,
+    heads: HashMap<BatchId, Rc<Head>>,
+    /// Ends that are to be counted.
+    pub(super) ends: Vec<End>,
+    /// Whether some stand in line; `None`: not looked yet.
+    pub(super) lines: Option<bool>,
+    /// Batches to be added up.
+    pub(super) changed: BTreeMap<BatchId, ByState>,
+    /// Batches with tasks that became due.
+    pub(super) due: BTreeSet<BatchId>,
+    /// How many tasks were looked at.
+    pub(super) looked: u64,
+    /// The batch whose state is noted by whoever changes it.
+    pub(super) noted_by_caller: Option<BatchId>,
+    intake: Option<Intake<'conn>>,
+}
+
+impl<'conn> Settler<'conn> {
+    pub(crate) fn new(conn: &'conn Connection) -> Self {
+        Self {
+            conn,
+            now_ms: now_ms(),
+            page: Page { rows_left: PAGE_ROWS, began: Instant::now() },
+            heads: HashMap::new(),
+            ends: Vec::new(),
+            lines: None,
+            changed: BTreeMap::new(),
+            due: BTreeSet::new(),
+            looked: 0,
+            noted_by_caller: None,
+            intake: None,
+        }
+    }
+
+    /// Goes on until nothing follows, or the page is full.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        loop {
+            self.spread()?;
+            if let Some(batch) = self.next_due() {
+                self.work_out(batch)?;
+            } else if let Some((batch, more)) = self.changed.pop_last() {
+                // Later batches first: children before their parents.
+                self.add_up(batch, more)?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn next_due(&mut self) -> Option<BatchId> {
+        if self.page.is_over() { None } else { self.due.pop_first() }
+    }
+
+    pub(super) fn head(&mut self, batch: BatchId) -> Result<Rc<Head>, Failure> {
+        if let Some(head) = self.heads.get(&batch) {
+            return Ok(Rc::clone(head));
+        }
+        let head = Head::load(self.conn, batch)?;
+        self.heads.insert(batch, Rc::clone(&head));
+        Ok(head)
+    }
+
+    /// Somebody changed the batch itself.
+    pub(super) fn forget_head(&mut self, batch: BatchId) {
+        self.heads.remove(&batch);
+    }
+
+    /// A job has changed: its task stands where it does. A job that no task names any more is history.
+    pub(crate) fn follow_job(&mut self, job: JobId) -> Result<(), Failure> {
+        let found = self.conn.prepare_cached(query::TASK_OF_JOB)?.query_row([Id(&job)], |row| {
+            let task = TaskId { batch: row::batch_id(row, 0)?, number: row.get(1)? };
+            Ok((task, row::word::<TaskState>(row, 2)?, row::word_opt::<JobState>(row, 3)?))
+        });
+        let Some((task, from, Some(state))) = found.optional()? else { return Ok(()) };
+        let to = TaskState::of_job(state);
+        if from.can_become(to) { self.turn(task, from, to, Made::Nothing) } else { Ok(()) }
+    }
+
+    /// A task stands elsewhere from now on.
+    pub(super) fn turn(
+        &mut self,
+        task: TaskId,
+        from: TaskState,
+        to: TaskState,
+        made: Made,
+    ) -> Result<(), Failure> {
+        let TaskId { batch, number } = task;
+        let generation = if from == TaskState::Waiting { Some(self.head(batch)?.generation) } else { None };
+        let (job, child) = match &made {
+            Made::Nothing => (None, None),
+            Made::Job(job) => (Some(job.0.as_bytes()), None),
+            Made::Batch(child) => (None, Some(child.0.as_bytes())),
+        };
+        self.conn.prepare_cached(query::BATCH_SET_TASK)?.execute((
+            batch.0.as_bytes(),
+            number,
+            to.as_str(),
+            job,
+            child,
+            generation,
+        ))?;
+        let more = self.changed.entry(batch).or_default();
+        more[from as usize] -= 1;
+        more[to as usize] += 1;
+        if from.outcome() != to.outcome() {
+            self.ends.push(End { task, was: from, is: to });
+        }
+        Ok(())
+    }
+
+    /// Decides a task that waits.
+    pub(super) fn decide(&mut self, task: TaskId, tally: &Tally) -> Result<(), Failure> {
+        if Rule::ALL.iter().all(|&rule| decide(rule, tally) == Decision::Wait) {
+            return Ok(());
+        }
+        let head = self.head(task.batch)?;
+        let (rule, plain) = head.rule(self.conn, task.number)?;
+        match decide(rule, tally) {
+            Decision::Wait => Ok(()),
+            Decision::Run if plain && !head.stopped => self.make_job(task, TaskState::Waiting, None),
+            Decision::Run => {
+                self.due.insert(task.batch);
+                self.turn(task, TaskState::Waiting, TaskState::Due, Made::Nothing)
+            }
+            Decision::Skip => self.skip(task, TaskState::Waiting, "its rule cannot hold any more"),
+        }
+    }
+
+    pub(super) fn skip(&mut self, task: TaskId, from: TaskState, why: &str) -> Result<(), Failure> {
+        self.end_without_job(task, from, TaskState::Skipped, Verb::Skip, Some(why))
+    }
+
+    /// A task that has no job stands elsewhere.
+    pub(super) fn end_without_job(
+        &mut self,
+        task: TaskId,
+        from: TaskState,
+        to: TaskState,
+        verb: Verb,
+        note: Option<&str>,
+    ) -> Result<(), Failure> {
+        self.note(task.batch, Some(task.number), verb, Some(from.as_str()), to.as_str(), note)?;
+        self.turn(task, from, to, Made::Nothing)
+    }
+
+    /// Makes the job of a task, with this payload or its own.
+    pub(super) fn make_job(
+        &mut self,
+        task: TaskId,
+        from: TaskState,
+        payload: Option<String>,
+    ) -> Result<(), Failure> {
+        let head = self.head(task.batch)?;
+        let job = self.conn.prepare_cached(query::BATCH_JOB_OF_TASK)?.query_row(
+            (head.version, head.asked(task.number)),
+            |row| {
+                let payload = payload.map_or_else(|| row.get(6), Ok)?;
+                let job = NewJob::from_json(row.get::<_, String>(0)?, payload)
+                    .map_err(|e| row::odd(6, Type::Text, e))?;
+                let priority = row.get::<_, u8>(2)?;
+                Ok(NewJob {
+                    queue: row.get(1)?,
+                    priority: Priority::try_from(priority).map_err(|e| row::odd(2, Type::Integer, e))?,
+                    group: row.get(3)?,
+                    max_attempts: row.get(4)?,
+                    timeout: row::duration_opt(row, 5)?,
+                    ..job
+                })
+            },
+        )?;
+        self.accept(task, from, &job)
+    }
+
+    /// Stores a job as that of a task.
+    pub(super) fn accept(&mut self, task: TaskId, from: TaskState, job: &NewJob) -> Result<(), Failure> {
+        let intake = match &mut self.intake {
+            Some(intake) => intake,
+            none => none.insert(Intake::new(self.conn)?),
+        };
+        intake.accept_task(job, task.batch, task.number)?;
+        self.turn(task, from, TaskState::Active, Made::Job(job.id))
+    }
+
+    /// Keeps what happened to a batch, or to a task of it that had no job.
+    pub(super) fn note(
+        &mut self,
+        batch: BatchId,
+        task: Option<u32>,
+        verb: Verb,
+        from: Option<&str>,
+        to: &str,
+        note: Option<&str>,
+    ) -> Result<(), Failure> {
+        let generation = self.head(batch)?.generation;
+        let values = (batch.0.as_bytes(), self.now_ms, generation, task, verb.as_str(), from, to, note);
+        self.conn.prepare_cached(query::BATCH_NOTE)?.execute(values)?;
+        Ok(())
+    }
+
+    /// Adds up a batch, and tells the task that it is where it stands now.
+    fn add_up(&mut self, batch: BatchId, more: ByState) -> Result<(), Failure> {
+        let head = self.head(batch)?;
+        let mut counts = head.counts;
+        counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+        let state = self.state_of(batch, &head, &counts)?;
+        if state == head.state && more == ByState::default() {
+            return Ok(());
+        }
+        let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] = more;
+        self.conn.prepare_cached(query::BATCH_COUNT)?.execute((
+            batch.0.as_bytes(),
+            waiting,
+            due,
+            active,
+            failed,
+            aborted,
+            succeeded,
+            skipped,
+            canceled,
+            state.as_str(),
+            self.now_ms,
+            state.is_ended(),
+        ))?;
+        self.heads.insert(batch, Rc::new(Head { state, counts, ..(*head).clone() }));
+        if state == head.state {
+            return Ok(());
+        }
+        if self.noted_by_caller != Some(batch) {
+            let verb = verb_of_batch(head.state, state);
+            self.note(batch, None, verb, Some(head.state.as_str()), state.as_str(), None)?;
+        }
+        head.parent.map_or(Ok(()), |parent| self.follow_child(parent, batch, state))
+    }
+
+    /// Whoever waits for ends that stand in line can still go on.
+    fn state_of(&self, batch: BatchId, head: &Head, counts: &ByState) -> Result<BatchState, Failure> {
+        let state = head.state_with(counts);
+        if state.is_ended() || state == BatchState::Running {
+            return Ok(state);
+        }
+        let stand_in_line =
+            self.conn.prepare_cached(query::BATCH_SPREADS_OF_BATCH)?.exists([batch.0.as_bytes()])?;
+        Ok(if stand_in_line { BatchState::Running } else { state })
+    }
+
+    /// A batch stands elsewhere: so does the task that it is.
+    fn follow_child(&mut self, parent: TaskId, child: BatchId, state: BatchState) -> Result<(), Failure> {
+        let Some(stand) = Stand::load(self.conn, parent)? else { return Ok(()) };
+        let (from, to) = (stand.state, TaskState::of_batch(state));
+        if stand.child != Some(child) || !from.can_become(to) {
+            return Ok(());
+        }
+        let verb = match to {
+            TaskState::Succeeded => Verb::Succeed,
+            TaskState::Failed => Verb::Fail,
+            TaskState::Canceled => Verb::Cancel,
+            TaskState::Aborted => Verb::Abort,
+            _ if from == TaskState::Aborted => Verb::Resume,
+            _ => Verb::RetryNow,
+        };
+        let note = format!("batch {child} is {state}");
+        self.end_without_job(parent, from, to, verb, Some(&note))
+    }
+}
+
+/// What happened to a batch that stands elsewhere, in the words of jobs.
+const fn verb_of_batch(from: BatchState, to: BatchState) -> Verb {
+    match (from, to) {
+        (_, BatchState::Done) => Verb::Succeed,
+        (_, BatchState::Failed) => Verb::Fail,
+        (_, BatchState::Aborted) => Verb::Abort,
+        (_, BatchState::Canceled) => Verb::Cancel,
+        (BatchState::Aborted, BatchState::Running) => Verb::Resume,
+        (BatchState::Done | BatchState::Canceled, BatchState::Running) => Verb::Rerun,
+        (_, BatchState::Running) => Verb::RetryNow,
+    }
+}

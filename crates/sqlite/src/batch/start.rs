@@ -1,0 +1,145 @@
+//! Starting batches, those of people and those that are tasks of others.
+
+use jiff::Timestamp;
+use milepost_core::batch::DEPTH_MAX;
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::dag::schema::InputSchema;
+use milepost_core::dag::state::BatchState;
+use milepost_core::error::StoreError;
+use milepost_core::ident::BatchId;
+use milepost_core::job::PAYLOAD_BYTES_MAX;
+use milepost_core::port::StoreResult;
+use milepost_core::transition::Verb;
+use rusqlite::{Connection, OptionalExtension, Transaction};
+use serde_json::Value;
+
+use super::dag;
+use super::head::TaskId;
+use super::settle::Settler;
+use crate::failure::Failure;
+use crate::query;
+use crate::row;
+
+/// Starts a batch in the caller's transaction: it exists exactly when that transaction commits. One whose key or id
+/// exists is answered with the batch that has it and changes nothing.
+///
+/// # Errors
+/// [`StoreError::Batch`] says what is wrong; nothing was written then. After any other error the caller must roll
+/// back.
+pub fn start_batch(tx: &Transaction<'_>, batch: &NewBatch) -> StoreResult<Started> {
+    batch.check(PAYLOAD_BYTES_MAX)?;
+    start(tx, batch).map_err(|failure| failure.at("start_batch", tx.path().unwrap_or_default()))
+}
+
+/// Starts a batch that was checked.
+pub(super) fn start(conn: &Connection, batch: &NewBatch) -> Result<Started, Failure> {
+    let same = conn
+        .prepare_cached(query::BATCH_SAME)?
+        .query_row((batch.id.0.as_bytes(), &batch.dag, &batch.key), |row| row::batch_id(row, 0))
+        .optional()?;
+    if let Some(same) = same {
+        return Ok(Started { batch: same, duplicate: true });
+    }
+    let version = dag::find(conn, &batch.dag, batch.version)?;
+    let input = batch.input.get();
+    check_input(conn, version, input)?;
+    let place = Place { id: batch.id, dag: &batch.dag, version, parent: None, items_of: None, depth: 1 };
+    let mut settler = Settler::new(conn);
+    let (tasks, roots) = sizes(conn, version)?;
+    settler.put_batch(&place, batch.key.as_deref(), batch.nominal_at, (tasks - roots, roots), input)?;
+    conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((batch.id.0.as_bytes(), version))?;
+    settler.finish()?;
+    Ok(Started { batch: batch.id, duplicate: false })
+}
+
+/// What a batch is a run of, and where it lies.
+struct Place<'a> {
+    id: BatchId,
+    dag: &'a str,
+    version: i64,
+    parent: Option<TaskId>,
+    items_of: Option<u32>,
+    depth: u32,
+}
+
+/// How many tasks a version has, and how many of them wait for none.
+fn sizes(conn: &Connection, version: i64) -> rusqlite::Result<(i64, i64)> {
+    conn.prepare_cached(query::BATCH_ROOTS)?.query_row([version], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+fn check_input(conn: &Connection, version: i64, input: &str) -> Result<(), Failure> {
+    let Some(schema) = dag::input_schema(conn, version)? else { return Ok(()) };
+    let invalid = |why: String| Failure::Told(InvalidBatch::Input { why }.into());
+    let schema = InputSchema::compile(&schema).map_err(|e| invalid(e.to_string()))?;
+    let input: Value = serde_json::from_str(input).map_err(|e| invalid(format!("it is not JSON: {e}")))?;
+    schema.check(&input).map_err(|e| invalid(format!("it does not fit the schema of its DAG: {}", e.why)))
+}
+
+impl Settler<'_> {
+    /// Starts the batch of a DAG that a task is. An error of [`StoreError::Batch`] says why there is none.
+    pub(super) fn start_inner(&mut self, parent: TaskId, dag: &str, input: &str) -> Result<BatchId, Failure> {
+        let depth = self.depth_below(parent)?;
+        let version = dag::find(self.conn, dag, None)?;
+        check_input(self.conn, version, input)?;
+        let id = BatchId::new();
+        let (tasks, roots) = sizes(self.conn, version)?;
+        let place = Place { id, dag, version, parent: Some(parent), items_of: None, depth };
+        self.put_batch(&place, None, None, (tasks - roots, roots), input)?;
+        self.conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((id.0.as_bytes(), version))?;
+        Ok(id)
+    }
+
+    /// Starts the batch of the items that a task goes over.
+    pub(super) fn start_items(&mut self, parent: TaskId, items: Vec<Value>) -> Result<BatchId, Failure> {
+        let depth = self.depth_below(parent)?;
+        let head = self.head(parent.batch)?;
+        let (id, version, items_of) = (BatchId::new(), head.version, Some(parent.number));
+        let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
+        let place = Place { id, dag: &head.dag, version, parent: Some(parent), items_of, depth };
+        self.put_batch(&place, None, None, (0, i64::from(count)), &Value::Array(items).to_string())?;
+        let mut put = self.conn.prepare_cached(query::BATCH_PUT_ITEM)?;
+        for item in 0..count {
+            put.execute((id.0.as_bytes(), item))?;
+        }
+        self.page.take(count);
+        Ok(id)
+    }
+
+    fn depth_below(&mut self, parent: TaskId) -> Result<u32, Failure> {
+        let depth = self.head(parent.batch)?.depth + 1;
+        if depth > DEPTH_MAX {
+            return Err(StoreError::Batch(InvalidBatch::TooDeep { depth_max: DEPTH_MAX }).into());
+        }
+        Ok(depth)
+    }
+
+    fn put_batch(
+        &mut self,
+        place: &Place<'_>,
+        key: Option<&str>,
+        nominal_at: Option<Timestamp>,
+        (waiting, due): (i64, i64),
+        input: &str,
+    ) -> Result<(), Failure> {
+        let Place { id, dag, version, parent, items_of, depth } = place;
+        self.conn.prepare_cached(query::BATCH_PUT_BATCH)?.execute((
+            id.0.as_bytes(),
+            dag,
+            version,
+            key,
+            waiting,
+            due,
+            parent.as_ref().map(|parent| parent.batch.0.as_bytes()),
+            parent.map(|parent| parent.number),
+            items_of,
+            depth,
+            nominal_at.map(Timestamp::as_millisecond),
+            self.now_ms,
+        ))?;
+        self.conn.prepare_cached(query::BATCH_PUT_INPUT)?.execute((id.0.as_bytes(), input))?;
+        self.note(*id, None, Verb::Create, None, BatchState::Running.as_str(), None)?;
+        self.due.insert(*id);
+        Ok(())
+    }
+}
