@@ -72,5 +72,11 @@ fn of_yaml(text: &str) -> Places {
     let Ok(keys) = serde_saphyr::from_str_with_options::<Keys>(text, options) else { return Places::new() };
     let number = |number: u64| usize::try_from(number).unwrap_or_default();
     let place = |key: &Spanned<String>| (number(key.referenced.line()), number(key.referenced.column()));
-    keys.tasks.into_keys().map(|key| (key.value.clone(), place(&key))).collect()
+    let mut places = Places::new();
+    for key in keys.tasks.into_keys() {
+        let place = place(&key);
+        // Of a key that is there twice the last.
+        places.entry(key.value).and_modify(|last| *last = place.max(*last)).or_insert(place);
+    }
+    places
 }
