@@ -87,6 +87,7 @@ create table milepost.batch (
 
 create unique index batch_key on milepost.batch (dag, key) where key is not null;
 create index batch_open on milepost.batch (id) where ended_at is null;
+create index batch_due on milepost.batch (id) where due > 0 and stop is null;
 create index batch_ended on milepost.batch (ended_at) where ended_at is not null;
 create index batch_parent on milepost.batch (parent_id) where parent_id is not null;
 

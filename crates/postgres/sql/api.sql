@@ -222,6 +222,37 @@ create or replace function milepost.change(
     job uuid, what milepost.verb, note text default null, delay_ms bigint default 0, grace_ms bigint default 0
 ) returns text language plpgsql as $$
 declare
+    task record;
+    answer text;
+begin
+    select j.batch_id, j.task, d.key, t.job_id is distinct from job as replaced into task
+    from milepost.job j
+    join milepost.batch a on a.id = j.batch_id
+    join milepost.batch_task t on t.batch_id = j.batch_id and t.task = j.task
+    left join milepost.dag_task d on d.version_id = a.version_id and d.task = coalesce(a.items_of, j.task)
+    where j.id = change.job and j.batch_id is not null;
+    if not found then
+        return milepost.change_job(job, what, note, delay_ms, grace_ms);
+    end if;
+    if what = 'rerun' or task.replaced and what in ('retry_now', 'resume') then
+        raise exception using errcode = 'MP012',
+            message = format('job %s is task %L of batch %s, which is run again with what follows from it', job, task.key, task.batch_id),
+            detail = task.batch_id || ' ' || task.key,
+            hint = format('milepost batch rerun %s --task %s', task.batch_id, task.key);
+    end if;
+    answer := milepost.change_job(job, what, note, delay_ms, grace_ms);
+    if not task.replaced then
+        perform milepost.tell_batches(array[job]);
+    end if;
+    return answer;
+end
+$$;
+
+-- The same to a job that is no task of a batch, or whose batch is told by the caller.
+create or replace function milepost.change_job(
+    job uuid, what milepost.verb, note text default null, delay_ms bigint default 0, grace_ms bigint default 0
+) returns text language plpgsql as $$
+declare
     l milepost.live;
     e milepost.ended;
     j milepost.job;
@@ -351,6 +382,14 @@ begin
     select g.group_key is not null into grouped from gone g;
     if not found then
         return false;
+    end if;
+    -- Tasks before groups: see settle.sql for the order of locks.
+    if exists (select from milepost.job j where j.id = job and j.batch_id is not null) then
+        if octet_length(result::text) > 262144 then
+            raise exception using errcode = 'MP011',
+                message = format('the result of job %s has %s bytes; that of a task has at most 262144', job, octet_length(result::text));
+        end if;
+        perform milepost.tell_batches(array[job]);
     end if;
     if grouped then
         perform milepost.free_groups(array[job]);

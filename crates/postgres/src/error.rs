@@ -79,6 +79,10 @@ pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Err
             let from = database.detail().and_then(|state| state.parse::<JobState>().ok());
             StoreError::Illegal { job, illegal: IllegalTransition { from, verb } }
         }
+        crate::batch::ILLEGAL => match database.detail().and_then(|detail| crate::batch::job_of_batch(job, detail)) {
+            Some(refused) => refused,
+            None => store_error(place, "change", error),
+        },
         _ => store_error(place, "change", error),
     }
 }
@@ -89,7 +93,7 @@ pub(crate) fn is_repeated_id(error: &sqlx::Error) -> bool {
         .is_some_and(|e| e.code() == "23505" && matches!(e.constraint(), Some("job_pkey" | "live_pkey")))
 }
 
-fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
+pub(crate) fn database_error(error: &sqlx::Error) -> Option<&PgDatabaseError> {
     error.as_database_error().and_then(|e| e.try_downcast_ref::<PgDatabaseError>())
 }
 

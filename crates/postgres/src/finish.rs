@@ -8,6 +8,7 @@ use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
 use uuid::Uuid;
 
+use crate::batch;
 use crate::row::{self, Decoded};
 use crate::session::Session;
 use crate::statement;
@@ -70,6 +71,7 @@ struct Ends<'a> {
     unfinished: Vec<&'a Finish>,
     stopped: Vec<&'a Finish>,
     grouped: bool,
+    tasks: bool,
 }
 
 impl<'a> Ends<'a> {
@@ -82,11 +84,13 @@ impl<'a> Ends<'a> {
                 End::Cancel | End::Abort => stopped.push(*finish),
             }
         }
-        Self { all, succeeded, unfinished, stopped, grouped: all.iter().any(|finish| finish.grouped) }
+        let grouped = all.iter().any(|finish| finish.grouped);
+        let tasks = all.iter().any(|finish| finish.task);
+        Self { all, succeeded, unfinished, stopped, grouped, tasks }
     }
 
     fn only_plain_successes(&self) -> bool {
-        !self.grouped && self.unfinished.is_empty() && self.stopped.is_empty()
+        !self.grouped && !self.tasks && self.unfinished.is_empty() && self.stopped.is_empty()
     }
 
     async fn write(&self, tx: &mut Session<'_>, worker: WorkerId) -> Decoded<Vec<Uuid>> {
@@ -107,6 +111,9 @@ impl<'a> Ends<'a> {
             waiting = self.unfinished.iter().filter(waits).map(|f| f.run.job.0).collect();
             waiting.retain(|job| back.contains(job));
             accepted.extend(back);
+        }
+        if self.tasks {
+            settle_tasks(tx, self.all.iter().copied()).await?;
         }
         if self.grouped {
             self.free_groups(tx, &accepted, &waiting).await?;
@@ -136,6 +143,15 @@ impl<'a> Ends<'a> {
         }
         Ok(())
     }
+}
+
+/// Says to their batches how the jobs among these stand that are tasks.
+pub(crate) async fn settle_tasks<'a>(
+    session: &mut Session<'_>,
+    finishes: impl Iterator<Item = &'a Finish>,
+) -> Decoded<()> {
+    let tasks: Vec<Uuid> = finishes.filter(|finish| finish.task).map(|finish| finish.run.job.0).collect();
+    if tasks.is_empty() { Ok(()) } else { batch::settle_ended(session, tasks).await }
 }
 
 async fn succeed(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {

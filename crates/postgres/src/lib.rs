@@ -7,6 +7,7 @@
 
 mod admin;
 mod arrival;
+mod batch;
 mod bring;
 pub mod bulk;
 mod claim;
@@ -32,6 +33,7 @@ mod store;
 mod wake;
 mod worker;
 
+pub use batch::start_batch;
 pub use complete::complete;
 pub use connect::{PostgresOptions, WakeMode, check_url};
 pub use enqueue::{enqueue, enqueue_many};

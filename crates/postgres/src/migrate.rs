@@ -27,8 +27,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
 const API: &str = concat!(
     include_str!("../sql/rates.sql"),
     include_str!("../sql/groups.sql"),
+    include_str!("../sql/settle.sql"),
     include_str!("../sql/api.sql"),
     include_str!("../sql/bulk.sql"),
+    include_str!("../sql/batches.sql"),
     include_str!("../sql/move.sql")
 );
 

@@ -8,6 +8,7 @@
 //! `sqlx::query(…).persistent(false)`. A pooler that follows prepared statements itself (PgBouncer from 1.21, with
 //! `max_prepared_statements` above 0) needs none of this.
 
+use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::ident::Run;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::StoreResult;
@@ -29,6 +30,14 @@ pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> StoreResult
 /// Those of [`enqueue_many`](crate::enqueue_many).
 pub async fn enqueue_many(connection: &mut PgConnection, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     crate::enqueue::enqueue_many_in(Session::passing(connection), jobs).await
+}
+
+/// Starts a batch in the caller's transaction, as [`start_batch`](crate::start_batch).
+///
+/// # Errors
+/// Those of [`start_batch`](crate::start_batch).
+pub async fn start_batch(connection: &mut PgConnection, batch: &NewBatch) -> StoreResult<Started> {
+    crate::batch::start_in(Session::passing(connection), batch).await
 }
 
 /// Ends the run as succeeded in the caller's transaction, as [`complete`](crate::complete).

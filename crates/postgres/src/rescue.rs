@@ -93,6 +93,7 @@ async fn rescue_worker(
     if !back.is_empty() {
         finish::take_back(tx, &back, worker).await?;
     }
+    finish::settle_tasks(tx, ends.iter()).await?;
     free_groups(tx, ends.iter().filter(|f| !matches!(f.end, End::Retry { .. }))).await?;
     Ok(ends.iter().map(|f| Rescued { run: f.run, worker, verb: f.end.verb() }).collect())
 }
@@ -125,6 +126,7 @@ async fn stop_late(tx: &mut Session<'_>, limit: u32) -> Decoded<Vec<JobId>> {
         return Ok(Vec::new());
     }
     let stopped = finish::stop(tx, &stops.iter().collect::<Vec<_>>()).await?;
+    finish::settle_tasks(tx, stops.iter()).await?;
     free_groups(tx, stops.iter()).await?;
     Ok(stopped.into_iter().map(JobId).collect())
 }

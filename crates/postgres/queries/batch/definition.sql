@@ -1,0 +1,5 @@
+-- The content of a version: $1 DAG, $2 version (null: the latest).
+select v.name, v.number, v.version, g.latest = v.id as latest, v.tasks, v.edges, v.depth, v.created_at, v.canonical, v.input_schema::text as input_schema
+from milepost.dag g
+join milepost.dag_version v on v.name = g.name
+where g.name = $1 and (v.version = $2 or $2 is null and v.id = g.latest)

@@ -1,0 +1,28 @@
+-- Forgets tasks and then batches that ended more than $1 ms ago, with what is in them: at most $2 rows. Inner ones go after those
+-- that they are tasks of.
+with over as materialized (
+    select b.id from milepost.batch b
+    where b.ended_at < now() - $1 * interval '1 millisecond'
+      and not exists (select from milepost.batch p where p.id = b.parent_id)
+    order by b.ended_at limit 100
+    for update skip locked
+),
+tasks as (
+    delete from milepost.batch_task
+    where ctid = any (array(select t.ctid from over o join milepost.batch_task t on t.batch_id = o.id limit $2))
+    returning batch_id
+),
+entries as (
+    delete from milepost.batch_history
+    where ctid = any (array(select h.ctid from over o join milepost.batch_history h on h.batch_id = o.id limit $2))
+    returning batch_id
+),
+gone as (
+    -- Those of which nothing was left.
+    delete from milepost.batch b using over o
+    where b.id = o.id
+      and not exists (select from milepost.batch_task t where t.batch_id = o.id)
+      and not exists (select from milepost.batch_history h where h.batch_id = o.id)
+    returning b.id
+)
+select (select count(*) from tasks) + (select count(*) from entries) + (select count(*) from gone)

@@ -1,0 +1,22 @@
+-- What the due tasks $1, $2 (batches and tasks, aligned) read of their predecessors: each once, with its result as JSON text as long as all that its
+-- task reads has at most $3 bytes.
+with read as materialized (
+    select i.batch_id, i.task, r.task as read, k.key, o.state, o.job_id, o.child_id,
+           case when o.child_id is null then pg_column_size(e.result)::bigint else milepost.batch_output_bytes(o.child_id) end as bytes
+    from unnest($1::uuid[], $2::int[]) i(batch_id, task)
+    join milepost.batch a on a.id = i.batch_id
+    join milepost.dag_task d on d.version_id = a.version_id and d.task = coalesce(a.items_of, i.task)
+    cross join lateral unnest(d.reads) r(task)
+    join milepost.batch_task o on o.batch_id = case when a.items_of is null then a.id else a.parent_id end and o.task = r.task
+    join milepost.dag_task k on k.version_id = a.version_id and k.task = r.task
+    left join milepost.ended e on e.id = o.job_id
+),
+summed as (
+    select r.*, sum(coalesce(bytes, 0)) over (partition by batch_id, task) as total from read r
+)
+select batch_id, task, key, state::text as state, total > $3 as too_much,
+       case when total <= $3 then
+           case when child_id is null then (select e.result from milepost.ended e where e.id = job_id) else milepost.batch_output(child_id) end::text
+       end as output
+from summed
+order by batch_id, task, read

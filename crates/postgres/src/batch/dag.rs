@@ -1,0 +1,153 @@
+//! DAGs and their versions.
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::listing::{Defined, VersionView};
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task, Work};
+use milepost_core::dag::stored::StoredTask;
+use milepost_core::dag::version::Version;
+use milepost_core::duration::whole_ms;
+use milepost_core::port::StoreResult;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::row::{Decoded, count, time};
+use crate::session::{Query, Session};
+use crate::statement;
+use crate::store::PostgresStore;
+
+/// How many tasks one statement keeps.
+const TASKS_A_STATEMENT: usize = 5000;
+
+impl PostgresStore {
+    pub(super) async fn define(&self, dag: &Dag) -> StoreResult<Defined> {
+        let known = self.inner.calm.atomically(async |tx| define_in(tx, dag).await).await;
+        let known = known.map_err(|e| self.fail("define_dag", e))?;
+        let (version, _) = self.definition(&dag.definition().name, Some(dag.version())).await?;
+        Ok(Defined { version, known })
+    }
+
+    pub(super) async fn definition(
+        &self,
+        name: &str,
+        version: Option<Version>,
+    ) -> StoreResult<(VersionView, Definition)> {
+        let query = sqlx::query(statement::BATCH_DEFINITION)
+            .bind(name.to_owned())
+            .bind(version.map(|version| version.to_string()));
+        let found = self.inner.calm.row(query).await.map_err(|e| self.fail("dag", e))?;
+        let Some(row) = found else { return Err(self.no_version(name, version).await) };
+        let read = version_view(&row).and_then(|view| {
+            let canonical: &str = row.try_get("canonical")?;
+            let definition = serde_json::from_str(canonical).map_err(|e| sqlx::Error::Decode(Box::new(e)))?;
+            Ok((view, definition))
+        });
+        read.map_err(|e| self.fail("dag", e))
+    }
+
+    /// Versions: of one DAG, or the latest of all.
+    pub(super) async fn versions(&self, name: Option<&str>) -> StoreResult<Vec<VersionView>> {
+        let query =
+            sqlx::query(statement::BATCH_VERSIONS).bind(name.map(str::to_owned)).bind(name.is_none());
+        self.decode("dag_versions", self.inner.calm.rows(query).await, version_view)
+    }
+
+    /// What is missing: the DAG, or its version.
+    pub(super) async fn no_version(
+        &self,
+        name: &str,
+        version: Option<Version>,
+    ) -> milepost_core::error::StoreError {
+        let name = name.to_owned();
+        match (version, self.versions(Some(&name)).await) {
+            (_, Err(error)) => error,
+            (Some(version), Ok(versions)) if !versions.is_empty() => {
+                InvalidBatch::NoSuchVersion { name, version: version.to_string() }.into()
+            }
+            _ => InvalidBatch::NoSuchDag { name }.into(),
+        }
+    }
+}
+
+/// Keeps a version and makes it the latest; answers whether it was known.
+async fn define_in(tx: &mut Session<'_>, dag: &Dag) -> Decoded<bool> {
+    let (definition, graph) = (dag.definition(), dag.graph());
+    let name = || definition.name.clone();
+    tx.execute(sqlx::query(statement::BATCH_LOCK_DAG).bind(name())).await?;
+    let number = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+    let query = sqlx::query(statement::BATCH_PUT_VERSION)
+        .bind(name())
+        .bind(dag.version().to_string())
+        .bind(dag.canonical().to_owned())
+        .bind(definition.input_schema.as_ref().map(ToString::to_string))
+        .bind(number(graph.len()))
+        .bind(number(graph.edges()))
+        .bind(graph.depth().cast_signed());
+    let made = tx.row(query).await?.map(|row| row.try_get::<i64, _>(0)).transpose()?;
+    if let Some(id) = made {
+        let tasks: Vec<StoredTask<'_>> = dag.stored().collect();
+        for page in tasks.chunks(TASKS_A_STATEMENT) {
+            tx.execute(put_tasks(id, page)?).await?;
+        }
+    }
+    tx.execute(sqlx::query(statement::BATCH_SET_LATEST).bind(name()).bind(dag.version().to_string())).await?;
+    Ok(made.is_none())
+}
+
+fn put_tasks(version: i64, tasks: &[StoredTask<'_>]) -> Decoded<Query> {
+    fn each<T>(tasks: &[StoredTask<'_>], value: impl Fn(&StoredTask<'_>) -> T) -> Vec<T> {
+        tasks.iter().map(value).collect()
+    }
+    let specs = tasks.iter().map(|task| serde_json::to_string(task.spec)).collect::<Result<Vec<_>, _>>();
+    Ok(sqlx::query(statement::BATCH_PUT_TASKS)
+        .bind(version)
+        .bind(each(tasks, |task| task.task.cast_signed()))
+        .bind(each(tasks, |task| task.key.to_owned()))
+        .bind(each(tasks, |task| task.rule.as_str()))
+        .bind(each(tasks, |task| task.plain))
+        .bind(each(tasks, |task| numbers(task.successors)))
+        .bind(each(tasks, |task| numbers(task.predecessors)))
+        .bind(each(tasks, |task| numbers(&task.reads)))
+        .bind(specs.map_err(|e| sqlx::Error::Encode(Box::new(e)))?)
+        .bind(each(tasks, |task| kind(task.spec)))
+        .bind(each(tasks, |task| task.spec.queue.clone()))
+        .bind(each(tasks, |task| i32::from(task.spec.priority.get())))
+        .bind(each(tasks, |task| task.spec.group.clone()))
+        .bind(each(tasks, |task| task.spec.max_attempts.cast_signed()))
+        .bind(each(tasks, |task| task.spec.timeout.map(whole_ms))))
+}
+
+/// The kind of the task's jobs, if it says so itself.
+fn kind(task: &Task) -> Option<String> {
+    match task.work() {
+        Some(Work::Job { kind } | Work::Each { kind, .. }) => Some(kind.to_owned()),
+        _ => None,
+    }
+}
+
+/// A list as PostgreSQL reads it.
+fn numbers(numbers: &[u32]) -> String {
+    use std::fmt::Write;
+    let mut text = String::from("{");
+    for (at, number) in numbers.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        // Into a string: cannot fail.
+        let _ = write!(text, "{comma}{number}");
+    }
+    text.push('}');
+    text
+}
+
+fn version_view(row: &PgRow) -> Decoded<VersionView> {
+    let version: &str = row.try_get("version")?;
+    Ok(VersionView {
+        dag: row.try_get("name")?,
+        number: count(row, "number")?,
+        version: version.parse().map_err(|e| sqlx::Error::Decode(Box::new(e)))?,
+        latest: row.try_get("latest")?,
+        tasks: count(row, "tasks")?,
+        edges: count(row, "edges")?,
+        depth: count(row, "depth")?,
+        created_at: time(row, "created_at")?.unwrap_or_default(),
+    })
+}

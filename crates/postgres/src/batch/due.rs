@@ -1,0 +1,234 @@
+//! Tasks whose rule holds: what they become, in the transaction that made them due or in one of upkeep.
+
+use std::collections::HashMap;
+
+use milepost_core::batch::PAGE_ROWS;
+use milepost_core::batch::READ_BYTES_MAX;
+use milepost_core::batch::due::{Becomes, DueTask, READS_TOO_MUCH, ReadTask};
+use milepost_core::dag::definition::Work;
+use milepost_core::dag::state::TaskState;
+use milepost_core::finish::Failure;
+use milepost_core::ident::BatchId;
+use serde_json::Value;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+use uuid::Uuid;
+
+use crate::row::{self, Decoded, named};
+use crate::session::{Query, Session};
+use crate::statement;
+
+/// How often one transaction works out what became due by what it worked out before: a false condition skips tasks, whose
+/// successors may run, and have conditions, …
+const ROUNDS_MAX: usize = 20;
+
+/// A task, by its batch and number.
+type Place = (Uuid, i32);
+
+/// Says to batches how these jobs ended, and works out what becomes due thereby.
+pub(crate) async fn settle_ended(session: &mut Session<'_>, jobs: Vec<Uuid>) -> Decoded<()> {
+    let row = session.row(sqlx::query(statement::BATCH_SETTLE_JOBS).bind(jobs)).await?;
+    go_on(session, row).await
+}
+
+/// What a statement left to be done: works out what is due, and tells workers of what is too much for one transaction.
+async fn go_on(session: &mut Session<'_>, left: Option<PgRow>) -> Decoded<()> {
+    let left = left.ok_or(sqlx::Error::RowNotFound)?;
+    if left.try_get::<i32, _>("due_made")? > 0 {
+        work_out(session, None).await?;
+    }
+    if left.try_get::<i32, _>("spread_left")? > 0 {
+        session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
+    }
+    Ok(())
+}
+
+/// Works due tasks out, of these batches or of all: at most a page. Answers how many.
+pub(super) async fn work_out(session: &mut Session<'_>, batches: Option<&[Uuid]>) -> Decoded<u64> {
+    let mut worked_out = 0;
+    for _ in 0..ROUNDS_MAX {
+        let room = i64::from(PAGE_ROWS) - i64::try_from(worked_out).unwrap_or(i64::MAX);
+        let due = if room > 0 { take(session, batches, room).await? } else { Vec::new() };
+        if due.is_empty() {
+            return Ok(worked_out);
+        }
+        worked_out += due.len() as u64;
+        become_all(session, due).await?;
+    }
+    session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
+    Ok(worked_out)
+}
+
+/// A due task, or why it cannot be worked out.
+type Due = (Place, Result<DueTask, Failure>);
+
+/// Locks due tasks and loads what they read.
+async fn take(session: &mut Session<'_>, batches: Option<&[Uuid]>, most: i64) -> Decoded<Vec<Due>> {
+    let rows = session.rows(sqlx::query(statement::BATCH_DUE).bind(batches.map(<[Uuid]>::to_vec)).bind(most)).await?;
+    let mut reading = Vec::new();
+    for row in &rows {
+        if row.try_get("reads")? {
+            reading.push(place(row)?);
+        }
+    }
+    let mut reads = if reading.is_empty() { HashMap::new() } else { reads(session, reading).await? };
+    rows.iter()
+        .map(|row| {
+            let at = place(row)?;
+            Ok((at, match reads.remove(&at).unwrap_or_else(|| Ok(Vec::new())) {
+                Ok(reads) => Ok(due_task(row, at, reads)?),
+                Err(failure) => Err(failure),
+            }))
+        })
+        .collect()
+}
+
+fn place(row: &PgRow) -> Decoded<Place> {
+    Ok((row.try_get("batch_id")?, row.try_get("task")?))
+}
+
+fn due_task(row: &PgRow, (batch, task): Place, reads: Vec<ReadTask>) -> Decoded<DueTask> {
+    let number = task.unsigned_abs();
+    let item = json(row.try_get("item")?)?;
+    Ok(DueTask {
+        batch: BatchId(batch),
+        task: number,
+        spec: serde_json::from_str(row.try_get("spec")?).map_err(|e| sqlx::Error::Decode(Box::new(e)))?,
+        input: json(row.try_get("input")?)?.unwrap_or_default(),
+        reads,
+        item: item.map(|item| (item, number)),
+    })
+}
+
+fn json(text: Option<&str>) -> Decoded<Option<Value>> {
+    text.map(serde_json::from_str).transpose().map_err(|e| sqlx::Error::Decode(Box::new(e)))
+}
+
+/// What due tasks read of their predecessors; a failure where that is too much.
+async fn reads(
+    session: &mut Session<'_>,
+    reading: Vec<Place>,
+) -> Decoded<HashMap<Place, Result<Vec<ReadTask>, Failure>>> {
+    let (batches, tasks): (Vec<Uuid>, Vec<i32>) = reading.into_iter().unzip();
+    let bytes_max = i64::try_from(READ_BYTES_MAX).unwrap_or(i64::MAX);
+    let query = sqlx::query(statement::BATCH_READS).bind(batches).bind(tasks).bind(bytes_max);
+    let mut all: HashMap<Place, Result<Vec<ReadTask>, Failure>> = HashMap::new();
+    for row in session.rows(query).await? {
+        let of_task = all.entry(place(&row)?).or_insert_with(|| Ok(Vec::new()));
+        if row.try_get("too_much")? {
+            let message = format!("it reads more than {READ_BYTES_MAX} bytes of results of its predecessors");
+            *of_task = Err(Failure { code: READS_TOO_MUCH.to_owned(), message });
+        }
+        let state: TaskState = named(&row, "state")?;
+        if let (Ok(reads), Some(state)) = (of_task, state.outcome()) {
+            let output = json(row.try_get("output")?)?.unwrap_or_default();
+            reads.push(ReadTask { key: row.try_get("key")?, state, output });
+        }
+    }
+    Ok(all)
+}
+
+/// Lets due tasks become what they are to become.
+async fn become_all(session: &mut Session<'_>, due: Vec<Due>) -> Decoded<()> {
+    let (mut jobs, mut ends) = (Jobs::default(), Ends::default());
+    for (place, task) in due {
+        let becomes = task.as_ref().map_or_else(|failure| Becomes::Failed(failure.clone()), DueTask::becomes);
+        match becomes {
+            Becomes::Job(payload) => jobs.add(place, &payload),
+            Becomes::Skipped => ends.add(place, TaskState::Skipped, "its condition is false".to_owned()),
+            Becomes::Failed(failure) => {
+                ends.add(place, TaskState::Failed, format!("{}: {}", failure.code, failure.message));
+            }
+            other => {
+                if let Some(why) = become_other(session, place, task.ok(), other).await? {
+                    ends.add(place, TaskState::Failed, why);
+                }
+            }
+        }
+    }
+    if !jobs.batches.is_empty() {
+        session.execute(jobs.query()).await?;
+    }
+    if !ends.batches.is_empty() {
+        let left = session.row(ends.query()).await?;
+        let spread = left.map(|row| row.try_get::<i32, _>("spread_left")).transpose()?.unwrap_or(0);
+        if spread > 0 {
+            session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets a task become a bulk job or a batch; answers why it cannot.
+async fn become_other(
+    session: &mut Session<'_>,
+    (batch, task): Place,
+    due: Option<DueTask>,
+    becomes: Becomes,
+) -> Decoded<Option<String>> {
+    let Some(due) = due else { return Ok(None) };
+    let name = match due.spec.work() {
+        Some(Work::Bulk { name }) => name.to_owned(),
+        Some(Work::Batch { dag }) => dag.to_owned(),
+        _ => String::new(),
+    };
+    let (what, payload) = match becomes {
+        Becomes::Bulk(payload) => ("bulk", payload),
+        Becomes::Batch(input) => ("batch", input),
+        Becomes::Items(items) => ("items", Value::Array(items)),
+        Becomes::Job(_) | Becomes::Skipped | Becomes::Failed(_) => return Ok(None),
+    };
+    let query = sqlx::query(statement::BATCH_RELEASE_OTHER)
+        .bind(batch)
+        .bind(task)
+        .bind(what)
+        .bind(name)
+        .bind(payload.to_string());
+    session.row(query).await.and_then(row::value)
+}
+
+/// Tasks that become jobs.
+#[derive(Default)]
+struct Jobs {
+    batches: Vec<Uuid>,
+    tasks: Vec<i32>,
+    payloads: Vec<String>,
+}
+
+impl Jobs {
+    fn add(&mut self, (batch, task): Place, payload: &Value) {
+        self.batches.push(batch);
+        self.tasks.push(task);
+        self.payloads.push(payload.to_string());
+    }
+
+    fn query(self) -> Query {
+        sqlx::query(statement::BATCH_RELEASE).bind(self.batches).bind(self.tasks).bind(self.payloads)
+    }
+}
+
+/// Tasks that end without having been a job.
+#[derive(Default)]
+struct Ends {
+    batches: Vec<Uuid>,
+    tasks: Vec<i32>,
+    states: Vec<&'static str>,
+    whys: Vec<String>,
+}
+
+impl Ends {
+    fn add(&mut self, (batch, task): Place, state: TaskState, why: String) {
+        self.batches.push(batch);
+        self.tasks.push(task);
+        self.states.push(state.as_str());
+        self.whys.push(why.replace('\0', "\u{fffd}"));
+    }
+
+    fn query(self) -> Query {
+        sqlx::query(statement::BATCH_SETTLE)
+            .bind(self.batches)
+            .bind(self.tasks)
+            .bind(self.states)
+            .bind(self.whys)
+    }
+}

@@ -1,0 +1,65 @@
+//! What the functions of `sql/batches.sql` refuse, in the words of the domain.
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::error::StoreError;
+use milepost_core::ident::{BatchId, JobId};
+
+use crate::error::{database_error, store_error};
+
+/// SQLSTATE of a DAG, version, batch or task that does not exist.
+const UNKNOWN: &str = "MP010";
+/// SQLSTATE of an input that cannot be taken.
+const INPUT: &str = "MP011";
+/// SQLSTATE of what the state of a batch or a task does not allow.
+pub(crate) const ILLEGAL: &str = "MP012";
+/// SQLSTATE of an operation on a batch that was rerun meanwhile.
+const OVERTAKEN: &str = "MP013";
+
+/// An error of a start.
+pub(super) fn start_error(place: &str, dag: &str, version: Option<String>, error: sqlx::Error) -> StoreError {
+    let Some(database) = database_error(&error) else { return store_error(place, "start_batch", error) };
+    let name = dag.to_owned();
+    match (database.code(), version) {
+        (UNKNOWN, Some(version)) if database.detail() == Some("version") => {
+            InvalidBatch::NoSuchVersion { name, version }.into()
+        }
+        (UNKNOWN, _) => InvalidBatch::NoSuchDag { name }.into(),
+        (INPUT, _) => InvalidBatch::Input { why: database.message().to_owned() }.into(),
+        _ => store_error(place, "start_batch", error),
+    }
+}
+
+/// An error of an operation on a batch; `task` is the key of the task that it names, if it names one, `what` what was to
+/// be done, as `resumed`.
+pub(super) fn operation_error(
+    place: &str,
+    batch: BatchId,
+    task: impl FnOnce(&str) -> Option<String>,
+    what: &'static str,
+    error: sqlx::Error,
+) -> StoreError {
+    let Some(database) = database_error(&error) else { return store_error(place, "operate_batch", error) };
+    let words = database.message();
+    let named = task(words);
+    match (database.code(), database.detail().unwrap_or_default(), named) {
+        (UNKNOWN, "task", Some(task)) => InvalidBatch::NoSuchTask { batch, task }.into(),
+        (UNKNOWN, ..) => InvalidBatch::NoSuchBatch(batch).into(),
+        (OVERTAKEN, ..) => InvalidBatch::Overtaken(batch).into(),
+        (ILLEGAL, state, Some(task)) => match state.parse() {
+            Ok(state) => InvalidBatch::Task { batch, task, state, what }.into(),
+            Err(_) => store_error(place, "operate_batch", error),
+        },
+        (ILLEGAL, state, None) => match state.parse() {
+            Ok(state) => InvalidBatch::State { batch, state, what }.into(),
+            Err(_) => store_error(place, "operate_batch", error),
+        },
+        _ => store_error(place, "operate_batch", error),
+    }
+}
+
+/// What is said of a job whose batch has to be asked: its batch and its task's key.
+pub(crate) fn job_of_batch(job: JobId, detail: &str) -> Option<StoreError> {
+    let (batch, task) = detail.split_once(' ')?;
+    let batch = batch.parse().ok()?;
+    Some(InvalidBatch::JobOfBatch { job, batch, task: task.to_owned() }.into())
+}

@@ -1,0 +1,14 @@
+//! Batches: what is kept of DAGs, and how their tasks go on. What follows from an end is in `sql/settle.sql`.
+
+mod dag;
+mod due;
+mod error;
+mod listing;
+mod operation;
+mod port;
+mod start;
+
+pub(crate) use due::settle_ended;
+pub(crate) use error::{ILLEGAL, job_of_batch};
+pub use start::start_batch;
+pub(crate) use start::start_in;

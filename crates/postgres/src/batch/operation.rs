@@ -1,0 +1,115 @@
+//! What operators do to batches, and what upkeep does for them.
+
+use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
+use milepost_core::dag::state::TaskState;
+use milepost_core::duration::whole_ms;
+use milepost_core::port::StoreResult;
+use sqlx::Row;
+
+use super::due::work_out;
+use super::error::operation_error;
+use crate::row::{self, Decoded};
+use crate::session::{Query, Session};
+use crate::statement;
+use crate::store::PostgresStore;
+
+impl PostgresStore {
+    pub(super) async fn operate_on(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
+        let done = self.inner.calm.atomically(async |tx| operate_in(tx, operation).await).await;
+        match done {
+            Ok(operated) => Ok(operated),
+            Err(error) => {
+                let named = match crate::error::database_error(&error).map(|e| task_in(e.message())) {
+                    Some(Some(task)) => self.task_key(operation, task).await,
+                    _ => None,
+                };
+                let what = what(&operation.what);
+                Err(operation_error(&self.inner.place, operation.batch, |_| named, what, error))
+            }
+        }
+    }
+
+    /// The key of the task that an error names by its number.
+    async fn task_key(&self, operation: &BatchOperation, task: i32) -> Option<String> {
+        let query = sqlx::query(statement::BATCH_TASK_KEY).bind(operation.batch.0).bind(task);
+        let key = self.inner.calm.row(query).await.ok()?.map(|row| row.try_get(0));
+        Some(key.and_then(Result::ok).unwrap_or_else(|| task.to_string()))
+    }
+
+    /// One page of what is left to be done for batches.
+    pub(super) async fn advance(&self) -> StoreResult<u64> {
+        let fail = |e| self.fail("advance_batches", e);
+        let left = self.inner.hot.row(sqlx::query(statement::BATCH_LEFT_OVER)).await;
+        if !left.and_then(row::value::<bool>).map_err(fail)? {
+            return Ok(0);
+        }
+        self.inner.hot.atomically(advance_in).await.map_err(fail)
+    }
+}
+
+async fn advance_in(tx: &mut Session<'_>) -> Decoded<u64> {
+    let spread = tx.row(sqlx::query(statement::BATCH_SPREAD)).await?.ok_or(sqlx::Error::RowNotFound)?;
+    let counted: i32 = spread.try_get("counted")?;
+    // Where an end was spread the page is full.
+    let worked_out = if counted > 0 { 0 } else { work_out(tx, None).await? };
+    Ok(u64::from(counted.unsigned_abs()) + worked_out)
+}
+
+async fn operate_in(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded<BatchOperated> {
+    let row = tx.row(query(operation)).await?.ok_or(sqlx::Error::RowNotFound)?;
+    let mut operated = BatchOperated::default();
+    let number = |column: &str| Decoded::Ok(row.try_get::<i64, _>(column)?.unsigned_abs());
+    match &operation.what {
+        BatchVerb::Abort | BatchVerb::Resume | BatchVerb::Cancel { .. } => {
+            operated.changed = number("changed")?;
+            operated.stopping = number("stopping")?;
+        }
+        BatchVerb::Mark { .. } => operated.changed = 1,
+        BatchVerb::Rerun { tasks } => operated.changed = tasks.len() as u64,
+    }
+    // What it made due, now; the rest by upkeep.
+    work_out(tx, Some(&[operation.batch.0])).await?;
+    let generation = tx.row(sqlx::query(statement::BATCH_GENERATION).bind(operation.batch.0)).await;
+    operated.generation = generation.and_then(row::value::<i32>)?.unsigned_abs();
+    Ok(operated)
+}
+
+fn query(operation: &BatchOperation) -> Query {
+    let note = operation.note.clone();
+    let grace_ms = whole_ms(operation.grace);
+    let generation = operation.generation.map(u32::cast_signed);
+    let numbers = |tasks: &[u32]| tasks.iter().map(|task| task.cast_signed()).collect::<Vec<_>>();
+    let of = |sql: &'static str| sqlx::query(sql).bind(operation.batch.0);
+    match &operation.what {
+        BatchVerb::Abort => of(statement::BATCH_ABORT).bind(note).bind(grace_ms).bind(generation),
+        BatchVerb::Resume => of(statement::BATCH_RESUME).bind(note).bind(generation),
+        BatchVerb::Cancel { tasks } => {
+            of(statement::BATCH_CANCEL).bind(numbers(tasks)).bind(note).bind(grace_ms).bind(generation)
+        }
+        BatchVerb::Mark { task, state } => {
+            of(statement::BATCH_MARK).bind(task.cast_signed()).bind(state.as_str()).bind(note).bind(generation)
+        }
+        BatchVerb::Rerun { tasks } => {
+            of(statement::BATCH_RERUN).bind(numbers(tasks)).bind(note).bind(generation)
+        }
+    }
+}
+
+/// What was to be done, for an error.
+const fn what(verb: &BatchVerb) -> &'static str {
+    match verb {
+        BatchVerb::Abort => "aborted",
+        BatchVerb::Resume => "resumed",
+        BatchVerb::Cancel { .. } => "canceled",
+        BatchVerb::Mark { state: TaskState::Succeeded, .. } => "marked as succeeded",
+        BatchVerb::Mark { state: TaskState::Skipped, .. } => "marked as skipped",
+        BatchVerb::Mark { .. } => "marked as failed",
+        BatchVerb::Rerun { .. } => "run again",
+    }
+}
+
+/// The number of the task that an error names: "task 7 of batch …", "batch … has no task 7".
+fn task_in(message: &str) -> Option<i32> {
+    let (_, rest) = message.split_once("task ")?;
+    rest.split(' ').next()?.parse().ok()
+}

@@ -1,0 +1,98 @@
+//! Starting batches.
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::dag::schema::InputSchema;
+use milepost_core::dag::version::Version;
+use milepost_core::error::StoreError;
+use milepost_core::ident::BatchId;
+use milepost_core::job::PAYLOAD_BYTES_MAX;
+use milepost_core::port::StoreResult;
+use serde_json::Value;
+use sqlx::{PgConnection, Row};
+
+use super::due::work_out;
+use super::error::start_error;
+use crate::error::store_error;
+use crate::row::Decoded;
+use crate::session::Session;
+use crate::statement;
+use crate::store::PostgresStore;
+
+/// Where a caller's transaction is.
+const CALLERS: &str = "the caller's connection";
+
+/// Starts a batch in the caller's transaction: it exists, with all its tasks, exactly when that transaction commits. Behind a
+/// transaction pooler use [`pooled::start_batch`](crate::pooled::start_batch).
+///
+/// # Errors
+/// [`Batch`](StoreError::Batch) says what is wrong: no such DAG or version, or an input that does not fit.
+pub async fn start_batch(connection: &mut PgConnection, batch: &NewBatch) -> StoreResult<Started> {
+    start_in(Session::lasting(connection), batch).await
+}
+
+pub(crate) async fn start_in(mut session: Session<'_>, batch: &NewBatch) -> StoreResult<Started> {
+    batch.check(PAYLOAD_BYTES_MAX)?;
+    let version = fit(&mut session, batch).await.map_err(|e| store_error(CALLERS, "start_batch", e))??;
+    let started = start(&mut session, batch, version).await;
+    started.map_err(|e| start_error(CALLERS, &batch.dag, Some(version.to_string()), e))
+}
+
+impl PostgresStore {
+    pub(super) async fn start(&self, batch: &NewBatch) -> StoreResult<Started> {
+        batch.check(self.inner.options.payload_bytes_max)?;
+        let outcome = self
+            .inner
+            .intake
+            .atomically(async |tx| match fit(tx, batch).await? {
+                Ok(version) => Ok(Ok(start(tx, batch, version).await?)),
+                Err(refused) => Ok(Err(refused)),
+            })
+            .await;
+        let version = batch.version.map(|version| version.to_string());
+        outcome.map_err(|e| start_error(&self.inner.place, &batch.dag, version, e))?
+    }
+}
+
+/// Which version the batch will have, once its input fits that.
+async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<StoreResult<Version>> {
+    let version = batch.version.map(|version| version.to_string());
+    let query = sqlx::query(statement::BATCH_SCHEMA).bind(batch.dag.clone()).bind(version.clone());
+    let Some(row) = session.row(query).await? else {
+        let name = batch.dag.clone();
+        return Ok(Err(match version {
+            None => InvalidBatch::NoSuchDag { name },
+            Some(version) => InvalidBatch::NoSuchVersion { name, version },
+        }
+        .into()));
+    };
+    let found: &str = row.try_get("version")?;
+    let found = found.parse().map_err(|e| sqlx::Error::Decode(Box::new(e)))?;
+    let schema: Option<&str> = row.try_get("input_schema")?;
+    Ok(schema.map_or(Ok(()), |schema| check_input(schema, batch)).map(|()| found))
+}
+
+fn check_input(schema: &str, batch: &NewBatch) -> StoreResult<()> {
+    let not_json = |e: serde_json::Error| StoreError::from(InvalidBatch::Input { why: e.to_string() });
+    let schema: Value = serde_json::from_str(schema).map_err(not_json)?;
+    let schema =
+        InputSchema::compile(&schema).map_err(|e| InvalidBatch::Input { why: e.to_string() })?;
+    let input: Value = serde_json::from_str(batch.input.get()).map_err(not_json)?;
+    schema.check(&input).map_err(|e| InvalidBatch::Input { why: e.why }.into())
+}
+
+async fn start(session: &mut Session<'_>, batch: &NewBatch, version: Version) -> Decoded<Started> {
+    let query = sqlx::query(statement::BATCH_START)
+        .bind(batch.dag.clone())
+        .bind(batch.key.clone())
+        .bind(batch.input.get().to_owned())
+        .bind(version.to_string())
+        .bind(batch.id.0)
+        .bind(batch.nominal_at.map(jiff_sqlx::Timestamp::from));
+    let row = session.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
+    let started = Started { batch: BatchId(row.try_get("batch_id")?), duplicate: row.try_get("duplicate")? };
+    if !started.duplicate {
+        work_out(session, Some(&[started.batch.0])).await?;
+    }
+    Ok(started)
+}
