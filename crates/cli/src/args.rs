@@ -9,6 +9,7 @@ use milepost_core::job::{Priority, StartAt};
 use milepost_core::retention::Keep;
 use milepost_core::state::JobState;
 
+use crate::batch::BatchCommand;
 use crate::bench::BenchCommand;
 use crate::bulk::BulkArgs;
 use crate::config::command::ConfigCommand;
@@ -73,6 +74,9 @@ pub(crate) enum Command {
     Jobs(JobsCommand),
     /// Bulk jobs, over many targets: start them, look at them, stop and resume them
     Bulk(Box<BulkArgs>),
+    /// Batches, DAGs of jobs: define them, start them, look at them, stop, mend and rerun them
+    #[command(subcommand)]
+    Batch(Box<BatchCommand>),
     /// Look at queues, pause and resume them
     #[command(subcommand)]
     Queues(QueuesCommand),
@@ -106,6 +110,7 @@ impl Command {
         match self {
             Self::Jobs(command) => command.only_looks(),
             Self::Bulk(args) => args.only_looks(),
+            Self::Batch(command) => command.only_looks(),
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),

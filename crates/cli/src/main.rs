@@ -1,6 +1,7 @@
 //! The `milepost` command: the one place where stores and tools are put together.
 
 mod args;
+mod batch;
 mod bench;
 mod bulk;
 mod config;
@@ -92,6 +93,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Enqueue(args) => enqueue::run(*args, address).await,
         Command::Jobs(command) => jobs::run(command, address).await,
         Command::Bulk(args) => bulk::run(*args, named).await,
+        Command::Batch(command) => batch::run(*command, address).await,
         Command::Queues(command) => queues::run(command, address).await,
         Command::Schedules(command) => schedules::run(command, address).await,
         Command::Limits(command) => limits::run(command, address).await,

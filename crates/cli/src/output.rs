@@ -54,6 +54,19 @@ pub(crate) fn note(text: impl Display) {
     remark("INFO", "", text);
 }
 
+/// Asks for a yes. `None` when there is nobody who could answer.
+pub(crate) fn confirmed(question: impl Display) -> io::Result<Option<bool>> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(None);
+    }
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question} [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
+}
+
 /// What ends the command.
 pub(crate) fn fault(text: impl Display) {
     remark("ERROR", "", text);

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use milepost_core::bulk::sql::Dialect;
 use milepost_core::error::{SchemaError, StoreError};
-use milepost_core::port::{Store, StoreResult};
+use milepost_core::port::{BatchStore, Store, StoreResult};
 use milepost_core::schema::Migrated;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
@@ -174,6 +174,14 @@ impl Database {
         match self {
             Self::Postgres(store) => Arc::new(store.clone()),
             Self::Sqlite(store) => Arc::new(store.clone()),
+        }
+    }
+
+    /// The store of its batches.
+    pub(crate) fn batches(&self) -> Result<Arc<dyn BatchStore>> {
+        match self {
+            Self::Postgres(_) => bail!("batches on PostgreSQL are still to come"),
+            Self::Sqlite(store) => Ok(Arc::new(store.clone())),
         }
     }
 

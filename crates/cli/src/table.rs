@@ -2,6 +2,7 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table};
+use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::state::JobState;
 
 use crate::output::{self, printable};
@@ -115,6 +116,30 @@ impl Field {
     /// Words about a state, in its colour.
     pub(crate) fn state_as(state: JobState, words: impl AsRef<str>) -> Self {
         Self { colour: state_colour(state), ..Self::text(words) }
+    }
+
+    /// The state of a task in its colour.
+    pub(crate) fn task_state(state: TaskState) -> Self {
+        let colour = match state {
+            TaskState::Active => Some(Color::Cyan),
+            TaskState::Aborted => Some(Color::Yellow),
+            TaskState::Failed => Some(Color::Red),
+            TaskState::Succeeded => Some(Color::Green),
+            TaskState::Waiting | TaskState::Due | TaskState::Skipped | TaskState::Canceled => None,
+        };
+        Self { colour, ..Self::text(state.as_str()) }
+    }
+
+    /// The state of a batch in its colour.
+    pub(crate) fn batch_state(state: BatchState) -> Self {
+        let colour = match state {
+            BatchState::Running => Some(Color::Cyan),
+            BatchState::Aborted => Some(Color::Yellow),
+            BatchState::Failed => Some(Color::Red),
+            BatchState::Done => Some(Color::Green),
+            BatchState::Canceled => None,
+        };
+        Self { colour, ..Self::text(state.as_str()) }
     }
 
     fn cell(self, colours: bool) -> Cell {

@@ -9,21 +9,21 @@ use toml::de::{DeTable, DeValue};
 use super::fault::{Faults, place};
 
 /// A file as a tree.
-pub(super) struct Document {
-    pub(super) root: Node,
+pub(crate) struct Document {
+    pub(crate) root: Node,
     /// Sections whose header was there before, from the header on.
-    pub(super) repeated: Vec<Range<usize>>,
+    pub(crate) repeated: Vec<Range<usize>>,
 }
 
 /// A value and its place.
-#[derive(Debug)]
-pub(super) struct Node {
-    pub(super) span: Range<usize>,
-    pub(super) value: Value,
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) span: Range<usize>,
+    pub(crate) value: Value,
 }
 
-#[derive(Debug)]
-pub(super) enum Value {
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
     Text { text: String, from_environment: bool },
     Integer(i64),
     Float(f64),
@@ -33,17 +33,17 @@ pub(super) enum Value {
 }
 
 /// A key with its place, and its value.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    pub(super) at: usize,
-    pub(super) node: Node,
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) at: usize,
+    pub(crate) node: Node,
 }
 
 impl Document {
     /// Parses a text; `None` when it is no TOML, which is then the only fault told. A key that is there twice is a
     /// fault, but does not hide others.
-    pub(super) fn parse(text: &str, faults: &mut Faults) -> Option<Self> {
+    pub(crate) fn parse(text: &str, faults: &mut Faults) -> Option<Self> {
         let (root, errors) = DeTable::parse_recoverable(text);
         let mut is_toml = true;
         let mut repeated: Vec<Range<usize>> = Vec::new();
@@ -157,12 +157,12 @@ fn node(value: Spanned<DeValue<'_>>) -> Node {
 }
 
 impl Node {
-    pub(super) const fn is_table(&self) -> bool {
+    pub(crate) const fn is_table(&self) -> bool {
         matches!(self.value, Value::Table(_))
     }
 
     /// The entries of a table; none of anything else.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Table(entries) => entries,
             _ => &[],
@@ -170,7 +170,7 @@ impl Node {
     }
 
     /// The nodes of a list; none of anything else.
-    pub(super) fn nodes(&self) -> &[Self] {
+    pub(crate) fn nodes(&self) -> &[Self] {
         match &self.value {
             Value::List(nodes) => nodes,
             _ => &[],
@@ -178,12 +178,12 @@ impl Node {
     }
 
     /// A table's value by its key.
-    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
     /// The text that it is.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text { text, .. } => Some(text),
             _ => None,
@@ -191,7 +191,7 @@ impl Node {
     }
 
     /// The whole number that it is.
-    pub(super) const fn integer(&self) -> Option<i64> {
+    pub(crate) const fn integer(&self) -> Option<i64> {
         match &self.value {
             Value::Integer(number) => Some(*number),
             _ => None,
@@ -199,7 +199,7 @@ impl Node {
     }
 
     /// The value without places.
-    pub(super) fn into_json(self) -> Json {
+    pub(crate) fn into_json(self) -> Json {
         match self.value {
             Value::Text { text, .. } => Json::String(text),
             Value::Integer(number) => Json::Number(number.into()),

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// Faults as they are found, by their place in the text.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<Found>);
+pub(crate) struct Faults(Vec<Found>);
 
 #[derive(Debug)]
 struct Found {
@@ -21,25 +21,25 @@ struct Found {
 }
 
 impl Faults {
-    pub(super) fn add(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn add(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
         self.0.push(Found { at, repeats: false, what: what.into(), remedy: remedy.into() });
     }
 
-    pub(super) fn add_repeated(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn add_repeated(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
         self.0.push(Found { at, repeats: true, what: what.into(), remedy: remedy.into() });
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Forgets what was found within sections that are there twice: most of it comes of mixing the two.
-    pub(super) fn forget(&mut self, sections: &[Range<usize>]) {
+    pub(crate) fn forget(&mut self, sections: &[Range<usize>]) {
         self.0.retain(|fault| fault.repeats || !sections.iter().any(|section| section.contains(&fault.at)));
     }
 
     /// The faults with lines and columns, in the order of the text.
-    pub(super) fn placed(&self, text: &str) -> Vec<Fault> {
+    pub(crate) fn placed(&self, text: &str) -> Vec<Fault> {
         let mut found: Vec<&Found> = self.0.iter().collect();
         found.sort_by_key(|fault| fault.at);
         let place = |fault: &Found| {
@@ -53,7 +53,7 @@ impl Faults {
 }
 
 /// The line and column of a byte, both from 1; columns are characters.
-pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
+pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

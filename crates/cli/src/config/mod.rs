@@ -5,14 +5,15 @@
 //! ([`schema`]) and by each section's own rules, and only then read into the sections.
 
 mod backoff;
+mod batch;
 mod bulk;
 mod check;
 pub(crate) mod command;
 mod database;
-mod document;
+pub(crate) mod document;
 mod environment;
 mod exec;
-mod fault;
+pub(crate) mod fault;
 mod format;
 mod http;
 mod humane;
@@ -32,6 +33,7 @@ use milepost_core::bulk::sql::Dialect;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use self::batch::BatchEntry;
 pub(crate) use self::bulk::{BulkEntry, Doing, Places, ThrottleEntry};
 pub(crate) use self::database::{DatabaseEntry, Databases};
 use self::document::{Document, Node};
@@ -80,6 +82,9 @@ struct Sections {
     /// came from a configuration.
     #[serde(default)]
     bulk: Option<BTreeMap<String, BulkEntry>>,
+    /// DAGs of jobs, each by its name. Those that are stored and stand here no more stay.
+    #[serde(default)]
+    batch: BTreeMap<String, BatchEntry>,
     /// PostgreSQL databases beside the store, each by its name, for bulk jobs whose targets are there.
     #[serde(default)]
     database: Databases,
@@ -89,7 +94,7 @@ struct Sections {
 }
 
 /// The rules of the sections that a schema cannot tell.
-fn check_sections(root: &Node, dialect: Dialect, faults: &mut Faults) {
+fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Faults) {
     worker::check(root.get("worker"), faults);
     redis::check(root.get("redis"), faults);
     kind::check(root.get("kinds"), faults);
@@ -99,6 +104,7 @@ fn check_sections(root: &Node, dialect: Dialect, faults: &mut Faults) {
     let (kinds, schedules, databases) = (root.get("kinds"), root.get("schedules"), root.get("database"));
     let around = bulk::Surroundings { kinds, schedules, databases, dialect };
     bulk::check(root.get("bulk"), &around, faults);
+    batch::check(root.get("batch"), folder, faults);
     retention::check(root.get("retention"), faults);
 }
 
@@ -118,6 +124,8 @@ pub(crate) struct Config {
     pub(crate) bulk: Option<BTreeMap<String, BulkEntry>>,
     /// Where each bulk job stands.
     pub(crate) bulk_places: BTreeMap<String, Places>,
+    /// DAGs of jobs.
+    pub(crate) batch: BTreeMap<String, BatchEntry>,
     /// Databases beside the store.
     pub(crate) databases: Databases,
     pub(crate) retention: Retention,
@@ -162,7 +170,7 @@ fn parse(
     let Some(mut document) = document else { return Err(faults.placed(text)) };
     environment::fill_in(&mut document.root, text, variable, &mut faults);
     check::check(&document.root, &schema::of_sections(), folder, &mut faults);
-    check_sections(&document.root, dialect(&document.root, folder, named), &mut faults);
+    check_sections(&document.root, dialect(&document.root, folder, named), folder, &mut faults);
     faults.forget(&document.repeated);
     if !faults.is_empty() {
         return Err(faults.placed(text));
@@ -174,8 +182,8 @@ fn parse(
         faults.placed(text)
     })?;
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
-    let Sections { worker, redis, kinds, schedules, limits, bulk, database: databases, retention, .. } =
-        sections;
+    let Sections { worker, redis, kinds, schedules, limits, bulk, batch, retention, .. } = sections;
+    let databases = sections.database;
     let folder = folder.to_owned();
     Ok(Config {
         store,
@@ -186,6 +194,7 @@ fn parse(
         limits,
         bulk,
         bulk_places,
+        batch,
         databases,
         retention,
         folder,

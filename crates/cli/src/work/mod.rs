@@ -1,5 +1,6 @@
 //! `milepost work`: a worker that runs what a configuration says.
 
+mod batches;
 mod bulk;
 mod kinds;
 mod signals;
@@ -78,6 +79,9 @@ pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<O
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let schedules = schedules(&config, entries.as_ref())?;
+    if !config.batch.is_empty() {
+        batches::define_all(database.batches()?.as_ref(), &config.batch, &config.folder).await?;
+    }
     let bulks = match entries {
         Some(entries) => {
             let bulks = Bulks {

@@ -1,6 +1,7 @@
 //! Good files and bad ones.
 
 mod agreement;
+mod batch;
 mod bulk;
 mod form;
 mod sections;

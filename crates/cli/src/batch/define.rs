@@ -1,0 +1,109 @@
+//! `milepost batch define`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use milepost_core::batch::listing::Defined;
+use milepost_core::dag::checked::Dag;
+use milepost_core::port::BatchStore;
+use serde_json::json;
+
+use super::file::{self, Faulty};
+use super::words;
+use crate::output::{self, Outcome};
+use crate::store::{Schema, StoreAddress};
+
+const EXAMPLES: &str = "\
+The same content is the same version, however it is written. Batches keep the
+version they were started with; those that are started from now on get this one.
+When one of several files has a fault, none is stored. docs/BATCHES.md says what
+a definition looks like.
+
+Exit status: 0 stored (or, with --check, good), 2 when a definition has faults.
+
+Examples:
+  milepost batch define settlement.toml
+  milepost batch define dags/*.yaml
+  milepost batch define settlement.toml --check";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DefineArgs {
+    /// Definitions: .toml, .yaml, .yml or .json, one DAG a file
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only check them; no store is needed
+    #[arg(long)]
+    check: bool,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: DefineArgs, address: &StoreAddress) -> Result<Outcome> {
+    let Some(dags) = read(&args.files)? else { return Ok(Outcome::WrongUsage) };
+    if args.check {
+        tell_checked(&dags, args.json)?;
+        return Ok(Outcome::Done);
+    }
+    let store = super::open(address, Schema::MadeWhenEmpty).await?;
+    define(&dags, args.json, store.as_ref()).await?;
+    Ok(Outcome::Done)
+}
+
+/// The DAGs of all files; `None` when there are faults, which were told.
+fn read(files: &[PathBuf]) -> Result<Option<Vec<Dag>>> {
+    let mut dags = Vec::new();
+    for file in files {
+        match file::read(file) {
+            Ok(dag) => dags.push(dag),
+            Err(error) => match error.downcast::<Faulty>() {
+                Ok(faulty) => faulty.lines().for_each(output::fault),
+                Err(error) => return Err(error),
+            },
+        }
+    }
+    Ok((dags.len() == files.len()).then_some(dags))
+}
+
+fn tell_checked(dags: &[Dag], json: bool) -> Result<()> {
+    if json {
+        let facts = |dag: &Dag| {
+            json!({
+                "dag": dag.definition().name,
+                "version": dag.version(),
+                "tasks": dag.graph().len(),
+                "edges": dag.graph().edges(),
+                "depth": dag.graph().depth(),
+            })
+        };
+        return output::heard_or_not(output::json(&dags.iter().map(facts).collect::<Vec<_>>()));
+    }
+    for dag in dags {
+        let graph = dag.graph();
+        let (tasks, edges) = (words::tasks(graph.len() as u64), words::count(graph.edges() as u64));
+        let (depth, version) = (graph.depth(), words::short(dag.version()));
+        let name = &dag.definition().name;
+        output::deed(format_args!("{name}  {tasks}, {edges} edges, {depth} deep; version {version}"))?;
+    }
+    Ok(())
+}
+
+async fn define(dags: &[Dag], json: bool, store: &dyn BatchStore) -> Result<()> {
+    let mut all = Vec::new();
+    for dag in dags {
+        let defined = store.define_dag(dag).await?;
+        if !json {
+            output::deed(in_words(&defined))?;
+        }
+        all.push(defined);
+    }
+    if json { output::heard_or_not(output::json(&all)) } else { Ok(()) }
+}
+
+fn in_words(Defined { version, known }: &Defined) -> String {
+    let news = if *known { "was there before, and is the latest now" } else { "new" };
+    let digits = words::short(version.version);
+    format!("{}  version {} ({digits}), {news}", version.dag, version.number)
+}

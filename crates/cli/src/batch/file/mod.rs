@@ -1,0 +1,107 @@
+//! Files with the definition of a DAG: TOML, YAML or JSON, by their names.
+
+mod parse;
+mod places;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::Definition;
+
+/// How a definition is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Toml,
+    Yaml,
+    Json,
+}
+
+impl Format {
+    /// What the file's name says.
+    fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "toml" => Some(Self::Toml),
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a text is the name of a file with a definition, rather than that of a DAG.
+pub(super) fn is_named(text: &str) -> bool {
+    let path = Path::new(text);
+    Format::of(path).is_some() && path.is_file()
+}
+
+/// Reads and checks a file.
+///
+/// # Errors
+/// [`Faulty`] with all that is wrong with it; another error when it cannot be read at all.
+pub(crate) fn read(path: &Path) -> Result<Dag> {
+    let Some(format) = Format::of(path) else {
+        bail!(
+            "cannot tell how {} is written: the name of a definition ends in .toml, .yaml, .yml or .json",
+            path.display()
+        );
+    };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the definition {}", path.display()))?;
+    Ok(check(format, &text).map_err(|faults| Faulty { file: path.to_owned(), faults })?)
+}
+
+fn check(format: Format, text: &str) -> Result<Dag, Vec<Fault>> {
+    let definition = parse(format, text)?;
+    Dag::check(definition).map_err(|invalid| places::placed(format, text, &invalid))
+}
+
+fn parse(format: Format, text: &str) -> Result<Definition, Vec<Fault>> {
+    match format {
+        Format::Toml => parse::toml(text),
+        Format::Yaml => parse::yaml(text),
+        Format::Json => parse::json(text),
+    }
+}
+
+/// One thing that is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Line and column, both from 1.
+    place: Option<(usize, usize)>,
+    what: String,
+}
+
+/// A file that defines no DAG that can run, with all its faults.
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    file: PathBuf,
+    faults: Vec<Fault>,
+}
+
+impl Faulty {
+    /// The faults, one a line.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let file = self.file.display();
+        self.faults.iter().map(move |fault| match fault.place {
+            Some((line, column)) => format!("{file}:{line}:{column}: {}", fault.what),
+            None => format!("{file}: {}", fault.what),
+        })
+    }
+}
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.faults.len() {
+            1 => write!(f, "the definition has a fault")?,
+            count => write!(f, "the definition has {count} faults")?,
+        }
+        self.lines().try_for_each(|line| write!(f, "\n{line}"))
+    }
+}
+
+impl std::error::Error for Faulty {}
+
+#[cfg(test)]
+mod tests;

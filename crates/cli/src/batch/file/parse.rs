@@ -1,0 +1,116 @@
+//! Texts as definitions. What cannot be read says where it stands, and in which task.
+
+use milepost_core::dag::definition::Definition;
+use serde_path_to_error::{Path, Segment};
+
+use super::Fault;
+use crate::config::document::{Document, Node, Value};
+use crate::config::fault::{Faults, place};
+
+/// As serde names the place of what it refuses.
+type Refused<E> = serde_path_to_error::Error<E>;
+
+pub(super) fn toml(text: &str) -> Result<Definition, Vec<Fault>> {
+    let mut faults = Faults::default();
+    let root = match Document::parse(text, &mut faults) {
+        Some(document) if faults.is_empty() => document.root,
+        _ => return Err(faults.placed(text).into_iter().map(told).collect()),
+    };
+    let refused = match serde_path_to_error::deserialize(root.clone().into_json()) {
+        Ok(definition) => return Ok(definition),
+        Err(refused) => refused,
+    };
+    let at = place(text, place_of(&root, refused.path()));
+    Err(vec![Fault { place: Some(at), what: words(refused.path(), &refused.inner().to_string()) }])
+}
+
+fn told(fault: crate::config::Fault) -> Fault {
+    Fault { place: Some((fault.line, fault.column)), what: format!("{}; {}", fault.what, fault.remedy) }
+}
+
+/// Where the deepest value of the path stands that there is; of what is not known its key.
+fn place_of(root: &Node, path: &Path) -> usize {
+    let (mut node, mut at) = (root, root.span.start);
+    for segment in path {
+        let next = match (segment, &node.value) {
+            (Segment::Map { key }, Value::Table(entries)) => {
+                let entry = entries.iter().find(|entry| entry.key == *key);
+                entry.map(|entry| (&entry.node, entry.at))
+            }
+            (Segment::Seq { index }, Value::List(nodes)) => {
+                nodes.get(*index).map(|node| (node, node.span.start))
+            }
+            _ => None,
+        };
+        let Some(next) = next else { break };
+        (node, at) = next;
+    }
+    at
+}
+
+pub(super) fn yaml(text: &str) -> Result<Definition, Vec<Fault>> {
+    let mut path = None;
+    let read = serde_saphyr::with_deserializer_from_str_with_options(text, yaml_options(), |yaml| {
+        serde_path_to_error::deserialize(yaml).map_err(|refused: Refused<serde_saphyr::Error>| {
+            path = Some(refused.path().clone());
+            refused.into_inner()
+        })
+    });
+    read.map_err(|error: serde_saphyr::Error| {
+        let place = error.location().and_then(|at| {
+            Some((usize::try_from(at.line()).ok()?, usize::try_from(at.column()).ok()?))
+        });
+        let said = error.without_snippet().to_string();
+        let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
+        let what = match &path {
+            Some(path) => words(path, why),
+            None => format!("this is no YAML: {why}"),
+        };
+        vec![Fault { place, what }]
+    })
+}
+
+/// Room for the largest DAG; aliases stay bounded.
+pub(super) fn yaml_options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        with_snippet: false,
+        budget: serde_saphyr::budget! { max_events: 20_000_000, max_nodes: 10_000_000 },
+    }
+}
+
+pub(super) fn json(text: &str) -> Result<Definition, Vec<Fault>> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let read = serde_path_to_error::deserialize(&mut reader);
+    let read = read.map_err(|refused: Refused<serde_json::Error>| {
+        let path = refused.path().clone();
+        (Some(path), refused.into_inner())
+    });
+    let read = read.and_then(|definition| reader.end().map(|()| definition).map_err(|error| (None, error)));
+    read.map_err(|(path, error)| {
+        let said = error.to_string();
+        let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
+        let what = match path.filter(|_| error.is_data()) {
+            Some(path) => words(&path, why),
+            None => format!("this is no JSON: {why}"),
+        };
+        vec![Fault { place: Some((error.line(), error.column())), what }]
+    })
+}
+
+/// What is wrong, with the task and what of it.
+fn words(path: &Path, why: &str) -> String {
+    let names: Vec<String> = path
+        .iter()
+        .filter_map(|segment| match segment {
+            Segment::Map { key } => Some(key.clone()),
+            Segment::Seq { index } => Some(index.to_string()),
+            Segment::Enum { .. } | Segment::Unknown => None,
+        })
+        .collect();
+    match names.as_slice() {
+        [] => why.to_owned(),
+        [tasks, key] if tasks == "tasks" => format!("task {key:?}: {why}"),
+        [tasks, key, rest @ ..] if tasks == "tasks" => format!("task {key:?}, {}: {why}", rest.join(".")),
+        names => format!("{}: {why}", names.join(".")),
+    }
+}

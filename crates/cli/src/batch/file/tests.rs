@@ -1,0 +1,140 @@
+//! Good files and bad ones.
+
+use super::*;
+
+/// The faults of a text, one a line.
+#[track_caller]
+fn faults(format: Format, text: &str) -> Vec<String> {
+    let Err(faults) = check(format, text) else { panic!("it has no faults: {text}") };
+    Faulty { file: "f".into(), faults }.lines().collect()
+}
+
+/// Asserts that a text has exactly these faults, which begin so.
+#[track_caller]
+fn assert_faults(format: Format, text: &str, expected: &[&str]) {
+    let found = faults(format, text);
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}\ndoes not begin with\n{expected}");
+        assert!(!found.contains('\n') && found.matches("line").count() <= 1, "{found}");
+    }
+}
+
+const TOML: &str = r#"
+name = "orders"
+
+[tasks.extract]
+kind = "sql"
+timeout = "2m 30s"
+
+[tasks.load]
+kind = "mail"
+payload = { n = "${ tasks.extract.output.n }", list = [1, 2.5, true] }
+after = ["extract"]
+"#;
+
+const YAML: &str = r#"
+name: orders
+tasks:
+  extract: { kind: sql, timeout: 2m 30s }
+  load:
+    kind: mail
+    payload: { n: "${ tasks.extract.output.n }", list: [1, 2.5, true] }
+    after: [extract]
+"#;
+
+const JSON: &str = r#"{
+  "name": "orders",
+  "tasks": {
+    "extract": { "kind": "sql", "timeout": "2m 30s" },
+    "load": {
+      "kind": "mail",
+      "payload": { "n": "${ tasks.extract.output.n }", "list": [1, 2.5, true] },
+      "after": ["extract"]
+    }
+  }
+}"#;
+
+#[test]
+fn the_same_content_is_the_same_version_in_each_format() {
+    let version = |format, text| check(format, text).unwrap().version();
+    let toml = version(Format::Toml, TOML);
+    assert_eq!(version(Format::Yaml, YAML), toml);
+    assert_eq!(version(Format::Json, JSON), toml);
+}
+
+#[test]
+fn the_name_of_a_file_says_how_it_is_written() {
+    let of = |name: &str| Format::of(Path::new(name));
+    assert_eq!(of("a/b.toml"), Some(Format::Toml));
+    assert_eq!((of("b.yaml"), of("b.yml")), (Some(Format::Yaml), Some(Format::Yaml)));
+    assert_eq!((of("b.json"), of("b.txt"), of("toml")), (Some(Format::Json), None, None));
+    let error = read(Path::new("b.txt")).unwrap_err().to_string();
+    assert!(error.contains(".toml, .yaml, .yml or .json"), "{error}");
+}
+
+#[test]
+fn a_value_of_the_wrong_form_is_told_with_its_task_and_place() {
+    let timeout = "task \"load\", timeout: expected number";
+    let toml = "name = \"x\"\n[tasks.load]\nkind = \"k\"\ntimeout = \"soon\"\n";
+    assert_faults(Format::Toml, toml, &[&format!("f:4:1: {timeout}")]);
+    let yaml = "name: x\ntasks:\n  load:\n    kind: k\n    timeout: soon\n";
+    assert_faults(Format::Yaml, yaml, &[&format!("f:5:14: {timeout}")]);
+    let json = "{\"name\": \"x\", \"tasks\": {\n\"load\": {\"kind\": \"k\", \"timeout\": \"soon\"}}}";
+    assert_faults(Format::Json, json, &[&format!("f:2:40: {timeout}")]);
+}
+
+#[test]
+fn what_is_misspelt_is_told_with_its_task_and_place() {
+    let afer = "task \"load\", afer: unknown field `afer`, expected one of";
+    let toml = "name = \"x\"\n[tasks.load]\nkind = \"k\"\nafer = []\n";
+    assert_faults(Format::Toml, toml, &[&format!("f:4:1: {afer}")]);
+    let yaml = "name: x\ntasks:\n  load: { kind: k, afer: [] }\n";
+    assert_faults(Format::Yaml, yaml, &[&format!("f:3:20: {afer}")]);
+    let json = "{\"name\": \"x\", \"tasks\": {\"load\": {\"kind\": \"k\", \"afer\": []}}}";
+    assert_faults(Format::Json, json, &[&format!("f:1:52: {afer}")]);
+}
+
+#[test]
+fn what_is_no_such_format_at_all_is_told_with_its_place() {
+    assert_faults(Format::Toml, "name = \"x\"\ntasks = {", &["f:2:10: this is no TOML: "]);
+    assert_faults(Format::Json, "{\"name\": \"x\",}", &["f:1:14: this is no JSON: trailing comma"]);
+    assert_faults(Format::Json, "{\"name\": \"x\", \"tasks\": {}} {}", &["f:1:28: this is no JSON: "]);
+    let yaml = faults(Format::Yaml, "name: x\ntasks: [\n");
+    assert!(yaml.len() == 1 && yaml[0].starts_with("f:2:"), "{yaml:?}");
+    let two = faults(Format::Yaml, "name: x\ntasks: { a: { kind: k } }\n---\nname: y\n");
+    assert!(two.len() == 1 && two[0].contains("document"), "{two:?}");
+}
+
+#[test]
+fn a_task_that_is_there_twice_is_told() {
+    let toml = "name = \"x\"\n[tasks.a]\nkind = \"k\"\n[tasks.a]\nkind = \"l\"\n";
+    assert_faults(Format::Toml, toml, &["f:4:8: a is there twice; the first is in line 2"]);
+    let yaml = "name: x\ntasks:\n  a: { kind: k }\n  a: { kind: l }\n";
+    assert_faults(Format::Yaml, yaml, &["f:4:3: task"]);
+    let json = "{\"name\": \"x\", \"tasks\": {\"a\": {\"kind\": \"k\"},\n\"a\": {\"kind\": \"l\"}}}";
+    assert_faults(Format::Json, json, &["f:2:1: two tasks have the key \"a\""]);
+}
+
+#[test]
+fn all_faults_of_the_whole_are_told_where_their_tasks_stand() {
+    let cycle = "a cycle: a → b → a";
+    let work = "task \"c\" does not say one thing to do";
+    let toml = "name = \"x\"\n[tasks.c]\nbulk = \"k\"\nkind = \"k\"\n[tasks.a]\nkind = \"k\"\nafter = [\"b\"]\n\
+        [tasks.b]\nkind = \"k\"\nafter = [\"a\"]\n";
+    assert_faults(Format::Toml, toml, &[&format!("f:2:8: {work}"), &format!("f:5:8: {cycle}")]);
+    let yaml = "name: x\ntasks:\n  a: { kind: k, after: [b] }\n  b: { kind: k, after: [a] }\n  c: {}\n";
+    assert_faults(Format::Yaml, yaml, &[&format!("f:3:3: {cycle}"), &format!("f:5:3: {work}")]);
+    let json = "{\n\t\"name\": \"x\",\n\t\"tasks\": {\n\t\t\"c\": {}\n\t}\n}\n";
+    assert_faults(Format::Json, json, &[&format!("f:4:3: {work}")]);
+}
+
+#[test]
+fn a_definition_of_fifty_thousand_tasks_is_read() {
+    let mut yaml = "name: large\ntasks:\n".to_owned();
+    for task in 0..50_000 {
+        let after = if task < 100 { String::new() } else { format!(", after: [t{}, t{}]", task - 100, task - 99) };
+        yaml.push_str(&format!("  t{task}: {{ kind: k{after} }}\n"));
+    }
+    assert_eq!(check(Format::Yaml, &yaml).unwrap().graph().len(), 50_000);
+}

@@ -1,0 +1,177 @@
+//! Which batch, DAG or task is meant, and which ones may have been meant.
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::listing::{BatchFilter, BatchView, TaskFilter, TaskView, VersionView};
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::version::Version;
+use milepost_core::error::StoreError;
+use milepost_core::ident::BatchId;
+use milepost_core::port::BatchStore;
+
+use super::words;
+use crate::nearest::nearest;
+
+/// How many digits of a version are shown, and enough to name one.
+pub(super) const VERSION_DIGITS: usize = 12;
+/// The fewest digits by which a version is looked for.
+const VERSION_DIGITS_MIN: usize = 6;
+/// How many names are told when none is like the one that was given.
+const NAMES: usize = 10;
+
+#[derive(Debug, Args)]
+pub(super) struct WhichArgs {
+    /// The batch's full id; with --key, the name of its DAG
+    #[arg(value_name = "BATCH")]
+    batch: String,
+    /// The batch of the DAG that has this key
+    #[arg(long)]
+    key: Option<String>,
+}
+
+impl WhichArgs {
+    /// The batch that is given so.
+    pub(super) fn of(batch: &str, key: Option<&str>) -> Self {
+        Self { batch: batch.to_owned(), key: key.map(str::to_owned) }
+    }
+
+    /// The id of the batch.
+    pub(super) async fn id(&self, store: &dyn BatchStore) -> Result<BatchId> {
+        let given = &self.batch;
+        let Some(key) = &self.key else {
+            return given.parse().map_err(|_| {
+                anyhow!(
+                    "{given:?} is no id of a batch: it is given in full, as `milepost batch list` shows it, or as the \
+                     name of its DAG with --key"
+                )
+            });
+        };
+        dag(given, store).await?;
+        let filter = BatchFilter {
+            dag: Some(given.clone()),
+            key: Some(key.clone()),
+            inner: true,
+            limit: 1,
+            ..BatchFilter::default()
+        };
+        let found = store.batches(&filter).await?.pop();
+        found.map(|row| row.id).ok_or_else(|| {
+            anyhow!(
+                "no batch of the DAG {given:?} has the key {key:?}; `milepost batch list --dag {given}` shows its \
+                 batches"
+            )
+        })
+    }
+
+    pub(super) async fn subject(&self, store: &dyn BatchStore) -> Result<Subject> {
+        Subject::load(self.id(store).await?, store).await
+    }
+}
+
+/// The latest version of a DAG.
+pub(super) async fn dag(name: &str, store: &dyn BatchStore) -> Result<VersionView> {
+    let dags = store.dags().await?;
+    if let Some(found) = dags.iter().find(|dag| dag.dag == name) {
+        return Ok(found.clone());
+    }
+    let names: Vec<&str> = dags.iter().map(|dag| dag.dag.as_str()).collect();
+    match (nearest(name, &names), names.as_slice()) {
+        (Some(nearest), _) => bail!("there is no DAG {name:?}; did you mean {nearest}?"),
+        (None, []) => {
+            bail!("there is no DAG {name:?}, nor any other; `milepost batch define FILE` stores one")
+        }
+        (None, names) => bail!("there is no DAG {name:?}; there are {}", words::some(names, NAMES)),
+    }
+}
+
+/// The version of a DAG that has this number, or begins with these digits.
+pub(super) async fn version(name: &str, text: &str, store: &dyn BatchStore) -> Result<Version> {
+    dag(name, store).await?;
+    let versions = store.dag_versions(name).await?;
+    let number = text.parse::<u32>().ok();
+    if let Some(found) = versions.iter().find(|version| Some(version.number) == number) {
+        return Ok(found.version);
+    }
+    let begins = |version: &&VersionView| {
+        text.len() >= VERSION_DIGITS_MIN && version.version.to_string().starts_with(text)
+    };
+    match versions.iter().filter(begins).collect::<Vec<_>>().as_slice() {
+        [only] => Ok(only.version),
+        [] => bail!(
+            "the DAG {name:?} has no version {text}, given as its number or its first {VERSION_DIGITS} digits; \
+             `milepost batch versions {name}` shows them"
+        ),
+        _ => bail!("several versions of the DAG {name:?} begin with {text}; give more digits"),
+    }
+}
+
+/// A batch and what it is a run of.
+pub(super) struct Subject {
+    pub(super) row: BatchView,
+    /// The DAG; `None` for the items of a list, which are numbered and have no edges.
+    pub(super) dag: Option<Dag>,
+}
+
+impl Subject {
+    async fn load(id: BatchId, store: &dyn BatchStore) -> Result<Self> {
+        let Some(detail) = store.batch(id).await? else {
+            return Err(StoreError::from(InvalidBatch::NoSuchBatch(id)).into());
+        };
+        let row = detail.row;
+        let dag = if row.parent.as_ref().is_some_and(|parent| parent.items) {
+            None
+        } else {
+            let (_, definition) = store.dag(&row.dag, Some(row.version)).await?;
+            Some(Dag::check(definition)?)
+        };
+        Ok(Self { row, dag })
+    }
+
+    /// The numbers of all tasks.
+    pub(super) fn all(&self) -> Vec<u32> {
+        (0..u32::try_from(self.row.counts.total()).unwrap_or(u32::MAX)).collect()
+    }
+
+    /// The number of a task.
+    pub(super) fn task(&self, key: &str) -> Result<u32> {
+        let Some(dag) = &self.dag else {
+            let place = key.parse().ok().filter(|&place| u64::from(place) < self.row.counts.total());
+            return place.ok_or_else(|| {
+                let items = self.row.counts.total();
+                anyhow!("there is no item {key:?}; the {items} items are given by their places, from 0")
+            });
+        };
+        let graph = dag.graph();
+        graph.task(key).ok_or_else(|| {
+            let keys: Vec<&str> = graph.keys().iter().map(String::as_str).collect();
+            let hint = match nearest(key, &keys) {
+                Some(nearest) => format!("did you mean {nearest}?"),
+                None => format!("there are {}", words::some(&keys, NAMES)),
+            };
+            anyhow!("batch {} of the DAG {:?} has no task {key:?}; {hint}", self.row.id, self.row.dag)
+        })
+    }
+
+    pub(super) fn tasks(&self, keys: &[String]) -> Result<Vec<u32>> {
+        keys.iter().map(|key| self.task(key)).collect()
+    }
+}
+
+/// All tasks that a filter lets through, page by page.
+pub(super) async fn all_tasks(
+    batch: BatchId,
+    mut filter: TaskFilter,
+    store: &dyn BatchStore,
+) -> Result<Vec<TaskView>> {
+    let mut tasks = Vec::new();
+    loop {
+        let page = store.batch_tasks(batch, &filter).await?;
+        let full = page.len() == filter.limit as usize;
+        filter.after = page.last().map(|task| task.task);
+        tasks.extend(page);
+        if !full {
+            return Ok(tasks);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A small graph drawn with boxes and lines, from top to bottom.
+
+mod canvas;
+mod route;
+
+use milepost_core::dag::graph::Graph;
+
+use self::canvas::Canvas;
+use self::route::Wire;
+use super::text::{WIDTH, legend, mark};
+use super::{Scene, layout};
+use crate::output::printable;
+
+/// The most tasks that are drawn so.
+const TASKS_MAX: usize = 60;
+/// The rows of a box.
+const BOX: usize = 3;
+/// The columns between two things of a layer.
+const GAP: usize = 2;
+
+/// What has a place in a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Thing {
+    Task(u32),
+    /// The edges of a task, on their way through the layer.
+    Bend(u32),
+}
+
+/// A thing and where it lies.
+struct Placed {
+    thing: Thing,
+    label: String,
+    left: usize,
+    width: usize,
+}
+
+impl Placed {
+    const fn middle(&self) -> usize {
+        self.left + self.width / 2
+    }
+}
+
+/// Draws a graph; `None` when it has no room, or its lines could not be told apart.
+pub(super) fn draw(scene: &Scene) -> Option<String> {
+    let graph = scene.dag.graph();
+    if graph.len() > TASKS_MAX {
+        return None;
+    }
+    let layout = layout::of(graph).ok()?;
+    let layers = place(scene, &layout)?;
+    let mut canvas = Canvas::default();
+    let mut top = 0;
+    for (number, layer) in layers.iter().enumerate() {
+        for placed in layer {
+            draw_thing(scene, placed, top, &mut canvas);
+        }
+        top += BOX;
+        let Some(below) = layers.get(number + 1) else { break };
+        let wires = wires(&layout, graph, number, layer, below);
+        top += route::draw(&wires, top, &mut canvas)?;
+    }
+    let legend = legend(scene).map_or_else(String::new, |legend| format!("{legend}\n\n"));
+    Some(format!("{legend}{canvas}"))
+}
+
+/// Everything in its layer, from left to right, each near what it comes after.
+fn place(scene: &Scene, layout: &layout::Layout) -> Option<Vec<Vec<Placed>>> {
+    let graph = scene.dag.graph();
+    let mut layers: Vec<Vec<(f64, Thing)>> = vec![Vec::new(); graph.depth() as usize];
+    for &task in graph.order() {
+        layers[graph.layer(task) as usize].push((layout.places[task as usize], Thing::Task(task)));
+    }
+    for edge in &layout.edges {
+        for (layer, &bend) in (graph.layer(edge.from) as usize + 1..).zip(&edge.bends) {
+            if !layers[layer].contains(&(bend, Thing::Bend(edge.from))) {
+                layers[layer].push((bend, Thing::Bend(edge.from)));
+            }
+        }
+    }
+    let widest = layers.iter().map(|layer| packed(scene, layer)).max()?;
+    if widest > WIDTH {
+        return None;
+    }
+    let places = layers.iter().flatten().map(|(place, _)| *place);
+    let scale = places.fold(0.0_f64, f64::max) + 1.0;
+    layers.iter_mut().for_each(|layer| layer.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    // A little more than what the widest layer needs, so that others can lie where they belong.
+    let room = (widest + widest / 2).min(WIDTH);
+    layers.iter().map(|layer| spread(scene, layer, room, scale)).collect()
+}
+
+/// How wide a layer is without any room to spare.
+fn packed(scene: &Scene, layer: &[(f64, Thing)]) -> usize {
+    layer.iter().map(|(_, thing)| width(&label(scene, *thing)) + GAP).sum::<usize>().saturating_sub(GAP)
+}
+
+/// Gives each its place, in order, as near as can be to where the layout has it.
+fn spread(scene: &Scene, layer: &[(f64, Thing)], room: usize, scale: f64) -> Option<Vec<Placed>> {
+    let mut left_over = packed(scene, layer);
+    let mut end = 0;
+    let placed = layer.iter().map(|&(place, thing)| {
+        let label = label(scene, thing);
+        let width = width(&label);
+        let wanted = ((place + 0.5) / scale * room as f64) as usize;
+        let last = room.checked_sub(left_over)?;
+        let left = wanted.saturating_sub(width / 2).clamp(end, last.max(end));
+        left_over = left_over.saturating_sub(width + GAP);
+        end = left + width + GAP;
+        Some(Placed { thing, label, left, width })
+    });
+    placed.collect()
+}
+
+fn label(scene: &Scene, thing: Thing) -> String {
+    let Thing::Task(task) = thing else { return String::new() };
+    let key = printable(scene.dag.graph().key(task));
+    match scene.state(task) {
+        Some(state) => format!("{} {key}", mark(state)),
+        None => key,
+    }
+}
+
+/// A box with this in it; a line when there is nothing.
+fn width(label: &str) -> usize {
+    if label.is_empty() { 1 } else { label.chars().count() + 4 }
+}
+
+fn draw_thing(scene: &Scene, placed: &Placed, top: usize, canvas: &mut Canvas) {
+    let Thing::Task(task) = placed.thing else {
+        (top..top + BOX).for_each(|row| canvas.put(row, placed.left, '│'));
+        return;
+    };
+    let line = "─".repeat(placed.width - 2);
+    canvas.write(top, placed.left, &format!("┌{line}┐"));
+    canvas.write(top + 1, placed.left, &format!("│ {} │", placed.label));
+    canvas.write(top + 2, placed.left, &format!("└{line}┘"));
+    if !scene.dag.graph().successors(task).is_empty() {
+        canvas.put(top + 2, placed.middle(), '┬');
+    }
+    if let Some(state) = scene.state(task) {
+        canvas.colour(top..top + BOX, placed.left..placed.left + placed.width, state);
+    }
+}
+
+/// What leads from one layer to the next, by what it comes from.
+fn wires(
+    layout: &layout::Layout,
+    graph: &Graph,
+    layer: usize,
+    above: &[Placed],
+    below: &[Placed],
+) -> Vec<Wire> {
+    let middle = |things: &[Placed], thing: Thing| {
+        things.iter().find(|placed| placed.thing == thing).map(Placed::middle)
+    };
+    let mut wires: Vec<Wire> = Vec::new();
+    for edge in &layout.edges {
+        let (first, last) = (graph.layer(edge.from) as usize, graph.layer(edge.to) as usize);
+        if !(first..last).contains(&layer) {
+            continue;
+        }
+        let from = if first == layer { Thing::Task(edge.from) } else { Thing::Bend(edge.from) };
+        let to = if last == layer + 1 { Thing::Task(edge.to) } else { Thing::Bend(edge.from) };
+        let (Some(from), Some(end)) = (middle(above, from), middle(below, to)) else { continue };
+        let arrives = last == layer + 1;
+        match wires.iter_mut().find(|wire| wire.from == from) {
+            Some(wire) if wire.to.contains(&(end, arrives)) => {}
+            Some(wire) => wire.to.push((end, arrives)),
+            None => wires.push(Wire { from, to: vec![(end, arrives)] }),
+        }
+    }
+    wires
+}

@@ -1,0 +1,134 @@
+//! Lines between two layers: down from what they come from, along a track of their own, down to where they lead.
+
+use std::collections::HashMap;
+
+use super::canvas::Canvas;
+
+/// All that leads from one thing to the layer below.
+pub(super) struct Wire {
+    /// The column that it comes from.
+    pub(super) from: usize,
+    /// The columns that it leads to, and whether it arrives there or goes on.
+    pub(super) to: Vec<(usize, bool)>,
+}
+
+impl Wire {
+    /// The columns between which it goes along its track; `None` when it only goes down.
+    fn span(&self) -> Option<(usize, usize)> {
+        let ends = || self.to.iter().map(|(column, _)| *column).chain([self.from]);
+        let (min, max) = (ends().min()?, ends().max()?);
+        (min < max).then_some((min, max))
+    }
+
+    fn leads_to(&self, column: usize) -> bool {
+        self.to.iter().any(|(to, _)| *to == column)
+    }
+
+    fn meets(&self, column: usize) -> bool {
+        self.from == column || self.leads_to(column)
+    }
+}
+
+/// What goes through a cell.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    up: bool,
+    down: bool,
+    left: bool,
+    right: bool,
+    /// Whether what goes along is connected with what goes down.
+    joined: bool,
+}
+
+impl Cell {
+    const fn glyph(self) -> char {
+        // A line that is only crossed goes on behind.
+        if (self.up || self.down) && (self.left || self.right) && !self.joined {
+            return '│';
+        }
+        match (self.up, self.down, self.left, self.right) {
+            (true, true, true, true) => '┼',
+            (true, true, true, false) => '┤',
+            (true, true, false, true) => '├',
+            (true, false, true, true) => '┴',
+            (false, true, true, true) => '┬',
+            (true, false, true, false) => '┘',
+            (true, false, false, true) => '└',
+            (false, true, true, false) => '┐',
+            (false, true, false, true) => '┌',
+            (false, false, _, _) => '─',
+            (_, _, false, false) => '│',
+        }
+    }
+}
+
+/// Draws them from this row on, and answers how many rows they took; `None` when two would look like one.
+pub(super) fn draw(wires: &[Wire], top: usize, canvas: &mut Canvas) -> Option<usize> {
+    let tracks = tracks(wires)?;
+    let rows = tracks.iter().flatten().map(|track| track + 1).max().unwrap_or(0);
+    let mut cells: HashMap<(usize, usize), Cell> = HashMap::new();
+    let mut down = |column: usize, from: usize, to: usize| {
+        for row in from..to {
+            cells.entry((row, column)).or_default().down = true;
+            cells.entry((row + 1, column)).or_default().up = true;
+        }
+    };
+    for (wire, track) in wires.iter().zip(&tracks) {
+        let track = track.unwrap_or(0);
+        down(wire.from, 0, track);
+        wire.to.iter().for_each(|&(column, _)| down(column, track, rows));
+    }
+    // The first track lies right below what they come from.
+    wires.iter().for_each(|wire| cells.entry((0, wire.from)).or_default().up = true);
+    for (wire, track) in wires.iter().zip(&tracks) {
+        let (Some((min, max)), Some(track)) = (wire.span(), *track) else { continue };
+        for column in min..=max {
+            let cell = cells.entry((track, column)).or_default();
+            cell.left |= column > min;
+            cell.right |= column < max;
+            cell.joined |= wire.meets(column);
+        }
+    }
+    for (&(row, column), cell) in cells.iter().filter(|((row, _), _)| *row < rows) {
+        canvas.put(top + row, column, cell.glyph());
+    }
+    for wire in wires {
+        for &(column, arrives) in &wire.to {
+            canvas.put(top + rows, column, if arrives { '▼' } else { '│' });
+        }
+    }
+    Some(rows + 1)
+}
+
+/// A track for each wire that goes along, such that no two lie on one another. What comes from a column lies above
+/// what leads to the same column: below it, the column is that one's.
+fn tracks(wires: &[Wire]) -> Option<Vec<Option<usize>>> {
+    let mut tracks: Vec<Option<usize>> = vec![None; wires.len()];
+    let mut open: Vec<usize> = (0..wires.len()).filter(|&wire| wires[wire].span().is_some()).collect();
+    while !open.is_empty() {
+        let waits = |wire: usize| {
+            open.iter().any(|&other| other != wire && wires[wire].leads_to(wires[other].from))
+        };
+        let next = open.iter().position(|&wire| !waits(wire))?;
+        let wire = open.remove(next);
+        tracks[wire] = Some(free_track(wires, &tracks, wire));
+    }
+    Some(tracks)
+}
+
+/// The first track below those that must be above, on which nothing lies in the way.
+fn free_track(wires: &[Wire], tracks: &[Option<usize>], wire: usize) -> usize {
+    let others = || wires.iter().zip(tracks).filter_map(|(other, track)| Some((other, (*track)?)));
+    let above = others().filter(|(other, _)| wires[wire].leads_to(other.from));
+    let lowest = above.map(|(_, track)| track + 1).max().unwrap_or(0);
+    let in_the_way = |track: usize| {
+        others().any(|(other, taken)| {
+            let apart = match (wires[wire].span(), other.span()) {
+                (Some((min, max)), Some((other_min, other_max))) => max < other_min || other_max < min,
+                _ => true,
+            };
+            taken == track && !apart
+        })
+    };
+    (lowest..).find(|&track| !in_the_way(track)).unwrap_or(lowest)
+}

@@ -1,0 +1,85 @@
+//! Where the tasks of a graph lie when it is drawn: layer by layer, with as few crossings as can be had quickly.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use anyhow::{Result, bail};
+use milepost_core::dag::graph::Graph;
+use rust_sugiyama::configure::{Config, CrossingMinimization, RankingType};
+
+/// The most tasks with bends of edges, or edges from layer to layer, that are drawn.
+const POINTS_MAX: usize = 20_000;
+
+/// A graph with a place for everything.
+pub(super) struct Layout {
+    /// The place of each task within its layer, by number.
+    pub(super) places: Vec<f64>,
+    pub(super) edges: Vec<Edge>,
+}
+
+/// An edge on its way through the layers.
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Its places in the layers between them, in order.
+    pub(super) bends: Vec<f64>,
+}
+
+/// Lays a graph out; places are multiples of about one.
+pub(super) fn of(graph: &Graph) -> Result<Layout> {
+    let tasks = u32::try_from(graph.len()).unwrap_or(u32::MAX);
+    let all = (0..tasks).flat_map(|from| graph.successors(from).iter().map(move |&to| (from, to)));
+    // Where edges pass layers they have a point in each, those from one task the same, so that they have their way.
+    let (mut passing, mut short, mut edges) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+    for (from, to) in all {
+        let mut way = vec![from];
+        for layer in graph.layer(from) + 1..graph.layer(to) {
+            let next = tasks + u32::try_from(passing.len()).unwrap_or(u32::MAX);
+            way.push(*passing.entry((from, layer)).or_insert(next));
+        }
+        way.push(to);
+        short.extend(way.windows(2).map(|step| (step[0], step[1])));
+        edges.push((from, to, way));
+        let points = graph.len() + passing.len();
+        if points.max(short.len()) > POINTS_MAX {
+            bail!(
+                "this graph has too much in it to be drawn: more than {POINTS_MAX} tasks or edges; --format text \
+                 counts what is in each layer, and --format dot has all of it"
+            );
+        }
+    }
+    let points = tasks + u32::try_from(passing.len()).unwrap_or(u32::MAX);
+    let short: Vec<(u32, u32)> = short.into_iter().collect();
+    let places = places(points, &short);
+    let place = |point: &u32| places.get(point).copied().unwrap_or_default();
+    Ok(Layout {
+        places: (0..tasks).map(|task| place(&task)).collect(),
+        edges: edges
+            .into_iter()
+            .map(|(from, to, way)| Edge { from, to, bends: way[1..way.len() - 1].iter().map(place).collect() })
+            .collect(),
+    })
+}
+
+/// The place of each point in its layer. What hangs together lies together, one after the other.
+fn places(points: u32, edges: &[(u32, u32)]) -> HashMap<u32, f64> {
+    let points: Vec<(u32, (f64, f64))> = (0..points).map(|point| (point, (1.0, 1.0))).collect();
+    // Swapping neighbours once more takes 12 s for 1,000 tasks instead of 20 ms, for a few crossings less.
+    let config = Config {
+        vertex_spacing: 0.0,
+        ranking_type: RankingType::Up,
+        transpose: false,
+        c_minimization: CrossingMinimization::Barycenter,
+        ..Config::default()
+    };
+    let mut places = HashMap::new();
+    let mut start = 0.0;
+    for (points, ..) in rust_sugiyama::from_vertices_and_edges(&points, edges, &config) {
+        let of = points.iter().map(|&(_, (place, _))| place);
+        let (min, max) = of.fold((f64::MAX, f64::MIN), |(min, max), place| (min.min(place), max.max(place)));
+        for (point, (place, _)) in points {
+            places.insert(u32::try_from(point).unwrap_or(u32::MAX), start + place - min);
+        }
+        start += max - min + 1.0;
+    }
+    places
+}

@@ -1,0 +1,160 @@
+//! Drawings.
+
+use milepost_core::dag::definition::{Definition, Task};
+
+use super::*;
+
+/// A graph of these edges, each `from-to`.
+fn scene(edges: &str) -> Scene {
+    let mut definition = Definition::new("<settlement> & \"more\"");
+    for edge in edges.split(' ') {
+        let (from, to) = edge.split_once('-').map_or((edge, None), |(from, to)| (from, Some(to)));
+        for key in [Some(from), to].into_iter().flatten() {
+            if !definition.tasks.iter().any(|(known, _)| known == key) {
+                definition.tasks.push((key.to_owned(), Task::job("k")));
+            }
+        }
+        let task = to.and_then(|to| definition.tasks.iter_mut().find(|(key, _)| key == to));
+        task.into_iter().for_each(|(_, task)| task.after.push(from.to_owned()));
+    }
+    Scene { dag: Dag::check(definition).unwrap(), states: None }
+}
+
+/// A graph of layers, each task after some of the layer before, and every seventh after the first task too.
+fn layers(layers: usize, width: usize, after: usize) -> Scene {
+    let mut definition = Definition::new("layers");
+    for at in 0..layers * width {
+        let before = (1..=after).filter_map(|step| {
+            let layer = (at / width).checked_sub(1)?;
+            Some(format!("t{}", layer * width + (at * 7 + step * step * 13) % width))
+        });
+        let mut before: Vec<String> = before.collect();
+        if at >= width && at % 7 == 0 {
+            before.push("t0".to_owned());
+        }
+        before.sort();
+        before.dedup();
+        definition = definition.task(format!("t{at}"), Task::job("k").after(before));
+    }
+    Scene { dag: Dag::check(definition).unwrap(), states: None }
+}
+
+fn with_states(scene: Scene, states: &[TaskState]) -> Scene {
+    let states = states.iter().copied().cycle().take(scene.dag.graph().len()).collect();
+    Scene { states: Some(states), ..scene }
+}
+
+#[test]
+fn a_small_graph_is_drawn_with_boxes_and_lines() {
+    let drawn = text::draw(&scene("split-de split-fr split-audit de-join fr-join join-audit"));
+    let expected = "
+        ┌───────┐
+        │ split │
+        └───┬───┘
+    ┌───────┼───────┐
+    ▼       ▼       │
+ ┌────┐  ┌────┐     │
+ │ de │  │ fr │     │
+ └──┬─┘  └──┬─┘     │
+    └───┐   │       │
+        ├───┘       │
+        ▼           │
+    ┌──────┐        │
+    │ join │        │
+    └───┬──┘        │
+        └───┐       │
+            ├───────┘
+            ▼
+        ┌───────┐
+        │ audit │
+        └───────┘";
+    assert_eq!(drawn.trim_end(), expected.trim_start_matches('\n'), "\n{drawn}");
+}
+
+#[test]
+fn a_state_has_its_mark_and_the_marks_have_a_legend() {
+    let scene = with_states(scene("a-b"), &[TaskState::Succeeded, TaskState::Failed]);
+    let drawn = text::draw(&scene);
+    assert!(drawn.starts_with("✗ failed ✓ succeeded\n"), "{drawn}");
+    assert!(drawn.contains("│ ✓ a │") && drawn.contains("│ ✗ b │"), "{drawn}");
+}
+
+#[test]
+fn no_line_is_wider_than_a_terminal() {
+    for (depth, width, after) in [(1, 1, 0), (4, 4, 2), (3, 12, 2), (9, 2, 2), (6, 5, 3), (40, 30, 4)] {
+        let scene = with_states(layers(depth, width, after), TaskState::ALL);
+        let drawn = text::draw(&scene);
+        let widest = drawn.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= text::WIDTH, "{widest} columns:\n{drawn}");
+    }
+}
+
+#[test]
+fn of_a_large_graph_the_layers_are_told_and_what_was_left_out() {
+    let scene = with_states(layers(40, 30, 4), &[TaskState::Succeeded, TaskState::Waiting]);
+    let drawn = text::draw(&scene);
+    let lines: Vec<&str> = drawn.lines().collect();
+    assert!(lines[0].starts_with("layers: 1,200 tasks, ") && lines[0].ends_with(", 40 layers"), "{}", lines[0]);
+    assert!(drawn.contains("\n┊ 15 layers with 450 tasks\n"), "{drawn}");
+    assert!(drawn.contains("layer 40, 30 tasks: 15 waiting, 15 succeeded"), "{drawn}");
+    assert!(drawn.contains("and 18 more") && lines.len() < 400, "{} lines", lines.len());
+}
+
+#[test]
+fn svg_has_every_task_and_edge_and_is_well_formed() {
+    let scene = with_states(scene("a-b a-c b-d c-d a-d x<&>\"-d"), TaskState::ALL);
+    let svg = svg::draw(&scene).unwrap();
+    assert_eq!(svg.matches("marker-end").count(), scene.dag.graph().edges(), "{svg}");
+    assert_eq!(svg.matches("rx=\"5\"").count(), scene.dag.graph().len());
+    assert!(svg.contains("x&lt;&amp;&gt;&quot;") && svg.contains("prefers-color-scheme: dark"));
+    assert!(svg.contains("<title>&lt;settlement&gt; &amp; &quot;more&quot;</title>"));
+    well_formed(&svg);
+}
+
+/// Whether every element is closed, and no text has what XML does not allow.
+#[track_caller]
+fn well_formed(xml: &str) {
+    let mut open = Vec::new();
+    for part in xml.split('<').skip(1) {
+        let (tag, text) = part.split_once('>').unwrap();
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        assert!(!text.contains('>') || text.contains('{'), "{text}");
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
+        match (tag.strip_prefix('/'), tag.ends_with('/')) {
+            (Some(_), _) => assert_eq!(open.pop(), Some(name)),
+            (None, false) => open.push(name),
+            (None, true) => {}
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn a_thousand_tasks_are_laid_out_apart_from_one_another_and_soon() {
+    let began = std::time::Instant::now();
+    let scene = layers(10, 100, 4);
+    let graph = scene.dag.graph();
+    let layout = layout::of(graph).unwrap();
+    let mut seen = std::collections::HashSet::new();
+    for &task in graph.order() {
+        let place = (layout.places[task as usize] * 2.0).round() as i64;
+        assert!(seen.insert((graph.layer(task), place)), "two tasks in one place: {}", graph.key(task));
+    }
+    assert!(svg::draw(&scene).unwrap().len() < 2_000_000);
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}
+
+#[test]
+fn what_is_too_large_to_be_drawn_says_what_can_be_had() {
+    let why = svg::draw(&layers(210, 100, 1)).unwrap_err().to_string();
+    assert!(why.contains("--format text") && why.contains("--format dot"), "{why}");
+}
+
+#[test]
+fn dot_names_tasks_by_their_keys_and_colours_their_states() {
+    let scene = with_states(scene("a\"b-c\\d"), &[TaskState::Failed, TaskState::Waiting]);
+    let dot = dot::draw(&scene);
+    assert!(dot.starts_with("digraph \"<settlement> & \\\"more\\\"\" {\n"), "{dot}");
+    assert!(dot.contains("0 [label=\"a\\\"b\", fillcolor=\"#f6aea9\", tooltip=\"failed\"];"), "{dot}");
+    assert!(dot.contains("1 [label=\"c\\\\d\"") && dot.contains("  0 -> 1;\n"), "{dot}");
+}

@@ -1,0 +1,146 @@
+//! `milepost batch list`.
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::Timestamp;
+use milepost_core::batch::listing::{BatchFilter, BatchView, VersionView};
+use milepost_core::dag::state::BatchState;
+use milepost_core::port::BatchStore;
+
+use super::{find, words};
+use crate::output::{self, Outcome};
+use crate::table::{Column, Field, Listing};
+use crate::time::relative;
+
+const EXAMPLES: &str = "\
+Examples:
+  milepost batch list
+  milepost batch list --state failed
+  milepost batch list --dag settlement --json | jq -r '.[].id'
+  milepost batch list --dags";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ListArgs {
+    /// Only batches of this DAG
+    #[arg(long)]
+    dag: Option<String>,
+    /// Only batches in this state
+    #[arg(long, value_parser = batch_state())]
+    state: Option<BatchState>,
+    /// Only the batch with this key
+    #[arg(long)]
+    key: Option<String>,
+    /// Those that are tasks of other batches, too
+    #[arg(long)]
+    inner: bool,
+    /// At most this many
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// List DAGs with their latest versions instead
+    #[arg(long, conflicts_with_all = ["dag", "state", "key", "inner", "limit"])]
+    dags: bool,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+fn batch_state() -> impl TypedValueParser<Value = BatchState> {
+    PossibleValuesParser::new(BatchState::ALL.iter().map(|state| state.as_str()))
+        .try_map(|name| name.parse::<BatchState>())
+}
+
+pub(super) async fn run(args: ListArgs, store: &dyn BatchStore) -> Result<Outcome> {
+    if args.dags {
+        list_dags(&store.dags().await?, args.json)?;
+        return Ok(Outcome::Done);
+    }
+    if let Some(name) = &args.dag {
+        find::dag(name, store).await?;
+    }
+    let limit = args.limit as usize;
+    let filter = BatchFilter {
+        dag: args.dag,
+        state: args.state,
+        key: args.key,
+        inner: args.inner,
+        before: None,
+        limit: args.limit + 1,
+    };
+    let mut batches = store.batches(&filter).await?;
+    let cut = batches.len() > limit;
+    batches.truncate(limit);
+    if args.json {
+        output::json(&batches)?;
+    } else if !batches.is_empty() {
+        print(&batches)?;
+    }
+    if cut {
+        output::note(format_args!("only the newest {limit} are listed; --limit lists more"));
+    } else if batches.is_empty() && !args.json {
+        output::note("no batches");
+    }
+    Ok(Outcome::Done)
+}
+
+/// Columns that would say nothing are left out, so that a usual list fits 80 characters.
+fn print(batches: &[BatchView]) -> Result<()> {
+    let now = Timestamp::now();
+    let keys = batches.iter().any(|row| row.key.is_some());
+    let failed = batches.iter().any(|row| row.counts.failed > 0);
+    let columns = [
+        Some(Column::unbroken("ID")),
+        Some(Column::new("DAG")),
+        keys.then_some(Column::new("KEY")),
+        Some(Column::unbroken("STATE")),
+        Some(Column::unbroken("ENDED")),
+        failed.then_some(Column::unbroken("FAILED")),
+        Some(Column::unbroken("STARTED")),
+    ];
+    let mut listing = Listing::new(columns.into_iter().flatten());
+    for row in batches {
+        let counts = &row.counts;
+        let ended = format!("{}/{}", words::count(counts.ended()), words::count(counts.total()));
+        let warning = match counts.failed {
+            0 => Field::text(""),
+            failed => Field::warning(words::count(failed)),
+        };
+        let fields = [
+            Some(Field::text(row.id.to_string())),
+            Some(Field::text(&row.dag)),
+            keys.then(|| Field::maybe(row.key.as_deref())),
+            Some(Field::batch_state(row.state)),
+            Some(Field::text(ended)),
+            failed.then_some(warning),
+            Some(Field::text(relative(row.created_at, now))),
+        ];
+        listing.line(fields.into_iter().flatten());
+    }
+    Ok(listing.print()?)
+}
+
+fn list_dags(dags: &[VersionView], json: bool) -> Result<()> {
+    if json {
+        return output::json(&dags);
+    }
+    if dags.is_empty() {
+        output::note("no DAGs; `milepost batch define FILE` stores one");
+        return Ok(());
+    }
+    let headings = ["DAG", "VERSIONS", "LATEST", "TASKS", "EDGES", "DEPTH", "STORED"];
+    let mut listing = Listing::new(headings.map(Column::unbroken));
+    let now = Timestamp::now();
+    for dag in dags {
+        listing.line([
+            Field::text(&dag.dag),
+            Field::text(dag.number.to_string()),
+            Field::text(words::short(dag.version)),
+            Field::text(words::count(dag.tasks.into())),
+            Field::text(words::count(dag.edges.into())),
+            Field::text(dag.depth.to_string()),
+            Field::text(relative(dag.created_at, now)),
+        ]);
+    }
+    Ok(listing.print()?)
+}

@@ -1,0 +1,86 @@
+//! `milepost batch`: define DAGs, start batches of them, look at them and steer them.
+
+mod define;
+pub(crate) mod file;
+mod find;
+mod graph;
+mod list;
+mod operate;
+mod rerun;
+mod show;
+mod start;
+mod tasks;
+mod versions;
+mod watch;
+mod words;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Subcommand;
+use milepost_core::port::BatchStore;
+
+use crate::output::Outcome;
+use crate::store::{self, Schema, StoreAddress};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BatchCommand {
+    /// Store versions of DAGs from files, or only check them
+    Define(define::DefineArgs),
+    /// List batches, newest first, or DAGs
+    List(list::ListArgs),
+    /// List the versions of a DAG, newest first
+    Versions(versions::VersionsArgs),
+    /// Start a batch of a DAG
+    Start(start::StartArgs),
+    /// Show everything about one batch: how far it is, what it waits for, what to do
+    Show(show::ShowArgs),
+    /// Draw a DAG, or a batch in the colours of its states
+    Graph(graph::GraphArgs),
+    /// Follow a batch until it ends; exit status 1 when it is not done
+    Watch(watch::WatchArgs),
+    /// Run tasks of a batch again, after a look at what that means
+    Rerun(rerun::RerunArgs),
+    /// Stop a batch, so that it can be resumed: no further task starts
+    #[command(after_help = operate::ABORT_HELP)]
+    Abort(operate::StopArgs),
+    /// Let a batch that was aborted go on
+    #[command(after_help = operate::RESUME_HELP)]
+    Resume(operate::ResumeArgs),
+    /// Give a batch, or a task and all that comes after it, up for good
+    #[command(after_help = operate::CANCEL_HELP)]
+    Cancel(operate::CancelArgs),
+    /// Say how a task ended that was dealt with by hand
+    #[command(after_help = operate::MARK_HELP)]
+    Mark(operate::MarkArgs),
+}
+
+impl BatchCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Versions(_) | Self::Show(_) | Self::Graph(_))
+    }
+}
+
+pub(crate) async fn run(command: BatchCommand, address: &StoreAddress) -> Result<Outcome> {
+    let store = || open(address, Schema::MustFit);
+    match command {
+        BatchCommand::Define(args) => define::run(args, address).await,
+        BatchCommand::List(args) => list::run(args, store().await?.as_ref()).await,
+        BatchCommand::Versions(args) => versions::run(&args, store().await?.as_ref()).await,
+        BatchCommand::Start(args) => start::run(args, store().await?.as_ref()).await,
+        BatchCommand::Show(args) => show::run(&args, store().await?.as_ref()).await,
+        BatchCommand::Graph(args) => graph::run(&args, address).await,
+        BatchCommand::Watch(args) => watch::run(&args, store().await?.as_ref()).await,
+        BatchCommand::Rerun(args) => rerun::run(args, store().await?.as_ref()).await,
+        BatchCommand::Abort(args) => operate::abort(args, store().await?.as_ref()).await,
+        BatchCommand::Resume(args) => operate::resume(args, store().await?.as_ref()).await,
+        BatchCommand::Cancel(args) => operate::cancel(args, store().await?.as_ref()).await,
+        BatchCommand::Mark(args) => operate::mark(args, store().await?.as_ref()).await,
+    }
+}
+
+/// The store of batches, whose tables must be there or are made.
+async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn BatchStore>> {
+    store::open_database(address, schema).await?.batches()
+}

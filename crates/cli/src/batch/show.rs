@@ -1,0 +1,234 @@
+//! `milepost batch show`.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::Timestamp;
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::listing::{BatchDetail, BatchEntry, BatchView, TaskFilter, TaskView};
+use milepost_core::dag::state::TaskState;
+use milepost_core::error::StoreError;
+use milepost_core::ident::BatchId;
+use milepost_core::port::BatchStore;
+use serde::Serialize;
+
+use super::find::{self, Subject, WhichArgs};
+use super::{tasks, words};
+use crate::jobs::print_json;
+use crate::output::{self, Outcome, printable};
+use crate::table::{Column, Field, Listing};
+use crate::time::{exact, length, relative};
+
+/// How many entries of the history are shown.
+const ENTRIES: usize = 12;
+/// How many are read at a time.
+const PAGE: u32 = 1000;
+/// How many tasks of the critical path are shown.
+const PATH: usize = 12;
+
+const EXAMPLES: &str = "\
+Tasks that need somebody come first: failed, aborted, active, due. WAITED is how
+long a task was ready and no worker had taken it, RAN how long its last attempt
+took, or has taken so far.
+
+Examples:
+  milepost batch show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost batch show settlement --key 2026-11-01 --state failed
+  milepost batch show settlement --key 2026-11-01 --json | jq .counts";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    which: WhichArgs,
+    /// List all tasks
+    #[arg(long, conflicts_with = "states")]
+    all: bool,
+    /// List all tasks in this state; may be given several times
+    #[arg(long = "state", value_name = "STATE", value_parser = task_state())]
+    states: Vec<TaskState>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn task_state() -> impl TypedValueParser<Value = TaskState> {
+    PossibleValuesParser::new(TaskState::ALL.iter().map(|state| state.as_str()))
+        .try_map(|name| name.parse::<TaskState>())
+}
+
+/// A batch and all around it.
+#[derive(Serialize)]
+struct BatchDocument<'a> {
+    #[serde(flatten)]
+    detail: &'a BatchDetail,
+    /// The way through the DAG that took longest so far.
+    critical_path: Option<&'a CriticalPath>,
+    /// Those that were asked for; otherwise the first that need somebody.
+    tasks: &'a [TaskView],
+    history: &'a VecDeque<BatchEntry>,
+}
+
+/// The way through the DAG that took longest so far.
+#[derive(Serialize)]
+struct CriticalPath {
+    ms: u64,
+    tasks: Vec<OnPath>,
+}
+
+#[derive(Serialize)]
+struct OnPath {
+    key: String,
+    ms: u64,
+}
+
+pub(super) async fn run(args: &ShowArgs, store: &dyn BatchStore) -> Result<Outcome> {
+    let subject = args.which.subject(store).await?;
+    let id = subject.row.id;
+    let Some(detail) = store.batch(id).await? else {
+        return Err(StoreError::from(InvalidBatch::NoSuchBatch(id)).into());
+    };
+    let now = Timestamp::now();
+    let tasks = tasks::wanted(&subject, args.all, &args.states, store).await?;
+    let path = critical_path(&subject, now, store).await?;
+    let (history, earlier) = history(id, store).await?;
+    if args.json {
+        output::json(&BatchDocument {
+            detail: &detail,
+            critical_path: path.as_ref(),
+            tasks: &tasks.shown,
+            history: &history,
+        })?;
+        return Ok(Outcome::Done);
+    }
+    print_facts(&detail.row, now)?;
+    print_remedies(&detail.row, &tasks.shown)?;
+    tasks::print(&tasks, now)?;
+    print_path(path.as_ref())?;
+    print_json("input", Some(detail.input.get()))?;
+    print_history(&history, now)?;
+    if earlier > 0 {
+        output::note(format_args!("{} earlier entries are left out", words::count(earlier)));
+    }
+    Ok(Outcome::Done)
+}
+
+fn print_facts(row: &BatchView, now: Timestamp) -> Result<()> {
+    let of = |parent: &milepost_core::batch::listing::ParentTask| {
+        let what = if parent.items { "the items of task" } else { "task" };
+        format!("{what} {} of batch {}", parent.key, parent.batch)
+    };
+    let facts = [
+        ("batch", Some(row.id.to_string())),
+        ("dag", Some(format!("{}, version {} ({})", row.dag, row.number, words::short(row.version)))),
+        ("is", row.parent.as_ref().map(of)),
+        ("key", row.key.clone()),
+        ("state", Some(words::standing(row))),
+        ("progress", Some(words::bar(&row.counts))),
+        ("tasks", Some(words::counts(&row.counts))),
+        ("run", (row.generation > 1).then(|| format!("rerun {}", row.generation - 1))),
+        ("tick", row.nominal_at.map(|at| exact(at, now))),
+        ("started", Some(exact(row.created_at, now))),
+        ("moved", row.ended_at.is_none().then(|| exact(row.updated_at, now))),
+        ("ended", row.ended_at.map(|at| exact(at, now))),
+    ];
+    for (name, fact) in facts {
+        if let Some(fact) = fact {
+            output::line(format_args!("{name:<9} {}", printable(&fact)))?;
+        }
+    }
+    Ok(())
+}
+
+fn print_remedies(row: &BatchView, tasks: &[TaskView]) -> Result<()> {
+    let stuck = |task: &&TaskView| matches!(task.state, TaskState::Failed | TaskState::Aborted);
+    let stuck: Vec<TaskView> = tasks.iter().filter(stuck).cloned().collect();
+    let remedies = words::remedies(row, &stuck);
+    if remedies.is_empty() {
+        return Ok(());
+    }
+    output::line("\nwhat to do")?;
+    for (command, effect) in remedies {
+        output::line(format_args!("  {}\n    {effect}", printable(&command)))?;
+    }
+    Ok(())
+}
+
+/// By how long tasks took so far; those that did not run take no time.
+async fn critical_path(
+    subject: &Subject,
+    now: Timestamp,
+    store: &dyn BatchStore,
+) -> Result<Option<CriticalPath>> {
+    let Some(dag) = &subject.dag else { return Ok(None) };
+    let mut took = vec![Duration::ZERO; dag.graph().len()];
+    for task in find::all_tasks(subject.row.id, TaskFilter::default(), store).await? {
+        if let (Some(slot), (_, Some(ran))) = (took.get_mut(task.task as usize), words::times(&task, now)) {
+            *slot = ran;
+        }
+    }
+    let path = dag.graph().critical_path(|task| took[task as usize]);
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let ran = path.tasks.into_iter().filter(|&task| !took[task as usize].is_zero());
+    let on_path = |task: u32| OnPath { key: dag.graph().key(task).to_owned(), ms: ms(took[task as usize]) };
+    let path = CriticalPath { ms: ms(path.length), tasks: ran.map(on_path).collect() };
+    Ok((!path.tasks.is_empty()).then_some(path))
+}
+
+fn print_path(path: Option<&CriticalPath>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let span = |ms| length(Duration::from_millis(ms));
+    let steps: Vec<String> =
+        path.tasks.iter().take(PATH).map(|task| format!("{} {}", printable(&task.key), span(task.ms))).collect();
+    let more = match path.tasks.len() - steps.len() {
+        0 => String::new(),
+        more => format!(" → … ({more} more)"),
+    };
+    output::line(format_args!("\ncritical path so far: {}\n  {}{more}", span(path.ms), steps.join(" → ")))?;
+    Ok(())
+}
+
+/// The last entries, and how many there are before them.
+async fn history(id: BatchId, store: &dyn BatchStore) -> Result<(VecDeque<BatchEntry>, u64)> {
+    let (mut last, mut earlier, mut after) = (VecDeque::new(), 0, 0);
+    loop {
+        let page = store.batch_history(id, after, PAGE).await?;
+        let full = page.len() == PAGE as usize;
+        after = page.last().map_or(after, |entry| entry.pos);
+        last.extend(page);
+        while last.len() > ENTRIES {
+            last.pop_front();
+            earlier += 1;
+        }
+        if !full {
+            return Ok((last, earlier));
+        }
+    }
+}
+
+fn print_history(history: &VecDeque<BatchEntry>, now: Timestamp) -> Result<()> {
+    if history.is_empty() {
+        return Ok(());
+    }
+    let mut listing = Listing::new([
+        Column::unbroken("WHEN"),
+        Column::new("TASK"),
+        Column::unbroken("WHAT"),
+        Column::unbroken("STATE"),
+        Column::new("WHY"),
+    ]);
+    for entry in history {
+        listing.row([
+            Field::text(relative(entry.at, now)),
+            Field::text(entry.key.as_deref().unwrap_or("(the batch)")),
+            Field::text(entry.verb.as_str()),
+            Field::text(&entry.to),
+            Field::maybe(entry.note.as_deref()),
+        ]);
+    }
+    output::line("\nhistory")?;
+    Ok(listing.print()?)
+}

@@ -1,0 +1,51 @@
+//! `milepost batch versions`.
+
+use anyhow::Result;
+use clap::Args;
+use jiff::Timestamp;
+use milepost_core::port::BatchStore;
+
+use super::{find, words};
+use crate::output::{self, Outcome};
+use crate::table::{Column, Field, Listing};
+use crate::time::relative;
+
+const EXAMPLES: &str = "\
+Examples:
+  milepost batch versions settlement
+  milepost batch versions settlement --json | jq -r '.[0].version'";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct VersionsArgs {
+    /// The DAG's name
+    dag: String,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &VersionsArgs, store: &dyn BatchStore) -> Result<Outcome> {
+    find::dag(&args.dag, store).await?;
+    let versions = store.dag_versions(&args.dag).await?;
+    if args.json {
+        output::json(&versions)?;
+        return Ok(Outcome::Done);
+    }
+    let headings = ["NUMBER", "VERSION", "TASKS", "EDGES", "DEPTH", "STORED", "LATEST"];
+    let mut listing = Listing::new(headings.map(Column::unbroken));
+    let now = Timestamp::now();
+    for version in &versions {
+        listing.line([
+            Field::text(version.number.to_string()),
+            Field::text(words::short(version.version)),
+            Field::text(words::count(version.tasks.into())),
+            Field::text(words::count(version.edges.into())),
+            Field::text(version.depth.to_string()),
+            Field::text(relative(version.created_at, now)),
+            Field::text(if version.latest { "yes" } else { "" }),
+        ]);
+    }
+    listing.print()?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,50 @@
+//! `[batch.NAME]`: DAGs, whose definitions stand in files of their own.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use milepost_core::dag::checked::Dag;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::{Entry, Node};
+use super::fault::Faults;
+use crate::batch::file::{self, Faulty};
+
+/// A DAG of jobs, of which batches are started (docs/BATCHES.md). Workers store its definition when they start; a
+/// version that is there stays for the batches that have it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BatchEntry {
+    /// The file with its definition, seen from the folder of this file: `.toml`, `.yaml`, `.yml` or `.json`. The name in
+    /// it is the one of this section.
+    file: String,
+}
+
+impl BatchEntry {
+    /// The DAG of a file that lies as seen from `folder`.
+    pub(crate) fn dag(&self, name: &str, folder: &Path) -> Result<Dag> {
+        let dag = file::read(&folder.join(&self.file)).with_context(|| format!("the DAG {name}"))?;
+        match dag.definition().name.as_str() {
+            same if same == name => Ok(dag),
+            other => bail!("the DAG in {} is called {other:?} there, and {name:?} here", self.file),
+        }
+    }
+}
+
+pub(super) fn check(batches: Option<&Node>, folder: &Path, faults: &mut Faults) {
+    for Entry { key: name, node, .. } in batches.map(Node::entries).unwrap_or_default() {
+        let Some(file) = node.get("file") else { continue };
+        let Some(path) = file.text() else { continue };
+        let at = file.span.start;
+        match (BatchEntry { file: path.to_owned() }).dag(name, folder) {
+            Ok(_) => {}
+            Err(error) => match error.downcast_ref::<Faulty>() {
+                Some(faulty) => faulty.lines().for_each(|line| {
+                    faults.add(at, line, "`milepost batch define --check FILE` looks at it alone");
+                }),
+                None => faults.add(at, format!("{error:#}"), "name the file of a definition (docs/BATCHES.md)"),
+            },
+        }
+    }
+}

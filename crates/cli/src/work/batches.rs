@@ -1,0 +1,26 @@
+//! The DAGs of a configuration, stored when a worker starts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use milepost_core::port::BatchStore;
+
+use crate::config::BatchEntry;
+
+/// Makes what each file says the latest version of its DAG. None is stored when one of them cannot be read.
+pub(super) async fn define_all(
+    store: &dyn BatchStore,
+    entries: &BTreeMap<String, BatchEntry>,
+    folder: &Path,
+) -> Result<()> {
+    let dags = entries.iter().map(|(name, entry)| entry.dag(name, folder));
+    for dag in dags.collect::<Result<Vec<_>>>()? {
+        let name = &dag.definition().name;
+        let defined = store.define_dag(&dag).await.with_context(|| format!("the DAG {name}"))?;
+        if !defined.known {
+            tracing::info!("the DAG {name} has a new version, {}", defined.version.number);
+        }
+    }
+    Ok(())
+}

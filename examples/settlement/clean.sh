@@ -1,0 +1,6 @@
+#!/bin/sh
+# Removes what only the batch itself needed.
+set -eu
+. ./json.sh
+payload=$(cat)
+rm -rf "$(field into)/parts"
