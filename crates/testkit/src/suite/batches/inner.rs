@@ -1,6 +1,7 @@
 //! Tasks that are batches, lists or bulk jobs.
 
 use milepost_core::batch::DEPTH_MAX;
+use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::BatchVerb;
 use milepost_core::bulk;
 use milepost_core::claim::ClaimedJob;
@@ -194,4 +195,43 @@ pub async fn a_cancel_leaves_the_clearing_up_of_inner_batches(batches: Batches) 
     batches.scene.operate(p["p"].run.job, Operation::new(Verb::Cancel)).await.unwrap();
     assert_eq!(batches.task(inner, "q").await.state, TaskState::Skipped);
     assert_eq!(batches.scene.finish(&p["p"], done()).await, Finished::Fenced);
+}
+
+pub async fn an_inner_batch_that_failed_can_be_stopped_and_go_on(batches: Batches) {
+    batches.define(graph("in", &[("p", &[]), ("q", &["p"])])).await;
+    let batch = batches.run(Definition::new("out").task("b", Task::batch("in")), json!({})).await;
+    let inner = child(&batches, batch, "b").await;
+    let claimed = batches.claim(inner).await;
+    batches.finish(&claimed["p"], fails()).await;
+    batches.assert_states(batch, "b failed").await;
+    batches.operate(inner, BatchVerb::Abort).await;
+    batches.assert_states(batch, "b aborted").await;
+    batches.operate(batch, BatchVerb::Resume).await;
+    batches.assert_states(batch, "b failed").await;
+    batches.scene.operate(claimed["p"].run.job, Operation::new(Verb::RetryNow)).await.unwrap();
+    batches.work(|_| done()).await;
+    assert_eq!(
+        (batches.state(inner).await, batches.state(batch).await),
+        (BatchState::Done, BatchState::Done)
+    );
+}
+
+pub async fn a_rerun_of_a_task_that_is_a_batch_starts_another_one(batches: Batches) {
+    batches.define(graph("in", &[("p", &[]), ("q", &["p"])])).await;
+    let batch = batches.run(Definition::new("out").task("b", Task::batch("in")), json!({})).await;
+    let old = child(&batches, batch, "b").await;
+    let tasks = vec![0];
+    batches.step(old, &["p"], fails()).await;
+    let p = batches.task(old, "p").await.job.unwrap();
+    batches.operate(batch, BatchVerb::Rerun { tasks: tasks.clone() }).await;
+    let new = child(&batches, batch, "b").await;
+    assert_ne!(new, old);
+    assert_eq!(batches.state(old).await, BatchState::Canceled, "nobody goes on with it");
+    let refused = batches.scene.operate(p, Operation::new(Verb::Rerun)).await;
+    assert!(refused.is_err(), "{refused:?}");
+    batches.assert_states(batch, "b active").await;
+    batches.work(|_| done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Done);
+    let refused = batches.try_operate(new, BatchVerb::Rerun { tasks }).await;
+    assert!(matches!(super::invalid(refused), InvalidBatch::State { .. }), "its task has ended");
 }

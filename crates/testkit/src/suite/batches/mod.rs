@@ -81,6 +81,8 @@ macro_rules! batch_conformance {
                 a_bulk_job_is_a_task
                 a_stop_reaches_into_inner_batches
                 a_cancel_leaves_the_clearing_up_of_inner_batches
+                an_inner_batch_that_failed_can_be_stopped_and_go_on
+                a_rerun_of_a_task_that_is_a_batch_starts_another_one
             }
             operations {
                 an_abort_stops_everything_and_a_resume_goes_on
