@@ -163,6 +163,22 @@ pub async fn ends_of_a_hub_stand_in_line(batches: Batches) {
     batches.assert_sound(batch).await;
 }
 
+pub async fn a_batch_has_not_failed_while_ends_stand_in_line(batches: Batches) {
+    let hub = (0..HUB).fold(Definition::new("hub").task("a", job()), |dag, n| {
+        dag.task(format!("s{n:05}"), job().after(["a"]))
+    });
+    let batch = batches.run(hub.task("z", job().after(["a"]).rule(Rule::OneFailed)), json!({})).await;
+    let claimed = batches.claim(batch).await;
+    batches.finish(&claimed["a"], fails()).await;
+    let view = batches.view(batch).await;
+    assert_eq!((view.counts.active, view.state), (0, BatchState::Running), "z does not know it yet");
+    batches.advance().await;
+    batches.step(batch, &["z"], done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Failed);
+    let states: Vec<_> = batches.history(batch).await.into_iter().map(|entry| entry.to).collect();
+    assert_eq!(states, ["running", "failed"]);
+}
+
 pub async fn many_ends_at_once_are_counted_in_a_join(batches: Batches) {
     let join = (0..300).fold(Definition::new("join"), |dag, n| dag.task(format!("s{n:03}"), job()));
     let batch =

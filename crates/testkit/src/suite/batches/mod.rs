@@ -54,6 +54,7 @@ macro_rules! batch_conformance {
                 a_rescue_of_the_last_attempt_goes_on
                 a_hub_with_more_successors_than_a_page_releases_all
                 ends_of_a_hub_stand_in_line
+                a_batch_has_not_failed_while_ends_stand_in_line
                 many_ends_at_once_are_counted_in_a_join
                 ends_told_twice_count_once
                 tasks_of_a_group_wait_for_one_another
