@@ -13,6 +13,7 @@ use milepost_core::ident::Run;
 use milepost_core::port::StoreResult;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::batches;
 use crate::executor;
 use crate::incarnation::Shared;
 
@@ -134,6 +135,14 @@ impl Claimer {
         }
     }
 
+    /// Whether batches had something left to be worked out, which may have made jobs.
+    async fn advanced(&self) -> bool {
+        batches::advance(&self.shared).await.unwrap_or_else(|error| {
+            tracing::warn!(error = error.chain(), "batches could not be advanced; trying again");
+            true
+        })
+    }
+
     /// Takes what a claim brought. `last`: no other claim is under way.
     async fn take(&mut self, Answered { places, answer, alone }: Answered, last: bool) {
         match answer {
@@ -144,7 +153,7 @@ impl Claimer {
                     self.start(jobs, places);
                 } else if last {
                     drop(places);
-                    self.done = self.shared.until_idle && alone;
+                    self.done = self.shared.until_idle && alone && !self.advanced().await;
                     if !self.done {
                         self.idle().await;
                     }

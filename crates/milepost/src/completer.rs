@@ -53,7 +53,8 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
         let Ok(place) = in_flight.clone().acquire_owned().await else {
             break;
         };
-        if batch.len() < BATCH_READY {
+        // Nobody else is at work: nothing more comes soon.
+        if batch.len() < BATCH_READY && shared.flight.len() > batch.len() {
             tokio::time::sleep(LINGER).await;
         }
         while batch.len() < BATCH_MAX {
@@ -138,6 +139,9 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
     if batch.iter().any(makes_ready) {
         shared.coordinator.made_ready();
     }
+    if batch.iter().any(|finish| finish.task) {
+        shared.ready.notify_one();
+    }
     stats.acknowledged.add(batch.len());
     shared.flight.land(batch.iter().map(|finish| finish.run));
 }
@@ -145,6 +149,7 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
 /// Whether this end leaves a job to be claimed at once: its own, or the next one of its group.
 fn makes_ready(finish: &Finish) -> bool {
     finish.grouped
+        || finish.task
         || matches!(&finish.end, End::Yield { delay, .. } | End::Retry { delay, .. } if delay.is_zero())
 }
 

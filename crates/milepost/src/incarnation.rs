@@ -19,7 +19,7 @@ use crate::handler::Kinds;
 use crate::reporter::Reporter;
 use crate::stats::Stats;
 use crate::worker::WorkerOptions;
-use crate::{heartbeat, maintenance, retention, ticker};
+use crate::{batches, heartbeat, maintenance, retention, ticker};
 
 /// How long dropping handlers may take.
 const DROP_GRACE: Duration = Duration::from_secs(5);
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) ready: Notify,
     /// Somebody may be asked to stop.
     pub(crate) beat_now: Notify,
+    /// Batches may have something left to be worked out.
+    pub(crate) advance_now: Notify,
     /// No further claims.
     pub(crate) stop_claiming: CancellationToken,
     /// The time to drain is over: handlers are dropped and their jobs handed back.
@@ -106,6 +108,7 @@ impl Incarnation {
             tasks: TaskTracker::new(),
             ready: Notify::new(),
             beat_now: Notify::new(),
+            advance_now: Notify::new(),
             stop_claiming: settings.stop_claiming.clone(),
             hand_back: CancellationToken::new(),
             lost: CancellationToken::new(),
@@ -115,6 +118,7 @@ impl Incarnation {
         let helpers = vec![
             spawn(heartbeat::run(shared.clone())),
             spawn(maintenance::run(shared.clone())),
+            spawn(batches::run(shared.clone())),
             spawn(ticker::run(shared.clone())),
             spawn(retention::run(shared.clone())),
             spawn(listen(shared.clone())),
@@ -210,6 +214,7 @@ impl Shared {
             match hints.next().await {
                 Wake::Ready => self.ready.notify_one(),
                 Wake::Stop => self.beat_now.notify_one(),
+                Wake::Batch => self.advance_now.notify_one(),
             }
         }
     }

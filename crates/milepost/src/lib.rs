@@ -1,6 +1,7 @@
 #![doc = include_str!("guide.md")]
 
 mod attempt;
+mod batches;
 pub mod bulk;
 mod claimer;
 mod completer;

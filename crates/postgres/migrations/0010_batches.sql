@@ -53,8 +53,6 @@ create table milepost.dag_task (
     primary key (version_id, task)
 );
 
-create unique index dag_task_key on milepost.dag_task (version_id, key);
-
 -- A run of a version. The counts are of its tasks by state.
 -- stop: what an operator wants: nothing starts. items_of: its tasks are the items of a list (its input) over which this
 -- task of the parent's version goes.

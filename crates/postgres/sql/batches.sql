@@ -64,7 +64,7 @@ create or replace function milepost.make_batch(
     new_id uuid, of_dag text, of_version bigint, new_key text, new_input jsonb, nominal timestamptz, parent uuid, parent_number int,
     of_items int, at_depth int, out batch_id uuid, out duplicate boolean, out due_made int
 ) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 #variable_conflict use_column
 declare
     waiting_groups text[];
@@ -122,7 +122,7 @@ $$;
 
 -- Makes the jobs of due tasks, with these payloads. Tasks that are no longer due are passed over.
 create or replace function milepost.release_tasks(batches uuid[], tasks int[], payloads jsonb[]) returns void language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     made record;
     waiting_groups text[];
@@ -130,7 +130,7 @@ begin
     with given as materialized (
         select i.batch_id, i.task, i.payload, milepost.uuid_v7() as job_id
         from unnest(batches, tasks, payloads) i(batch_id, task, payload)
-        join milepost.batch_task t on t.batch_id = i.batch_id and t.task = i.task
+        cross join lateral milepost.batch_task_of(i.batch_id, i.task) t
         where t.state = 'due'
     ),
     moved as (
@@ -253,7 +253,7 @@ $$;
 create or replace function milepost.stop_jobs(
     jobs uuid[], what milepost.verb, note text, grace_ms bigint, out stopped int, out asked int
 ) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 #variable_conflict use_column
 declare
     state_after milepost.job_state := case what when 'abort' then 'aborted' else 'canceled' end;
@@ -487,7 +487,7 @@ $$;
 create or replace function milepost.rerun_tasks(
     batch uuid, tasks int[], note text default null, generation int default null
 ) returns int language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 #variable_conflict use_column
 declare
     a milepost.batch := milepost.take_batch(rerun_tasks.batch, rerun_tasks.generation);

@@ -4,6 +4,16 @@
 -- before those they are tasks of), groups. Advisory: (19797, bucket of the batch) shared while its ends are settled, exclusive
 -- while an operator changes which tasks run.
 
+-- One task, of a batch and of a version: looked up by both numbers, whatever the planner would think of doing with one of
+-- them. OFFSET 0 keeps the lookup apart from the joins around it.
+create or replace function milepost.batch_task_of(of_batch uuid, number int) returns setof milepost.batch_task language sql stable as $$
+    select * from milepost.batch_task t where t.batch_id = of_batch and t.task = number offset 0
+$$;
+
+create or replace function milepost.dag_task_of(of_version bigint, number int) returns setof milepost.dag_task language sql stable as $$
+    select * from milepost.dag_task d where d.version_id = of_version and d.task = number offset 0
+$$;
+
 -- Whether the end of a task in this state is open.
 create or replace function milepost.is_open(state milepost.task_state) returns boolean language sql immutable parallel safe as $$
     select state in ('waiting', 'due', 'active', 'aborted')
@@ -12,13 +22,17 @@ $$;
 -- The state of a task whose job is in this state.
 create or replace function milepost.task_state_of(state milepost.job_state) returns milepost.task_state
 language sql immutable parallel safe as $$
-    select case when state in ('blocked', 'pending', 'running', 'retry_wait') then 'active' else state::text end::milepost.task_state
+    select case state
+        when 'failed' then 'failed'::milepost.task_state when 'aborted' then 'aborted' when 'succeeded' then 'succeeded'
+        when 'canceled' then 'canceled' when 'skipped' then 'skipped' else 'active' end
 $$;
 
 -- The state of a task that is a batch in this state.
 create or replace function milepost.task_state_of(state milepost.batch_state) returns milepost.task_state
 language sql immutable parallel safe as $$
-    select case state when 'running' then 'active' when 'done' then 'succeeded' else state::text end::milepost.task_state
+    select case state
+        when 'running' then 'active'::milepost.task_state when 'done' then 'succeeded' when 'failed' then 'failed'
+        when 'aborted' then 'aborted' else 'canceled' end
 $$;
 
 -- What a task does by how its predecessors ended: run, skip or wait. As the library's decide; a test holds the two against
@@ -73,7 +87,7 @@ $$;
 create or replace function milepost.count_moves(
     batches uuid[], was milepost.task_state[], states milepost.task_state[], numbers int[], why text default null
 ) returns void language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     parents uuid[];
     parent_tasks int[];
@@ -121,7 +135,7 @@ begin
     select array_agg(n.parent_id), array_agg(n.parent_task), array_agg(milepost.task_state_of(n.state))
     into parents, parent_tasks, parent_states
     from after n
-    join milepost.batch_task t on t.batch_id = n.parent_id and t.task = n.parent_task
+    cross join lateral milepost.batch_task_of(n.parent_id, n.parent_task) t
     where n.state <> n.was and t.child_id = n.id;
     if parents is not null then
         perform milepost.settle(parents, parent_tasks, parent_states);
@@ -134,14 +148,14 @@ $$;
 create or replace function milepost.make_task_jobs(
     batches uuid[], tasks int[], ids uuid[], payloads jsonb[] default null
 ) returns text[] language sql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
     with made as materialized (
         select i.id, i.batch_id, i.task, coalesce(i.payload, d.spec -> 'payload', '{}') as payload, d.kind, d.queue, d.group_key,
                d.priority, d.max_attempts, d.timeout_ms,
                case when d.group_key is null then 'pending' else 'blocked' end::milepost.job_state as state
         from unnest(batches, tasks, ids, payloads) i(batch_id, task, id, payload)
         join milepost.batch a on a.id = i.batch_id
-        join milepost.dag_task d on d.version_id = a.version_id and d.task = coalesce(a.items_of, i.task)
+        cross join lateral milepost.dag_task_of(a.version_id, coalesce(a.items_of, i.task)) d
     ),
     jobs as (
         insert into milepost.job (id, kind, queue, payload, group_key, priority, max_attempts, timeout_ms, created_at, batch_id, task)
@@ -171,153 +185,126 @@ create or replace function milepost.settle(
     batches uuid[], tasks int[], states milepost.task_state[], whys text[] default null, room int default 2000,
     was milepost.task_state[] default null, from_positions int[] default null, out due_made int, out spread_left int
 ) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     page int := room;
-    inline boolean[];
+    edges record;
+    befores milepost.task_state[];
+    round record;
     log_batches uuid[] := '{}';
     log_was milepost.task_state[] := '{}';
     log_states milepost.task_state[] := '{}';
     log_numbers int[] := '{}';
     waiting_groups text[] := '{}';
     jobs_made int := 0;
-    round record;
+    spread_made int;
 begin
     due_made := 0;
     spread_left := 0;
     perform milepost.join_settling(batches);
     while cardinality(tasks) > 0 loop
-        -- Which ends are counted here. One that has others before it in the line stands behind them.
-        select array_agg(e.n = 0 or from_positions is not null or (e.total <= room and not e.in_line) order by e.ord),
-               room - coalesce(max(e.total) filter (where e.total <= room), 0)
-        into inline, room
-        from (
-            select i.ord, coalesce(cardinality(d.successors), 0) as n,
-                   sum(coalesce(cardinality(d.successors), 0)) over (order by i.ord) as total,
-                   exists (select from milepost.batch_spread s where s.batch_id = i.batch_id and s.task = i.task) as in_line
-            from unnest(batches, tasks) with ordinality i(batch_id, task, ord)
-            join milepost.batch a on a.id = i.batch_id
-            left join milepost.dag_task d on a.items_of is null and d.version_id = a.version_id and d.task = i.task
-        ) e;
-
+        select * into edges from milepost.edges_of(batches, tasks, from_positions, room, page);
+        room := edges.room_left;
         perform from (
             select i.batch_id, i.task from unnest(batches, tasks) i(batch_id, task)
             union
-            select i.batch_id, u.task
-            from unnest(batches, tasks, inline, from_positions) i(batch_id, task, inline, place)
-            join milepost.batch a on a.id = i.batch_id and a.items_of is null
-            join milepost.dag_task d on d.version_id = a.version_id and d.task = i.task
-            cross join lateral unnest(milepost.slice(d.successors, i.place, page)) u(task)
-            where i.inline
+            select e.batch_id, e.task from unnest(edges.batches, edges.tasks) e(batch_id, task)
         ) k
         join milepost.batch_task t on t.batch_id = k.batch_id and t.task = k.task
         order by t.batch_id, t.task
         for update of t;
 
-        -- A statement of its own: it sees what those did for whom the locks waited.
-        with told as materialized (
-            select i.batch_id, i.task, i.state, coalesce(i.was, t.state) as was, i.was is null as own, i.why, i.inline,
-                   i.place, t.job_id, t.child_id, a.version_id, a.items_of, a.generation
-            from unnest(batches, tasks, states, was, whys, inline, from_positions)
-                i(batch_id, task, state, was, why, inline, place)
-            join milepost.batch a on a.id = i.batch_id
-            join milepost.batch_task t on t.batch_id = i.batch_id and t.task = i.task
-            where i.was is not null or t.state <> i.state
-        ),
-        spread as (
+        -- Statements of their own: they see what those did for whom the locks waited.
+        befores := coalesce(was, milepost.note_moves(batches, tasks, states, whys));
+        if 0 < any (edges.left_out) then
             insert into milepost.batch_spread (batch_id, task, was, state)
-            select batch_id, task, e.was, state from told e
-            where not inline and not (milepost.is_open(e.was) and milepost.is_open(e.state))
-            returning 1
-        ),
-        logged as (
-            -- What happens to a job stands in its own history.
-            insert into milepost.batch_history (batch_id, generation, task, verb, from_state, to_state, note)
-            select batch_id, generation, task,
-                   case e.state when 'skipped' then 'skip' when 'canceled' then 'cancel' when 'failed' then 'fail' when 'aborted' then 'abort'
-                                when 'succeeded' then case when child_id is null then 'mark' else 'succeed' end
-                                when 'waiting' then 'rerun' else 'release' end::milepost.verb,
-                   e.was, e.state, why
-            from told e
-            where own and (job_id is null or e.state = 'waiting')
-        ),
-        difference as materialized (
-            select x.batch_id, x.task, max(x.own) as own, sum(x.open)::int as open, sum(x.succeeded)::int as succeeded,
-                   sum(x.failed)::int as failed, sum(x.skipped)::int as skipped, sum(x.canceled)::int as canceled
+            select batches[o], tasks[o], befores[o], states[o] from unnest(edges.left_out) o
+            where not (milepost.is_open(befores[o]) and milepost.is_open(states[o]));
+            get diagnostics spread_made = row_count;
+            spread_left := spread_left + spread_made;
+        end if;
+
+        with difference as materialized (
+            select x.batch_id, x.task, max(x.own) as own, max(x.version_id) as version_id, bool_or(x.stopped) as stopped,
+                   sum(x.open)::int as open, sum(x.succeeded)::int as succeeded, sum(x.failed)::int as failed,
+                   sum(x.skipped)::int as skipped, sum(x.canceled)::int as canceled
             from (
-                select e.batch_id, e.task, e.state as own, 0 as open, 0 as succeeded, 0 as failed, 0 as skipped, 0 as canceled
-                from told e where e.own
+                select i.batch_id, i.task, i.state as own, null::bigint as version_id, null::boolean as stopped,
+                       0 as open, 0 as succeeded, 0 as failed, 0 as skipped, 0 as canceled
+                from unnest(batches, tasks, states, befores) i(batch_id, task, state, before)
+                where was is null and i.state <> i.before
                 union all
-                select e.batch_id, u.task, null,
-                       milepost.is_open(e.state)::int - milepost.is_open(e.was)::int,
-                       (e.state = 'succeeded')::int - (e.was = 'succeeded')::int, (e.state = 'failed')::int - (e.was = 'failed')::int,
-                       (e.state = 'skipped')::int - (e.was = 'skipped')::int, (e.state = 'canceled')::int - (e.was = 'canceled')::int
-                from told e
-                join milepost.dag_task d on d.version_id = e.version_id and d.task = e.task
-                cross join lateral unnest(milepost.slice(d.successors, e.place, page)) u(task)
-                where e.inline and e.items_of is null and not (milepost.is_open(e.was) and milepost.is_open(e.state))
+                select e.batch_id, e.task, null, edges.versions[e.o], edges.stopped[e.o],
+                       milepost.is_open(states[e.o])::int - milepost.is_open(befores[e.o])::int,
+                       (states[e.o] = 'succeeded')::int - (befores[e.o] = 'succeeded')::int,
+                       (states[e.o] = 'failed')::int - (befores[e.o] = 'failed')::int,
+                       (states[e.o] = 'skipped')::int - (befores[e.o] = 'skipped')::int,
+                       (states[e.o] = 'canceled')::int - (befores[e.o] = 'canceled')::int
+                from unnest(edges.batches, edges.tasks, edges.origins) e(batch_id, task, o)
+                where states[e.o] <> befores[e.o] and not (milepost.is_open(states[e.o]) and milepost.is_open(befores[e.o]))
             ) x
             group by x.batch_id, x.task
         ),
         decided as materialized (
-            select t.batch_id, t.task, t.state as was, x.own, x.open, x.succeeded, x.failed, x.skipped, x.canceled,
+            select t.batch_id, t.task, t.state as was, x.own, t.pre_cnt + x.open as pre_cnt, t.succeeded + x.succeeded as succeeded,
+                   t.failed + x.failed as failed, t.skipped + x.skipped as skipped, t.canceled + x.canceled as canceled,
                    case when x.own is null and t.state = 'waiting' then
                        milepost.decide(k.rule, t.pre_cnt + x.open, t.succeeded + x.succeeded, t.failed + x.failed,
                                        t.skipped + x.skipped, t.canceled + x.canceled)
                    else 'wait' end as decision,
-                   k.plain and a.stop is null as plain
+                   k.plain and not x.stopped as plain
             from difference x
-            join milepost.batch a on a.id = x.batch_id
-            join milepost.batch_task t on t.batch_id = x.batch_id and t.task = x.task
-            left join milepost.dag_task k on a.items_of is null and k.version_id = a.version_id and k.task = x.task
+            cross join lateral milepost.batch_task_of(x.batch_id, x.task) t
+            left join lateral milepost.dag_task_of(x.version_id, x.task) k on x.own is null
         ),
         next as materialized (
             select d.*,
                    case when d.own is not null then d.own
                         when d.decision <> 'run' then d.was
-                        when d.plain then 'active'
-                        else 'due' end::milepost.task_state as state,
+                        when d.plain then 'active'::milepost.task_state
+                        else 'due' end as state,
                    case when d.decision = 'run' and d.plain then milepost.uuid_v7() end as job_id
             from decided d
         ),
         moved as (
             update milepost.batch_task t
-            set state = n.state, pre_cnt = t.pre_cnt + n.open, succeeded = t.succeeded + n.succeeded, failed = t.failed + n.failed,
-                skipped = t.skipped + n.skipped, canceled = t.canceled + n.canceled, job_id = coalesce(n.job_id, t.job_id)
+            set state = n.state, pre_cnt = n.pre_cnt, succeeded = n.succeeded, failed = n.failed, skipped = n.skipped,
+                canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id)
             from next n
             where t.batch_id = n.batch_id and t.task = n.task
         ),
         steps as materialized (
-            select batch_id, n.was, n.state, count(*)::int as number from next n where n.was <> n.state group by 1, 2, 3
+            select n.batch_id, n.was, n.state, count(*)::int as number from next n where n.was <> n.state group by 1, 2, 3
+        ),
+        jobs as (
+            select array_agg(n.batch_id) as batches, array_agg(n.task) as tasks, array_agg(n.job_id) as ids from next n where n.job_id is not null
+        ),
+        skips as (
+            select array_agg(n.batch_id) as batches, array_agg(n.task) as tasks from next n where n.decision = 'skip'
+        ),
+        changes as (
+            select array_agg(s.batch_id) as batches, array_agg(s.was) as was, array_agg(s.state) as states, array_agg(s.number) as numbers,
+                   sum(s.number) filter (where s.was = 'waiting' and s.state = 'due') as due
+            from steps s
         )
-        select
-            array(select batch_id from next where decision = 'skip' order by batch_id, task) as skip_batches,
-            array(select task from next where decision = 'skip' order by batch_id, task) as skip_tasks,
-            array(select batch_id from steps order by batch_id, steps.was, steps.state) as step_batches,
-            array(select steps.was from steps order by batch_id, steps.was, steps.state) as step_was,
-            array(select steps.state from steps order by batch_id, steps.was, steps.state) as step_states,
-            array(select number from steps order by batch_id, steps.was, steps.state) as step_numbers,
-            array(select batch_id from next where job_id is not null order by batch_id, task) as job_batches,
-            array(select task from next where job_id is not null order by batch_id, task) as job_tasks,
-            array(select job_id from next where job_id is not null order by batch_id, task) as job_ids,
-            (select count(*) from next where state = 'due' and next.was = 'waiting')::int as due,
-            (select count(*) from spread)::int as spread
-        into round;
+        select j.batches as job_batches, j.tasks as job_tasks, j.ids as job_ids, k.batches as skip_batches, k.tasks as skip_tasks,
+               c.batches as change_batches, c.was as change_was, c.states as change_states, c.numbers as change_numbers, c.due
+        into round
+        from jobs j, skips k, changes c;
 
-        log_batches := log_batches || round.step_batches;
-        log_was := log_was || round.step_was;
-        log_states := log_states || round.step_states;
-        log_numbers := log_numbers || round.step_numbers;
-        if cardinality(round.job_ids) > 0 then
+        log_batches := log_batches || round.change_batches;
+        log_was := log_was || round.change_was;
+        log_states := log_states || round.change_states;
+        log_numbers := log_numbers || round.change_numbers;
+        due_made := due_made + coalesce(round.due, 0);
+        if round.job_ids is not null then
             jobs_made := jobs_made + cardinality(round.job_ids);
             waiting_groups := waiting_groups || milepost.make_task_jobs(round.job_batches, round.job_tasks, round.job_ids);
         end if;
-        due_made := due_made + round.due;
-        spread_left := spread_left + round.spread;
         -- What is skipped has ended.
         batches := round.skip_batches;
         tasks := round.skip_tasks;
-        states := array_fill('skipped'::milepost.task_state, array[cardinality(tasks)]);
+        states := array_fill('skipped'::milepost.task_state, array[coalesce(cardinality(tasks), 0)]);
         whys := null;
         was := null;
         from_positions := null;
@@ -334,6 +321,64 @@ begin
 end
 $$;
 
+-- The successors in which the ends of these tasks are counted now, each with the place of its task (origins): those of the first
+-- ends for which there is room; an end that has others before it in the line stands behind them (left_out). from_positions: those
+-- from there on, at most a page. versions, stopped: of the batches of the tasks.
+create or replace function milepost.edges_of(
+    of_batches uuid[], of_tasks int[], from_positions int[], room int, page int,
+    out batches uuid[], out tasks int[], out origins int[], out versions bigint[], out stopped boolean[], out left_out int[], out room_left int
+) language sql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+    with given as materialized (
+        select i.ord::int as o, i.batch_id, i.task, i.place, a.version_id, a.stop is not null as stopped, d.successors,
+               coalesce(cardinality(d.successors), 0) as number
+        from unnest(of_batches, of_tasks, from_positions) with ordinality i(batch_id, task, place, ord)
+        join milepost.batch a on a.id = i.batch_id
+        left join lateral milepost.dag_task_of(a.version_id, i.task) d on a.items_of is null
+    ),
+    paged as materialized (
+        select g.*, g.place is not null or g.number = 0
+                    or sum(g.number) over (order by g.o) <= room
+                       and not exists (select from milepost.batch_spread s where s.batch_id = g.batch_id and s.task = g.task) as here
+        from given g
+    ),
+    flat as (
+        select p.batch_id, u.task, p.o
+        from paged p
+        cross join lateral unnest(milepost.slice(p.successors, p.place, page)) u(task)
+        where p.here
+    )
+    select f.batches, f.tasks, f.origins, g.versions, g.stopped, g.left_out, room - coalesce(cardinality(f.tasks), 0)
+    from (select array_agg(batch_id) as batches, array_agg(task) as tasks, array_agg(o) as origins from flat) f,
+         (select array_agg(version_id order by o) as versions, array_agg(stopped order by o) as stopped,
+                 coalesce(array_agg(o) filter (where not here), '{}') as left_out
+          from paged) g
+$$;
+
+-- Where these tasks stand before they are put into these states. What happens to one without a job is noted in the history
+-- of its batch, since there is no other.
+create or replace function milepost.note_moves(
+    batches uuid[], tasks int[], states milepost.task_state[], whys text[]
+) returns milepost.task_state[] language sql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+    with told as materialized (
+        select i.ord, i.batch_id, i.task, i.state, i.why, t.state as was, t.generation, t.job_id, t.child_id
+        from unnest(batches, tasks, states, whys) with ordinality i(batch_id, task, state, why, ord)
+        cross join lateral milepost.batch_task_of(i.batch_id, i.task) t
+    ),
+    logged as (
+        insert into milepost.batch_history (batch_id, generation, task, verb, from_state, to_state, note)
+        select batch_id, generation, task,
+               case state when 'skipped' then 'skip' when 'canceled' then 'cancel' when 'failed' then 'fail' when 'aborted' then 'abort'
+                          when 'succeeded' then case when child_id is null then 'mark' else 'succeed' end
+                          when 'waiting' then 'rerun' else 'release' end::milepost.verb,
+               was, state, why
+        from told
+        where state <> was and (job_id is null or state = 'waiting')
+    )
+    select array_agg(was order by ord) from told
+$$;
+
 -- Those from this position on, at most so many; all when there is no position.
 create or replace function milepost.slice(numbers int[], place int, most int) returns int[] language sql immutable parallel safe as $$
     select case when place is null then numbers else numbers[place + 1 : place + most] end
@@ -341,7 +386,7 @@ $$;
 
 -- Says to batches how jobs of theirs stand now. Jobs that are no tasks, or whose task has another job by now, say nothing.
 create or replace function milepost.settle_jobs(jobs uuid[], out due_made int, out spread_left int) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     batches uuid[];
     tasks int[];
@@ -351,7 +396,7 @@ begin
     into batches, tasks, states
     from unnest(jobs) i(id)
     join milepost.job j on j.id = i.id
-    join milepost.batch_task t on t.batch_id = j.batch_id and t.task = j.task and t.job_id = j.id
+    join lateral milepost.batch_task_of(j.batch_id, j.task) t on t.job_id = j.id
     left join milepost.live l on l.id = i.id
     left join milepost.ended e on e.id = i.id;
     if batches is null then
@@ -386,7 +431,7 @@ $$;
 
 -- Counts the next ends that had too many successors: at most so many. Answers how many successors.
 create or replace function milepost.spread(most int default 2000, out counted int, out due_made int) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     next milepost.batch_spread;
     successors int;

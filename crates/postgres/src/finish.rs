@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::batch;
 use crate::row::{self, Decoded};
-use crate::session::Session;
+use crate::session::{Query, Session};
 use crate::statement;
 use crate::store::PostgresStore;
 
@@ -29,13 +29,22 @@ impl PostgresStore {
             let accepted = succeed(session, &ends.succeeded).await?;
             tell_apart(session, finishes, &accepted).await
         };
+        let tasks = async |tx: &mut Session<'_>| {
+            let accepted = succeed_tasks(tx, &ends.succeeded).await?;
+            tell_apart(tx, finishes, &accepted).await
+        };
         let others = async |tx: &mut Session<'_>| {
             let accepted = ends.write(tx, worker).await?;
             tell_apart(tx, finishes, &accepted).await
         };
         let hot = &self.inner.hot;
-        let told =
-            if ends.only_plain_successes() { hot.run(plain).await } else { hot.atomically(others).await };
+        let told = if !ends.are_plain_successes() {
+            hot.atomically(others).await
+        } else if ends.tasks {
+            hot.atomically(tasks).await
+        } else {
+            hot.run(plain).await
+        };
         told.map_err(|e| self.fail("finish_many", e))
     }
 }
@@ -89,8 +98,8 @@ impl<'a> Ends<'a> {
         Self { all, succeeded, unfinished, stopped, grouped, tasks }
     }
 
-    fn only_plain_successes(&self) -> bool {
-        !self.grouped && !self.tasks && self.unfinished.is_empty() && self.stopped.is_empty()
+    fn are_plain_successes(&self) -> bool {
+        !self.grouped && self.unfinished.is_empty() && self.stopped.is_empty()
     }
 
     async fn write(&self, tx: &mut Session<'_>, worker: WorkerId) -> Decoded<Vec<Uuid>> {
@@ -155,6 +164,17 @@ pub(crate) async fn settle_tasks<'a>(
 }
 
 async fn succeed(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
+    session.rows(successes(statement::FINISH_SUCCEEDED, finishes)).await.and_then(row::values)
+}
+
+/// Ends tasks that succeeded, and lets their batches go on.
+async fn succeed_tasks(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
+    let rows = session.rows(successes(statement::BATCH_FINISH_SUCCEEDED, finishes)).await?;
+    batch::go_on(session, rows.first()).await?;
+    row::values(rows)
+}
+
+fn successes(sql: &'static str, finishes: &[&Finish]) -> Query {
     let results: Vec<Option<&str>> = finishes
         .iter()
         .map(|finish| match &finish.end {
@@ -163,8 +183,7 @@ async fn succeed(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec
         })
         .collect();
     let (jobs, tokens) = runs(finishes);
-    let query = sqlx::query(statement::FINISH_SUCCEEDED).bind(jobs).bind(tokens).bind(results);
-    session.rows(query).await.and_then(row::values)
+    sqlx::query(sql).bind(jobs).bind(tokens).bind(results)
 }
 
 /// Stores ends after which the job stays live: retries, failures, yields.

@@ -99,6 +99,7 @@ statements! {
     BATCH_CANCEL = "batch/cancel";
     BATCH_DEFINITION = "batch/definition";
     BATCH_DUE = "batch/due";
+    BATCH_FINISH_SUCCEEDED = "batch/finish_succeeded";
     BATCH_GENERATION = "batch/generation";
     BATCH_HISTORY = "batch/history";
     BATCH_LEFT_OVER = "batch/left_over";

@@ -48,6 +48,7 @@ const LANES_EVERY: Duration = Duration::from_secs(1);
 struct Hints {
     ready: u64,
     stop: u64,
+    batch: u64,
 }
 
 /// The hints of one process; ends its listener when dropped.
@@ -74,6 +75,10 @@ impl WakeStream for PostgresWakes {
             if hints.stop != self.seen.stop {
                 self.seen.stop = hints.stop;
                 return Wake::Stop;
+            }
+            if hints.batch != self.seen.batch {
+                self.seen.batch = hints.batch;
+                return Wake::Batch;
             }
             if hints.ready != self.seen.ready {
                 self.seen.ready = hints.ready;
@@ -113,6 +118,7 @@ fn hint(hints: &watch::Sender<Hints>, wake: Wake) {
     hints.send_modify(|hints| match wake {
         Wake::Ready => hints.ready += 1,
         Wake::Stop => hints.stop += 1,
+        Wake::Batch => hints.batch += 1,
     });
 }
 
@@ -195,7 +201,14 @@ impl<'a> Listener<'a> {
     }
 
     fn pass_in(&self, notification: &PgNotification) {
-        hint(self.hints, if notification.payload() == "stop" { Wake::Stop } else { Wake::Ready });
+        hint(
+            self.hints,
+            match notification.payload() {
+                "stop" => Wake::Stop,
+                "batch" => Wake::Batch,
+                _ => Wake::Ready,
+            },
+        );
     }
 
     /// The waker's life: look while there is work, sleep when there is none.

@@ -18,7 +18,7 @@ impl Hints {
 
     pub(crate) fn tell(&self, wake: Wake) {
         match wake {
-            Wake::Ready => self.ready.send_replace(()),
+            Wake::Ready | Wake::Batch => self.ready.send_replace(()),
             Wake::Stop => self.stop.send_replace(()),
         }
     }

@@ -2,6 +2,7 @@
 
 mod aged;
 mod backlog;
+mod batch;
 mod bulk;
 mod drain;
 mod held_snapshot;
@@ -45,6 +46,16 @@ Examples:
   milepost bench bulk --store sqlite:bench.db --rows 200000
   milepost bench bulk --store postgres://postgres@localhost/bench --rows 60000 --rate 2000";
 
+const BATCH_EXAMPLES: &str = "\
+As `milepost bench jobs`, it makes its store anew.
+
+Examples:
+  milepost bench batch --store postgres://postgres@localhost/bench --json
+  milepost bench batch --store sqlite:bench.db --shape join --tasks 10001
+  milepost bench batch --store sqlite:bench.db --shape chain --tasks 500
+  milepost bench batch --store sqlite:bench.db --batches 1000 --tasks 20
+  milepost bench batch --store sqlite:bench.db --shape edges.tsv";
+
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -54,6 +65,9 @@ pub(crate) enum BenchCommand {
     /// Run a bulk job over many rows, and the same statements by hand
     #[command(after_help = BULK_EXAMPLES)]
     Bulk(bulk::BulkBench),
+    /// Run batches whose tasks do nothing
+    #[command(after_help = BATCH_EXAMPLES)]
+    Batch(batch::BatchBench),
 }
 
 /// How to measure jobs.
@@ -147,6 +161,10 @@ impl JobsBench {
 pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow::Result<Outcome> {
     let told = match command {
         BenchCommand::Jobs(bench) => run_jobs(bench, address).await?,
+        BenchCommand::Batch(bench) => {
+            let report = batch::run(&bench, address).await?;
+            if bench.json { line(&report) } else { report.print() }
+        }
         BenchCommand::Bulk(bench) => {
             let report = bulk::run(&bench, address).await?;
             if bench.json { line(&report) } else { report.print() }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use milepost_core::port::Store;
+use milepost_core::port::{BatchStore, Store};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
@@ -58,6 +58,14 @@ impl Target {
                 store.migrate().await.with_context(context)?;
                 Ok(Self { store: Arc::new(store.clone()), name: "postgres", behind: Behind::Postgres(store) })
             }
+        }
+    }
+
+    /// The store of its batches.
+    pub(super) fn batches(&self) -> Arc<dyn BatchStore> {
+        match &self.behind {
+            Behind::Postgres(store) => Arc::new(store.clone()),
+            Behind::Sqlite(store) => Arc::new(store.clone()),
         }
     }
 

@@ -45,6 +45,7 @@ pub trait Store:
     + ScheduleStore
     + BulkStore
     + BulkProgress
+    + BatchStore
     + DoctorStore
 {
 }
@@ -58,6 +59,7 @@ impl<T> Store for T where
         + ScheduleStore
         + BulkStore
         + BulkProgress
+        + BatchStore
         + DoctorStore
 {
 }

@@ -9,6 +9,8 @@ pub enum Wake {
     Ready,
     /// Somebody may have asked a running job to stop.
     Stop,
+    /// Batches may have something left to be worked out.
+    Batch,
 }
 
 /// Hints from the store. A hint may come for nothing; a missing one costs at most the poll interval.

@@ -9,7 +9,7 @@ cross join lateral (
     order by task limit $2
     for update skip locked
 ) t
-join milepost.dag_task d on d.version_id = a.version_id and d.task = coalesce(a.items_of, t.task)
+cross join lateral milepost.dag_task_of(a.version_id, coalesce(a.items_of, t.task)) d
 where a.due > 0 and a.stop is null and ($1::uuid[] is null or a.id = any ($1))
 order by a.id, t.task
 limit $2

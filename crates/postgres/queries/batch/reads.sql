@@ -5,10 +5,10 @@ with read as materialized (
            case when o.child_id is null then pg_column_size(e.result)::bigint else milepost.batch_output_bytes(o.child_id) end as bytes
     from unnest($1::uuid[], $2::int[]) i(batch_id, task)
     join milepost.batch a on a.id = i.batch_id
-    join milepost.dag_task d on d.version_id = a.version_id and d.task = coalesce(a.items_of, i.task)
+    cross join lateral milepost.dag_task_of(a.version_id, coalesce(a.items_of, i.task)) d
     cross join lateral unnest(d.reads) r(task)
-    join milepost.batch_task o on o.batch_id = case when a.items_of is null then a.id else a.parent_id end and o.task = r.task
-    join milepost.dag_task k on k.version_id = a.version_id and k.task = r.task
+    cross join lateral milepost.batch_task_of(case when a.items_of is null then a.id else a.parent_id end, r.task) o
+    cross join lateral milepost.dag_task_of(a.version_id, r.task) k
     left join milepost.ended e on e.id = o.job_id
 ),
 summed as (

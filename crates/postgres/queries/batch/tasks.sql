@@ -8,7 +8,7 @@ select t.task, coalesce(k.key, t.task::text) as key, t.state::text as state, t.g
        case when t.state in ('failed', 'active', 'aborted') then coalesce(x.words, case when t.state = 'failed' then h.note end) end as error
 from milepost.batch_task t
 join milepost.batch b on b.id = t.batch_id
-left join milepost.dag_task k on b.items_of is null and k.version_id = b.version_id and k.task = t.task
+left join lateral milepost.dag_task_of(b.version_id, t.task) k on b.items_of is null
 left join milepost.job j on j.id = t.job_id
 left join milepost.live l on l.id = t.job_id
 left join milepost.ended e on e.id = t.job_id

@@ -28,16 +28,16 @@ type Place = (Uuid, i32);
 /// Says to batches how these jobs ended, and works out what becomes due thereby.
 pub(crate) async fn settle_ended(session: &mut Session<'_>, jobs: Vec<Uuid>) -> Decoded<()> {
     let row = session.row(sqlx::query(statement::BATCH_SETTLE_JOBS).bind(jobs)).await?;
-    go_on(session, row).await
+    go_on(session, row.as_ref()).await
 }
 
 /// What a statement left to be done: works out what is due, and tells workers of what is too much for one transaction.
-async fn go_on(session: &mut Session<'_>, left: Option<PgRow>) -> Decoded<()> {
-    let left = left.ok_or(sqlx::Error::RowNotFound)?;
-    if left.try_get::<i32, _>("due_made")? > 0 {
+pub(crate) async fn go_on(session: &mut Session<'_>, left: Option<&PgRow>) -> Decoded<()> {
+    let Some(left) = left else { return Ok(()) };
+    if left.try_get::<Option<i32>, _>("due_made")? > Some(0) {
         work_out(session, None).await?;
     }
-    if left.try_get::<i32, _>("spread_left")? > 0 {
+    if left.try_get::<Option<i32>, _>("spread_left")? > Some(0) {
         session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
     }
     Ok(())

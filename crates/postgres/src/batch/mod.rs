@@ -8,7 +8,7 @@ mod operation;
 mod port;
 mod start;
 
-pub(crate) use due::settle_ended;
+pub(crate) use due::{go_on, settle_ended};
 pub(crate) use error::{ILLEGAL, job_of_batch};
 pub use start::start_batch;
 pub(crate) use start::start_in;

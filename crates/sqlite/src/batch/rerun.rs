@@ -18,7 +18,7 @@ impl Operator<'_, '_> {
     /// Forgets what was decided for these tasks and takes back what they counted, then decides them anew.
     pub(super) fn rerun(&mut self, head: &Head, tasks: &[u32]) -> Result<(), Failure> {
         let batch = self.operation.batch;
-        let tasks = self.to_rerun(batch, tasks)?;
+        let tasks = self.choose(batch, tasks)?;
         if let Some(parent) = head.parent
             && head.state.is_ended()
             && self.stand(parent)?.child == Some(batch)
@@ -45,7 +45,7 @@ impl Operator<'_, '_> {
     }
 
     /// Those of the tasks that something became of; one that is at it cannot be rerun.
-    fn to_rerun(&mut self, batch: BatchId, tasks: &[u32]) -> Result<BTreeMap<u32, Stand>, Failure> {
+    fn choose(&mut self, batch: BatchId, tasks: &[u32]) -> Result<BTreeMap<u32, Stand>, Failure> {
         let mut found = BTreeMap::new();
         for &number in tasks {
             let task = TaskId { batch, number };

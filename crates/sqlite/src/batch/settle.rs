@@ -152,7 +152,14 @@ impl<'conn> Settler<'conn> {
         });
         let Some((task, from, Some(state))) = found.optional()? else { return Ok(()) };
         let to = TaskState::of_job(state);
-        if from.can_become(to) { self.turn(task, from, to, Made::Nothing) } else { Ok(()) }
+        match way(from, to) {
+            Way::None => Ok(()),
+            Way::Direct => self.turn(task, from, to, Made::Nothing),
+            Way::OverActive => {
+                self.turn(task, from, TaskState::Active, Made::Nothing)?;
+                self.turn(task, TaskState::Active, to, Made::Nothing)
+            }
+        }
     }
 
     /// A task stands elsewhere from now on.
@@ -325,9 +332,14 @@ impl<'conn> Settler<'conn> {
     /// A batch stands elsewhere: so does the task that it is.
     fn follow_child(&mut self, parent: TaskId, child: BatchId, state: BatchState) -> Result<(), Failure> {
         let Some(stand) = Stand::load(self.conn, parent)? else { return Ok(()) };
-        let (from, to) = (stand.state, TaskState::of_batch(state));
-        if stand.child != Some(child) || !from.can_become(to) {
+        let (mut from, to) = (stand.state, TaskState::of_batch(state));
+        let way = way(from, to);
+        if stand.child != Some(child) || matches!(way, Way::None) {
             return Ok(());
+        }
+        if matches!(way, Way::OverActive) {
+            self.turn(parent, from, TaskState::Active, Made::Nothing)?;
+            from = TaskState::Active;
         }
         let verb = match to {
             TaskState::Succeeded => Verb::Succeed,
@@ -339,6 +351,27 @@ impl<'conn> Settler<'conn> {
         };
         let note = format!("batch {child} is {state}");
         self.end_without_job(parent, from, to, verb, Some(&note))
+    }
+}
+
+/// How a task comes to stand where its job or its batch does.
+enum Way {
+    None,
+    Direct,
+    /// One that failed is aborted, or the other way round: it could go on in between.
+    OverActive,
+}
+
+fn way(from: TaskState, to: TaskState) -> Way {
+    if from.can_become(to) {
+        Way::Direct
+    } else if from != to
+        && matches!(from, TaskState::Failed | TaskState::Aborted)
+        && TaskState::Active.can_become(to)
+    {
+        Way::OverActive
+    } else {
+        Way::None
     }
 }
 

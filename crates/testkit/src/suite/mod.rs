@@ -1,6 +1,7 @@
 //! The conformance suite: what every store must do, by topic.
 
 pub mod admin;
+pub mod batches;
 pub mod claims;
 pub mod doctor;
 pub mod fences;

@@ -1,0 +1,189 @@
+//! `milepost bench batch`: batches whose tasks do nothing, from their start to the end of the last task.
+
+mod shape;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use futures::{StreamExt, TryStreamExt, stream};
+use hdrhistogram::Histogram;
+use milepost_core::batch::start::NewBatch;
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::state::BatchState;
+use milepost_core::ident::BatchId;
+use milepost_core::port::BatchStore;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::latency::micros;
+use super::process;
+use super::report::{Percentiles, per_s, print, rounded};
+use super::target::Target;
+use super::workload::{NOOP, worker};
+use crate::store::StoreAddress;
+use shape::Shape;
+
+/// How many batches are started at the same time.
+const STARTERS: usize = 32;
+/// How long nothing may end before the bench gives up.
+const STILL_MAX: Duration = Duration::from_secs(60);
+
+/// How to measure batches.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BatchBench {
+    /// chain, fan, join, layered, or a file of edges (two keys a line with a tab between them)
+    #[arg(long, default_value = "layered")]
+    shape: Shape,
+    /// How many tasks a batch has; a file has its own
+    #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    tasks: u64,
+    /// How many tasks a layer has (layered) [default: 500, or a fifth of the tasks if that is less]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    width: Option<u64>,
+    /// How many batches run at the same time
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    batches: u64,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// One JSON object. `tasks_per_s` counts from the start call to the last task's end.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct BatchReport {
+    bench: &'static str,
+    store: &'static str,
+    batches: u64,
+    tasks: u64,
+    edges: u64,
+    depth: u32,
+    define_ms: Value,
+    start_ms: Value,
+    tasks_per_s: f64,
+    hop_ms: Percentiles,
+    wal_bytes_per_task: Option<f64>,
+    peak_rss_mb: Option<f64>,
+}
+
+impl BatchReport {
+    /// Prints it for people.
+    pub(super) fn print(&self) -> Result<()> {
+        print(self)
+    }
+}
+
+pub(super) async fn run(bench: &BatchBench, address: &StoreAddress) -> Result<BatchReport> {
+    let width = bench.width.unwrap_or((bench.tasks / 5).clamp(1, 500));
+    let dag = bench.shape.dag(bench.tasks, width)?;
+    let target = Target::prepare(address).await?;
+    let store = target.batches();
+    let defining = Instant::now();
+    store.define_dag(&dag).await?;
+    let define = defining.elapsed();
+    let logged_before = target.logged_bytes().await;
+
+    let hops = Arc::new(Hops::of(&dag, bench.batches == 1));
+    let seen = Arc::clone(&hops);
+    let worker = worker(&target.store, NOOP, move |context| seen.pass(&context.job().payload)).await?;
+    let began = Instant::now();
+    let started = start_all(&store, bench.batches).await?;
+    let start = began.elapsed();
+    let tasks = dag.graph().len() as u64 * bench.batches;
+    let mut moved = (0, Instant::now());
+    while worker.stats().acknowledged < tasks {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let ended = worker.stats().acknowledged;
+        if ended > moved.0 {
+            moved = (ended, Instant::now());
+        } else if moved.1.elapsed() > STILL_MAX {
+            bail!("{ended} of {tasks} tasks have ended, and nothing moves");
+        }
+    }
+    let took = began.elapsed();
+    worker.shutdown().await;
+    let logged_after = target.logged_bytes().await;
+    check(&store, &started).await?;
+    Ok(BatchReport {
+        bench: "batch",
+        store: target.name,
+        batches: bench.batches,
+        tasks,
+        edges: dag.graph().edges() as u64 * bench.batches,
+        depth: dag.graph().depth(),
+        define_ms: rounded(define.as_secs_f64() * 1000.0),
+        start_ms: rounded(start.as_secs_f64() * 1000.0),
+        tasks_per_s: per_s(tasks, took.as_secs_f64()),
+        hop_ms: hops.percentiles(),
+        wal_bytes_per_task: logged_before.zip(logged_after).map(|(before, after)| ((after - before) / tasks as f64).round()),
+        peak_rss_mb: process::peak_rss_mb(),
+    })
+}
+
+async fn start_all(store: &Arc<dyn BatchStore>, batches: u64) -> Result<Vec<BatchId>> {
+    let starts = stream::iter(0..batches).map(|number| async move {
+        let batch = NewBatch::new("milepost-bench", &json!({}))?.key(number.to_string());
+        anyhow::Ok(store.start_batch(&batch).await?.batch)
+    });
+    starts.buffer_unordered(STARTERS).try_collect().await
+}
+
+/// A bench that did not do the work has measured nothing.
+async fn check(store: &Arc<dyn BatchStore>, started: &[BatchId]) -> Result<()> {
+    for &id in started {
+        let batch = store.batch(id).await?.with_context(|| format!("batch {id} is gone"))?;
+        if batch.row.state != BatchState::Done {
+            bail!("batch {id} is {} after its last task has ended", batch.row.state);
+        }
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    n: usize,
+}
+
+/// How long tasks wait after the last of their predecessors.
+struct Hops {
+    /// When each task ran, in us from the beginning; 0: not yet.
+    ran: Vec<AtomicU64>,
+    predecessors: Vec<Vec<u32>>,
+    began: Instant,
+    found: Mutex<Option<Histogram<u64>>>,
+}
+
+impl Hops {
+    /// Of the only batch of a DAG; of several nothing is measured.
+    fn of(dag: &Dag, measured: bool) -> Self {
+        let tasks = if measured { dag.graph().len() } else { 0 };
+        let number = |task: usize| u32::try_from(task).unwrap_or(u32::MAX);
+        Self {
+            ran: (0..tasks).map(|_| AtomicU64::new(0)).collect(),
+            predecessors: (0..tasks).map(|task| dag.graph().predecessors(number(task)).to_vec()).collect(),
+            began: Instant::now(),
+            found: Mutex::new(Histogram::new(3).ok()),
+        }
+    }
+
+    /// A task runs, which takes no time.
+    fn pass(&self, payload: &str) {
+        let Ok(Numbered { n }) = serde_json::from_str(payload) else { return };
+        let Some(ran) = self.ran.get(n) else { return };
+        let now = micros(self.began.elapsed());
+        let last = self.predecessors[n].iter().map(|&task| self.ran[task as usize].load(Ordering::Relaxed)).max();
+        if let Some(last) = last
+            && let Some(found) = self.found.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+        {
+            let _ = found.record(now.saturating_sub(last));
+        }
+        ran.store(now, Ordering::Relaxed);
+    }
+
+    fn percentiles(&self) -> Percentiles {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.as_ref().map(Percentiles::of).unwrap_or_default()
+    }
+}

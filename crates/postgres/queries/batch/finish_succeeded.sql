@@ -1,0 +1,32 @@
+-- Ends runs of tasks that succeeded, as finish_succeeded.sql does, and lets their batches go on: $1 jobs, $2 run tokens, $3
+-- results (JSON text or null), aligned. Answers the jobs whose end was accepted, and what is left to be done.
+with input as materialized (
+    select * from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, result)
+),
+gone as (
+    delete from milepost.live l
+    using input i
+    where l.id = i.id and l.token = i.token and l.state = 'running'
+    returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, i.result
+),
+kept as (
+    insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state, result)
+    select id, now(), started_at, token, attempt, max_attempts, 'succeeded', result::jsonb from gone
+),
+logged as (
+    insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
+    select id, token, attempt, worker_id, 'succeed', 'running', 'succeeded' from gone
+),
+-- A job that ran is the one that its task names.
+tasks as materialized (
+    select array_agg(j.batch_id) as batches, array_agg(j.task) as tasks
+    from gone g join milepost.job j on j.id = g.id
+    where j.batch_id is not null
+),
+settled as materialized (
+    select s.due_made, s.spread_left
+    from tasks t
+    cross join lateral milepost.settle(t.batches, t.tasks, array_fill('succeeded'::milepost.task_state, array[cardinality(t.tasks)])) s
+    where t.tasks is not null
+)
+select g.id, (select due_made from settled) as due_made, (select spread_left from settled) as spread_left from gone g

@@ -1,0 +1,92 @@
+//! Batches in SQL: its functions decide as the library does, and what is called in plain SQL leaves the rest to workers.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
+
+use milepost_core::dag::rule::{Rule, Tally, decide};
+use milepost_core::dag::state::{BatchState, Counts, TaskState};
+use milepost_core::state::JobState;
+use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_testkit::database::Database;
+
+async fn migrated() -> (Database, PostgresStore) {
+    let database = Database::create().await;
+    let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
+    store.migrate().await.unwrap();
+    (database, store)
+}
+
+/// How many predecessors the tallies have up to which all are compared.
+const TOTAL_MAX: u32 = 4;
+
+#[tokio::test]
+async fn every_rule_decides_every_tally_as_the_library_does() {
+    let (_database, store) = migrated().await;
+    for tally in Tally::all(TOTAL_MAX) {
+        for &rule in Rule::ALL {
+            let decided: String =
+                sqlx::query_scalar("select milepost.decide($1::text::milepost.task_rule, $2, $3, $4, $5, $6)")
+                    .bind(rule.as_str())
+                    .bind(tally.open().cast_signed())
+                    .bind(tally.succeeded.cast_signed())
+                    .bind(tally.failed.cast_signed())
+                    .bind(tally.skipped.cast_signed())
+                    .bind(tally.canceled.cast_signed())
+                    .fetch_one(store.pool())
+                    .await
+                    .unwrap();
+            assert_eq!(decided, decide(rule, &tally).as_str(), "{rule} {tally:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_called_in_sql_what_the_library_calls_it() {
+    let (_database, store) = migrated().await;
+    for bits in 0..1_u64 << 8 {
+        let bit = |at: u32| (bits >> at) & 1;
+        let counts = Counts {
+            waiting: bit(0),
+            due: bit(1),
+            active: bit(2),
+            failed: bit(3),
+            aborted: bit(4),
+            succeeded: bit(5),
+            skipped: 0,
+            canceled: bit(6),
+        };
+        let stopped = bit(7) == 1;
+        let called: String =
+            sqlx::query_scalar("select milepost.batch_state_of($1, $2, $3, $4, $5, $6, $7)::text")
+                .bind(stopped)
+                .bind(counts.waiting as i32)
+                .bind(counts.due as i32)
+                .bind(counts.active as i32)
+                .bind(counts.failed as i32)
+                .bind(counts.aborted as i32)
+                .bind(counts.canceled as i32)
+                .fetch_one(store.pool())
+                .await
+                .unwrap();
+        assert_eq!(called, counts.state(stopped).as_str(), "{counts:?} {stopped}");
+    }
+}
+
+#[tokio::test]
+async fn the_states_of_tasks_are_those_of_the_library() {
+    let (_database, store) = migrated().await;
+    let answer = async |sql: &'static str, name: &str| -> String {
+        sqlx::query_scalar(sql).bind(name.to_owned()).fetch_one(store.pool()).await.unwrap()
+    };
+    for &state in JobState::ALL {
+        let of_job = "select milepost.task_state_of($1::text::milepost.job_state)::text";
+        assert_eq!(answer(of_job, state.as_str()).await, TaskState::of_job(state).as_str());
+    }
+    for &state in BatchState::ALL {
+        let of_batch = "select milepost.task_state_of($1::text::milepost.batch_state)::text";
+        assert_eq!(answer(of_batch, state.as_str()).await, TaskState::of_batch(state).as_str());
+    }
+    for &state in TaskState::ALL {
+        let open = answer("select milepost.is_open($1::text::milepost.task_state)::text", state.as_str()).await;
+        assert_eq!(open == "true", state.outcome().is_none(), "{state}");
+    }
+}

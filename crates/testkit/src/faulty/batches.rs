@@ -1,0 +1,68 @@
+//! Batches pass through.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::batch::listing::{
+    BatchDetail, BatchEntry, BatchFilter, BatchView, Defined, TaskFilter, TaskView, VersionView,
+};
+use milepost_core::batch::operation::{BatchOperated, BatchOperation};
+use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::Definition;
+use milepost_core::dag::version::Version;
+use milepost_core::ident::BatchId;
+use milepost_core::port::{BatchStore, StoreResult};
+
+use super::Faulty;
+
+#[async_trait]
+impl BatchStore for Faulty {
+    async fn define_dag(&self, dag: &Dag) -> StoreResult<Defined> {
+        self.inner.define_dag(dag).await
+    }
+
+    async fn dags(&self) -> StoreResult<Vec<VersionView>> {
+        self.inner.dags().await
+    }
+
+    async fn dag_versions(&self, name: &str) -> StoreResult<Vec<VersionView>> {
+        self.inner.dag_versions(name).await
+    }
+
+    async fn dag(&self, name: &str, version: Option<Version>) -> StoreResult<(VersionView, Definition)> {
+        self.inner.dag(name, version).await
+    }
+
+    async fn start_batch(&self, batch: &NewBatch) -> StoreResult<Started> {
+        self.inner.start_batch(batch).await
+    }
+
+    async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
+        self.inner.batches(filter).await
+    }
+
+    async fn batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {
+        self.inner.batch(batch).await
+    }
+
+    async fn batch_tasks(&self, batch: BatchId, filter: &TaskFilter) -> StoreResult<Vec<TaskView>> {
+        self.inner.batch_tasks(batch, filter).await
+    }
+
+    async fn batch_history(&self, batch: BatchId, after: i64, limit: u32) -> StoreResult<Vec<BatchEntry>> {
+        self.inner.batch_history(batch, after, limit).await
+    }
+
+    async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
+        self.inner.operate_batch(operation).await
+    }
+
+    async fn advance_batches(&self) -> StoreResult<u64> {
+        self.inner.advance_batches().await
+    }
+
+    async fn prune_batches(&self, keep: Duration) -> StoreResult<u64> {
+        self.inner.prune_batches(keep).await
+    }
+}

@@ -1,0 +1,131 @@
+//! What goes along the edges, and how long it is kept.
+
+use std::time::Duration;
+
+use milepost_core::batch::RESULT_BYTES_MAX;
+use milepost_core::batch::due::READS_TOO_MUCH;
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::rule::Rule;
+use milepost_core::dag::state::BatchState;
+use milepost_core::error::StoreError;
+use milepost_core::finish::Finish;
+use serde_json::{Value, json};
+
+use super::{Batches, done, fails, gives, graph, job};
+
+pub async fn results_go_along_the_edges(batches: Batches) {
+    let reads = json!({
+        "day": "${ input.day }",
+        "rows": "${ tasks.a.output.rows }",
+        "text": "${ tasks.a.output.rows } rows, b ${ tasks.b.state }",
+        "none": "${ tasks.c.output }",
+    });
+    let last = job().payload(reads).after(["a", "b", "c"]).rule(Rule::AllDone);
+    let dag = graph("d", &[("a", &[]), ("b", &[]), ("c", &[])]).task("z", last);
+    let batch = batches.run(dag, json!({"day": "2026-11-01"})).await;
+    let claimed = batches.claim(batch).await;
+    batches.finish(&claimed["a"], gives(&json!({"rows": 3}))).await;
+    batches.finish(&claimed["b"], fails()).await;
+    batches.finish(&claimed["c"], done()).await;
+    batches.advance().await;
+    let payload: Value = serde_json::from_str(&batches.claim(batch).await["z"].payload).unwrap();
+    let expected = json!({"day": "2026-11-01", "rows": 3, "text": "3 rows, b failed", "none": null});
+    assert_eq!(payload, expected);
+}
+
+pub async fn payloads_come_as_they_were_written(batches: Batches) {
+    let written =
+        json!({"n": 12_345_678_901_234_567_i64, "x": 0.1, "s": "'\"\\ ü", "l": [1, null, true], "o": {}});
+    let dag = Definition::new("d").task("a", job().payload(written.clone())).task("b", job());
+    let dag = dag.task("c", job().payload(written.clone()).after(["a"]));
+    let batch = batches.run(dag, json!({})).await;
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let claimed = batches.claim(batch).await;
+    assert_eq!((read(&claimed["a"].payload), read(&claimed["b"].payload)), (written.clone(), Value::Null));
+    batches.finish(&claimed["a"], done()).await;
+    assert_eq!(read(&batches.claim(batch).await["c"].payload), written);
+}
+
+pub async fn a_result_over_the_limit_is_refused(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[])]), json!({})).await;
+    let claimed = batches.claim(batch).await;
+    let tell = |bytes: usize| {
+        let end = gives(&Value::from("x".repeat(bytes - 2)));
+        let finish = Finish { run: claimed["a"].run, end, grouped: false, task: true };
+        let (store, worker) = (batches.scene.store.clone(), batches.scene.worker);
+        async move { store.finish_many(worker, &[finish]).await }
+    };
+    let refused = tell(RESULT_BYTES_MAX + 1).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Refused { .. }), "{refused}");
+    assert!(refused.chain().contains(&RESULT_BYTES_MAX.to_string()), "{}", refused.chain());
+    batches.assert_states(batch, "a active").await;
+    tell(RESULT_BYTES_MAX).await.unwrap();
+    assert_eq!(batches.state(batch).await, BatchState::Done);
+}
+
+/// As many results of the largest size as one task may not read any more.
+const LARGE: usize = 33;
+
+pub async fn a_task_that_reads_too_much_fails(batches: Batches) {
+    let keys: Vec<String> = (0..LARGE).map(|n| format!("s{n:02}")).collect();
+    let dag = keys.iter().fold(Definition::new("d"), |dag, key| dag.task(key, job()));
+    let all = job().payload(json!("${ tasks.map(t, t) }")).after(keys.clone());
+    let few = job().payload(json!("${ tasks.s00.state }")).after(keys);
+    let batch = batches.run(dag.task("y", few).task("z", all), json!({})).await;
+    let large = Value::from("x".repeat(RESULT_BYTES_MAX - 2));
+    for job in batches.claim(batch).await.into_values() {
+        batches.finish(&job, gives(&large)).await;
+    }
+    batches.advance().await;
+    let error = batches.task(batch, "z").await.error.expect("why it failed");
+    assert!(error.contains(READS_TOO_MUCH), "{error}");
+    batches.step(batch, &["y"], done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Failed);
+}
+
+pub async fn jobs_of_a_batch_are_kept_as_long_as_it(batches: Batches) {
+    let reader = job().payload(json!("${ tasks.a.output }")).after(["a"]);
+    let inner = Task::each(crate::scene::KIND, "[1, 2]").after(["b"]);
+    let dag = Definition::new("d").task("a", job()).task("b", reader).task("c", inner);
+    let batch = batches.run(dag, json!({})).await;
+    let kept = batches.run(graph("k", &[("a", &[]), ("b", &["a"])]), json!({})).await;
+    let plain = batches.scene.enqueue(crate::Scene::job()).await;
+    let claimed = batches.scene.claim(10).await;
+    for job in &claimed {
+        batches.finish(job, gives(&json!(7))).await;
+    }
+    // One entry of history is always left.
+    batches.scene.enqueue(crate::Scene::job()).await;
+    wait_a_moment().await;
+    assert_eq!(batches.prune_jobs().await, 1, "only the plain one is forgotten");
+    assert!(batches.scene.store.job(plain).await.unwrap().is_none());
+    batches.work(|_| gives(&json!(7))).await;
+    assert_eq!(batches.state(batch).await, BatchState::Done);
+    batches.scene.enqueue(crate::Scene::job()).await;
+    wait_a_moment().await;
+    batches.prune_jobs().await;
+    let jobs: Vec<_> = batches.tasks(batch).await.iter().filter_map(|task| task.job).collect();
+    assert_eq!(jobs.len(), 2);
+    assert!(batches.scene.store.job(jobs[0]).await.unwrap().is_some(), "its result can still be read");
+    let day = Duration::from_secs(24 * 3600);
+    assert_eq!(batches.store.prune_batches(day).await.unwrap(), 0, "it ended just now");
+    let mut rows = 0;
+    loop {
+        match batches.store.prune_batches(Duration::ZERO).await.unwrap() {
+            0 => break,
+            more => rows += more,
+        }
+    }
+    assert!(rows > 0);
+    assert!(batches.all().await.is_empty(), "with its inner batch, and the other one that is done");
+    assert!(batches.store.batch(kept).await.unwrap().is_none() && batches.tasks(batch).await.is_empty());
+    batches.prune_jobs().await;
+    for job in jobs {
+        assert!(batches.scene.store.job(job).await.unwrap().is_none(), "they go when the batch is gone");
+    }
+}
+
+/// Until what ended is over for a millisecond.
+async fn wait_a_moment() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
+}

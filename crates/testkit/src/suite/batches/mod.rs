@@ -1,0 +1,360 @@
+//! Batches: what every store must do with DAGs of jobs.
+
+pub mod data;
+pub mod ends;
+pub mod inner;
+pub mod model;
+pub mod operations;
+pub mod reruns;
+pub mod skips;
+pub mod starts;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::listing::{BatchEntry, BatchFilter, BatchView, TaskFilter, TaskView};
+use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
+use milepost_core::batch::start::NewBatch;
+use milepost_core::claim::ClaimedJob;
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::rule::Tally;
+use milepost_core::dag::state::{BatchState, Counts, TaskState};
+use milepost_core::error::StoreError;
+use milepost_core::finish::{End, Finished};
+use milepost_core::ident::BatchId;
+use milepost_core::port::{BatchStore, Store, StoreResult};
+use milepost_core::retention::RetentionPolicy;
+use serde_json::{Value, json};
+
+use crate::scene::{KIND, Scene, failure};
+
+/// Makes a test of every function of the suite of batches. `$fresh` is an async function without parameters that
+/// answers a guard and one fresh, migrated store, once as `Arc<dyn Store>` and once as `Arc<dyn BatchStore>`.
+#[macro_export]
+macro_rules! batch_conformance {
+    ($fresh:path) => {
+        $crate::batch_conformance! { $fresh:
+            starts {
+                a_start_makes_the_jobs_of_the_first_tasks_and_no_others
+                a_key_has_one_batch_and_a_start_is_repeated_safely
+                what_cannot_be_started_says_why
+                the_same_content_is_the_same_version_and_the_latest_again
+                a_definition_that_changes_during_a_run_changes_nothing_in_it
+                a_batch_has_the_version_that_it_names
+                batches_are_listed_newest_first_in_pages
+            }
+            ends {
+                a_diamond_runs_in_order
+                every_rule_does_what_its_table_says
+                a_failed_task_holds_the_batch_until_its_job_is_tried_again
+                attempts_that_are_tried_again_change_nothing
+                a_rescue_of_the_last_attempt_goes_on
+                a_hub_with_more_successors_than_a_page_releases_all
+                ends_of_a_hub_stand_in_line
+                many_ends_at_once_are_counted_in_a_join
+                ends_told_twice_count_once
+                tasks_of_a_group_wait_for_one_another
+                an_operator_of_jobs_moves_the_batch_too
+            }
+            skips {
+                a_false_condition_skips_what_follows_and_makes_no_job
+                a_condition_without_a_value_fails_the_task_until_it_is_rerun
+                a_task_that_cleans_up_runs_after_a_skip
+            }
+            data {
+                results_go_along_the_edges
+                payloads_come_as_they_were_written
+                a_result_over_the_limit_is_refused
+                a_task_that_reads_too_much_fails
+                jobs_of_a_batch_are_kept_as_long_as_it
+            }
+            inner {
+                a_list_is_joined_once
+                an_empty_list_succeeds_at_once
+                items_that_fail_fail_the_task_until_they_are_tried_again
+                a_batch_in_a_batch_leaves_the_results_of_its_last_tasks
+                a_batch_that_cannot_start_fails_its_task
+                batches_do_not_lie_deeper_than_they_may
+                a_bulk_job_is_a_task
+                a_stop_reaches_into_inner_batches
+                a_cancel_leaves_the_clearing_up_of_inner_batches
+                an_inner_batch_that_failed_can_be_stopped_and_go_on
+                a_rerun_of_a_task_that_is_a_batch_starts_another_one
+            }
+            operations {
+                an_abort_stops_everything_and_a_resume_goes_on
+                a_stopped_batch_makes_no_jobs
+                a_cancel_ends_all_but_what_it_does_not_name
+                tasks_canceled_together_are_none_skipped_for_another
+                a_running_task_is_asked_to_stop
+                a_mark_says_how_a_task_ended
+                what_cannot_be_done_names_the_task
+                an_operator_who_was_overtaken_is_told
+                history_tells_what_happened_to_the_batch
+            }
+            reruns {
+                a_rerun_of_what_failed_goes_on
+                a_rerun_from_a_task_on_runs_all_that_follows_again
+                a_rerun_of_one_task_leaves_what_follows
+                a_job_of_a_batch_is_not_rerun_by_itself
+                a_rerun_of_a_hub_takes_back_what_stood_in_line
+            }
+            model {
+                random_batches_go_as_the_model
+            }
+        }
+    };
+    ($fresh:path: $($topic:ident { $($test:ident)+ })+) => {
+        $(mod $topic {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                let (_guard, store, batches) = $fresh().await;
+                let batches = $crate::suite::batches::Batches::on(store, batches).await;
+                $crate::suite::batches::$topic::$test(batches).await;
+            })+
+        })+
+    };
+}
+
+/// A store with batches, and the few moves that most tests start from.
+pub struct Batches {
+    /// The store and a worker.
+    pub scene: Scene,
+    /// The same store.
+    pub store: Arc<dyn BatchStore>,
+}
+
+/// The graph of a DAG as tests write it: `a > b` is a chain.
+pub fn job() -> Task {
+    Task::job(KIND)
+}
+
+/// A DAG of jobs: each key with the keys that it comes after.
+pub fn graph(name: &str, tasks: &[(&str, &[&str])]) -> Definition {
+    tasks
+        .iter()
+        .fold(Definition::new(name), |dag, (key, after)| dag.task(*key, job().after(after.iter().copied())))
+}
+
+/// Success without a result.
+pub const fn done() -> End {
+    End::Succeed { result: None }
+}
+
+/// Success with a result.
+pub fn gives(result: &Value) -> End {
+    End::Succeed { result: Some(result.to_string()) }
+}
+
+/// Failure for good.
+pub fn fails() -> End {
+    End::Fail { failure: failure() }
+}
+
+/// What a store says about something that cannot be done with a batch.
+pub fn invalid<T: std::fmt::Debug>(answer: StoreResult<T>) -> InvalidBatch {
+    match answer {
+        Err(StoreError::Batch(invalid)) => invalid,
+        other => panic!("not refused as a batch: {other:?}"),
+    }
+}
+
+impl Batches {
+    /// On a fresh, migrated store.
+    pub async fn on(store: Arc<dyn Store>, batches: Arc<dyn BatchStore>) -> Self {
+        Self { scene: Scene::on(store).await, store: batches }
+    }
+
+    /// Checks and stores a definition.
+    pub async fn define(&self, definition: Definition) -> Dag {
+        let dag = Dag::check(definition).expect("a DAG that can run");
+        self.store.define_dag(&dag).await.expect("stored");
+        dag
+    }
+
+    /// Stores a definition and starts a batch of it.
+    pub async fn run(&self, definition: Definition, input: Value) -> BatchId {
+        let dag = self.define(definition).await;
+        self.start(&dag.definition().name, input).await
+    }
+
+    /// Starts a batch of the latest version.
+    pub async fn start(&self, dag: &str, input: Value) -> BatchId {
+        let batch = NewBatch::new(dag, &input).expect("JSON");
+        self.store.start_batch(&batch).await.expect("started").batch
+    }
+
+    /// Does all that is left to be done; answers how many tasks were looked at.
+    pub async fn advance(&self) -> u64 {
+        let mut looked = 0;
+        loop {
+            match self.store.advance_batches().await.expect("advanced") {
+                0 => return looked,
+                more => looked += more,
+            }
+        }
+    }
+
+    /// All tasks of a batch.
+    pub async fn tasks(&self, batch: BatchId) -> Vec<TaskView> {
+        let filter = TaskFilter { limit: u32::MAX >> 1, ..TaskFilter::default() };
+        self.store.batch_tasks(batch, &filter).await.expect("answered")
+    }
+
+    /// A task by its key.
+    pub async fn task(&self, batch: BatchId, key: &str) -> TaskView {
+        let found = self.tasks(batch).await.into_iter().find(|task| task.key == key);
+        found.unwrap_or_else(|| panic!("there is no task {key}"))
+    }
+
+    /// Where the tasks of a batch stand.
+    pub async fn states(&self, batch: BatchId) -> BTreeMap<String, TaskState> {
+        self.tasks(batch).await.into_iter().map(|task| (task.key, task.state)).collect()
+    }
+
+    /// Asserts where the tasks of a batch stand: `a succeeded, b active`.
+    pub async fn assert_states(&self, batch: BatchId, expected: &str) {
+        let states = self.states(batch).await;
+        let told: Vec<_> = states.iter().map(|(key, state)| format!("{key} {state}")).collect();
+        assert_eq!(told.join(", "), expected);
+        self.assert_sound(batch).await;
+    }
+
+    /// A batch as lists show it.
+    pub async fn view(&self, batch: BatchId) -> BatchView {
+        self.store.batch(batch).await.expect("answered").expect("there is such a batch").row
+    }
+
+    /// Where a batch stands.
+    pub async fn state(&self, batch: BatchId) -> BatchState {
+        self.view(batch).await.state
+    }
+
+    /// All batches, with inner ones.
+    pub async fn all(&self) -> Vec<BatchView> {
+        let filter = BatchFilter { inner: true, limit: 1000, ..BatchFilter::default() };
+        self.store.batches(&filter).await.expect("answered")
+    }
+
+    /// What happened to a batch and its tasks without jobs.
+    pub async fn history(&self, batch: BatchId) -> Vec<BatchEntry> {
+        self.store.batch_history(batch, 0, 10_000).await.expect("answered")
+    }
+
+    /// Claims all that is ready, by the keys of tasks.
+    pub async fn claim(&self, batch: BatchId) -> BTreeMap<String, ClaimedJob> {
+        let claimed = self.scene.claim(1000).await;
+        let tasks = self.tasks(batch).await;
+        claimed
+            .into_iter()
+            .map(|job| {
+                assert_eq!(job.batch, Some(batch), "a claim tells the batch");
+                let task =
+                    tasks.iter().find(|task| task.job == Some(job.run.job)).expect("a task of the job");
+                (task.key.clone(), job)
+            })
+            .collect()
+    }
+
+    /// Ends a run.
+    pub async fn finish(&self, job: &ClaimedJob, end: End) {
+        assert_eq!(self.scene.finish(job, end).await, Finished::Accepted);
+    }
+
+    /// Claims exactly these and ends them all so; then does what is left to be done.
+    pub async fn step(&self, batch: BatchId, keys: &[&str], end: End) {
+        let claimed = self.claim(batch).await;
+        assert_eq!(claimed.keys().map(String::as_str).collect::<Vec<_>>(), keys, "what is ready");
+        for job in claimed.values() {
+            self.finish(job, end.clone()).await;
+        }
+        self.advance().await;
+    }
+
+    /// Works on all jobs there are, whosever, until none is left; `end` says how they end.
+    pub async fn work(&self, end: impl Fn(&ClaimedJob) -> End) -> usize {
+        let mut worked = 0;
+        loop {
+            let claimed = self.scene.claim(1000).await;
+            for job in &claimed {
+                self.finish(job, end(job)).await;
+            }
+            worked += claimed.len();
+            if self.advance().await == 0 && claimed.is_empty() {
+                return worked;
+            }
+        }
+    }
+
+    /// Does something as an operator.
+    pub async fn try_operate(&self, batch: BatchId, what: BatchVerb) -> StoreResult<BatchOperated> {
+        let note = Some("by a test".to_owned());
+        let operation = BatchOperation { batch, generation: None, grace: Duration::ZERO, note, what };
+        self.store.operate_batch(&operation).await
+    }
+
+    /// Does something as an operator, which is possible; then does what is left to be done.
+    pub async fn operate(&self, batch: BatchId, what: BatchVerb) -> BatchOperated {
+        let operated = self.try_operate(batch, what).await.expect("done");
+        self.advance().await;
+        operated
+    }
+
+    /// The numbers of tasks.
+    pub async fn numbers(&self, batch: BatchId, keys: &[&str]) -> Vec<u32> {
+        let tasks = self.tasks(batch).await;
+        let number = |key: &&str| tasks.iter().find(|task| task.key == **key).expect("a task").task;
+        keys.iter().map(number).collect()
+    }
+
+    /// Asserts that the counters of a batch are what counting gives, and that nothing is left to be done.
+    pub async fn assert_sound(&self, batch: BatchId) {
+        let (view, tasks) = (self.view(batch).await, self.tasks(batch).await);
+        let counts: Counts = tasks.iter().map(|task| task.state).collect();
+        assert_eq!(view.counts, counts, "the counts of the batch");
+        assert_eq!(view.state, counts.state(view.stopped), "{counts:?}");
+        assert_eq!(view.ended_at.is_some(), view.state.is_ended());
+        if view.parent.as_ref().is_some_and(|parent| parent.items) {
+            return;
+        }
+        let (_, definition) = self.store.dag(&view.dag, Some(view.version)).await.expect("its version");
+        let states: BTreeMap<&str, TaskState> =
+            tasks.iter().map(|task| (task.key.as_str(), task.state)).collect();
+        for task in &tasks {
+            let (_, spec) = definition.tasks.iter().find(|(key, _)| *key == task.key).expect("its task");
+            let mut tally = Tally::new(u32::try_from(spec.after.len()).expect("few"));
+            spec.after.iter().filter_map(|key| states[key.as_str()].outcome()).for_each(|end| tally.add(end));
+            assert_eq!(task.pre_cnt, tally.open(), "predecessors of {} that have not ended", task.key);
+        }
+    }
+
+    /// Forgets all jobs that may be forgotten.
+    pub async fn prune_jobs(&self) -> u64 {
+        use milepost_core::retention::{Keep, Pace};
+        let now = Keep::For(Duration::ZERO);
+        let policy = RetentionPolicy {
+            succeeded: now,
+            canceled: now,
+            failed: now,
+            keys: now,
+            ..RetentionPolicy::default()
+        };
+        let mut forgotten = 0;
+        loop {
+            let pruned = self.scene.store.prune(&policy, Pace { limit: 100, rest: 0 }).await.expect("pruned");
+            let what = pruned.what;
+            forgotten += what.succeeded + what.canceled + what.failed;
+            if !pruned.more && pruned.rows == 0 {
+                return forgotten;
+            }
+        }
+    }
+}
+
+/// An input that conditions of tests ask.
+pub fn answers() -> Value {
+    json!({ "yes": true, "no": false })
+}

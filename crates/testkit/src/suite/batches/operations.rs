@@ -1,0 +1,165 @@
+//! What operators do to batches.
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::operation::{BatchOperation, BatchVerb};
+use milepost_core::claim::ClaimedJob;
+use milepost_core::dag::definition::Definition;
+use milepost_core::dag::rule::Rule;
+use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::finish::End;
+use milepost_core::ident::BatchId;
+use milepost_core::transition::Verb;
+use serde_json::json;
+
+use super::{Batches, done, fails, graph, invalid, job};
+use crate::scene::LONG;
+
+pub async fn an_abort_stops_everything_and_a_resume_goes_on(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &[]), ("c", &["a", "b"])]), json!({})).await;
+    let operated = batches.operate(batch, BatchVerb::Abort).await;
+    assert_eq!((operated.changed, operated.stopping), (2, 0));
+    batches.assert_states(batch, "a aborted, b aborted, c waiting").await;
+    let view = batches.view(batch).await;
+    assert_eq!((view.state, view.stopped), (BatchState::Aborted, true));
+    assert!(batches.scene.claim(10).await.is_empty());
+    let operated = batches.operate(batch, BatchVerb::Resume).await;
+    assert_eq!(operated.changed, 2);
+    assert_eq!((batches.state(batch).await, batches.view(batch).await.stopped), (BatchState::Running, false));
+    batches.step(batch, &["a", "b"], done()).await;
+    batches.step(batch, &["c"], done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Done);
+}
+
+pub async fn a_stopped_batch_makes_no_jobs(batches: Batches) {
+    let dag = graph("d", &[("a", &[]), ("b", &["a"])]).task("c", job().when("true").after(["a"]));
+    let batch = batches.run(dag, json!({})).await;
+    let claimed = batches.claim(batch).await;
+    let operation =
+        BatchOperation { batch, generation: Some(1), grace: LONG, note: None, what: BatchVerb::Abort };
+    let operated = batches.store.operate_batch(&operation).await.unwrap();
+    assert_eq!((operated.changed, operated.stopping), (0, 1));
+    assert_eq!(batches.state(batch).await, BatchState::Running, "a run is still at it");
+    batches.finish(&claimed["a"], done()).await;
+    assert_eq!(batches.advance().await, 0);
+    batches.assert_states(batch, "a succeeded, b due, c due").await;
+    assert_eq!(batches.state(batch).await, BatchState::Aborted);
+    batches.operate(batch, BatchVerb::Resume).await;
+    batches.step(batch, &["b", "c"], done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Done);
+}
+
+pub async fn a_cancel_ends_all_but_what_it_does_not_name(batches: Batches) {
+    let clear = job().after(["b"]).rule(Rule::Always);
+    let dag = graph("d", &[("a", &[]), ("b", &["a"]), ("c", &["b"])]).task("clear", clear);
+    let batch = batches.run(dag, json!({})).await;
+    let tasks = batches.numbers(batch, &["a", "b", "c"]).await;
+    let operated = batches.operate(batch, BatchVerb::Cancel { tasks }).await;
+    assert_eq!(operated.changed, 3);
+    batches.assert_states(batch, "a canceled, b canceled, c canceled, clear active").await;
+    assert_eq!(batches.state(batch).await, BatchState::Running);
+    batches.step(batch, &["clear"], done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Canceled);
+}
+
+pub async fn tasks_canceled_together_are_none_skipped_for_another(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"]), ("c", &["b"])]), json!({})).await;
+    let claimed = batches.claim(batch).await;
+    batches.finish(&claimed["a"], fails()).await;
+    let tasks = batches.numbers(batch, &["b", "a"]).await;
+    batches.operate(batch, BatchVerb::Cancel { tasks }).await;
+    batches.assert_states(batch, "a canceled, b canceled, c skipped").await;
+    assert_eq!(batches.state(batch).await, BatchState::Canceled);
+}
+
+pub async fn a_running_task_is_asked_to_stop(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
+    let claimed: ClaimedJob = batches.claim(batch).await.remove("a").unwrap();
+    let what = BatchVerb::Cancel { tasks: batches.numbers(batch, &["a", "b"]).await };
+    let operation = BatchOperation { batch, generation: None, grace: LONG, note: None, what };
+    let operated = batches.store.operate_batch(&operation).await.unwrap();
+    assert_eq!((operated.changed, operated.stopping), (1, 1));
+    batches.assert_states(batch, "a active, b canceled").await;
+    batches.finish(&claimed, End::Cancel).await;
+    batches.assert_states(batch, "a canceled, b canceled").await;
+    assert_eq!(batches.state(batch).await, BatchState::Canceled);
+}
+
+async fn mark(batches: &Batches, batch: BatchId, key: &str, state: TaskState) {
+    let task = batches.numbers(batch, &[key]).await[0];
+    batches.operate(batch, BatchVerb::Mark { task, state }).await;
+}
+
+pub async fn a_mark_says_how_a_task_ended(batches: Batches) {
+    let dag = graph("d", &[("a", &[]), ("b", &["a"]), ("c", &["b"]), ("d", &["c"])]);
+    let dag = dag.task("alarm", job().after(["d"]).rule(Rule::OneFailed));
+    let batch = batches.run(dag, json!({})).await;
+    mark(&batches, batch, "b", TaskState::Succeeded).await;
+    batches.assert_states(batch, "a active, alarm waiting, b succeeded, c active, d waiting").await;
+    mark(&batches, batch, "d", TaskState::Failed).await;
+    batches.assert_states(batch, "a active, alarm active, b succeeded, c active, d failed").await;
+    mark(&batches, batch, "a", TaskState::Skipped).await;
+    let claimed = batches.claim(batch).await;
+    batches.finish(&claimed["c"], fails()).await;
+    batches.finish(&claimed["alarm"], done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Failed);
+    mark(&batches, batch, "c", TaskState::Succeeded).await;
+    mark(&batches, batch, "d", TaskState::Succeeded).await;
+    batches.assert_states(batch, "a skipped, alarm succeeded, b succeeded, c succeeded, d succeeded").await;
+    assert_eq!(batches.state(batch).await, BatchState::Done);
+}
+
+pub async fn what_cannot_be_done_names_the_task(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
+    let refused = |what: BatchVerb| async { invalid(batches.try_operate(batch, what).await) };
+    let words = refused(BatchVerb::Mark { task: 0, state: TaskState::Failed }).await.to_string();
+    assert!(
+        words.contains("task \"a\"") && words.contains("is active: it cannot be marked as failed"),
+        "{words}"
+    );
+    let words = refused(BatchVerb::Rerun { tasks: vec![0] }).await.to_string();
+    assert!(words.contains("task \"a\"") && words.contains("rerun"), "{words}");
+    let missing = refused(BatchVerb::Cancel { tasks: vec![7] }).await;
+    assert_eq!(missing, InvalidBatch::NoSuchTask { batch, task: "7".to_owned() });
+    assert_eq!(refused(BatchVerb::Rerun { tasks: vec![1] }).await, InvalidBatch::NothingToRerun(batch));
+    assert!(matches!(refused(BatchVerb::Resume).await, InvalidBatch::State { .. }));
+    let other = BatchId::new();
+    assert_eq!(invalid(batches.try_operate(other, BatchVerb::Abort).await), InvalidBatch::NoSuchBatch(other));
+    batches.work(|_| done()).await;
+    assert!(matches!(refused(BatchVerb::Abort).await, InvalidBatch::State { .. }));
+    batches.assert_states(batch, "a succeeded, b succeeded").await;
+    assert_eq!(batches.view(batch).await.generation, 1);
+}
+
+pub async fn an_operator_who_was_overtaken_is_told(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[])]), json!({})).await;
+    batches.step(batch, &["a"], done()).await;
+    let rerun = |generation| {
+        let what = BatchVerb::Rerun { tasks: vec![0] };
+        let operation = BatchOperation { batch, generation: Some(generation), grace: LONG, note: None, what };
+        let store = batches.store.clone();
+        async move { store.operate_batch(&operation).await }
+    };
+    assert_eq!(rerun(1).await.unwrap().generation, 2);
+    assert_eq!(invalid(rerun(1).await), InvalidBatch::Overtaken(batch));
+    batches.assert_states(batch, "a active").await;
+}
+
+pub async fn history_tells_what_happened_to_the_batch(batches: Batches) {
+    let batch =
+        batches.run(Definition::new("d").task("a", job()).task("b", job().when("false")), json!({})).await;
+    batches.step(batch, &["a"], fails()).await;
+    mark(&batches, batch, "a", TaskState::Succeeded).await;
+    let history = batches.history(batch).await;
+    let own: Vec<_> = history.iter().filter(|entry| entry.task.is_none()).collect();
+    let states: Vec<_> = own.iter().map(|entry| entry.to.as_str()).collect();
+    assert_eq!(states, ["running", "failed", "done"]);
+    assert!(own.windows(2).all(|two| two[1].from.as_deref() == Some(&two[0].to)), "{own:#?}");
+    assert_eq!(
+        (own[0].verb, own[2].verb, own[2].note.as_deref()),
+        (Verb::Create, Verb::Mark, Some("by a test"))
+    );
+    let skipped = history.iter().find(|entry| entry.key.as_deref() == Some("b")).expect("b");
+    assert_eq!((skipped.verb, skipped.to.as_str()), (Verb::Skip, "skipped"));
+    let page = batches.store.batch_history(batch, history[0].pos, 1).await.unwrap();
+    assert_eq!(page[0].pos, history[1].pos);
+}
