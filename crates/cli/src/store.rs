@@ -177,11 +177,11 @@ impl Database {
         }
     }
 
-    /// The store of its batches.
-    pub(crate) fn batches(&self) -> Result<Arc<dyn BatchStore>> {
+    /// The port of its batches.
+    pub(crate) fn batches(&self) -> Arc<dyn BatchStore> {
         match self {
-            Self::Postgres(_) => bail!("batches on PostgreSQL are still to come"),
-            Self::Sqlite(store) => Ok(Arc::new(store.clone())),
+            Self::Postgres(store) => Arc::new(store.clone()),
+            Self::Sqlite(store) => Arc::new(store.clone()),
         }
     }
 

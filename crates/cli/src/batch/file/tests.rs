@@ -138,3 +138,19 @@ fn a_definition_of_fifty_thousand_tasks_is_read() {
     }
     assert_eq!(check(Format::Yaml, &yaml).unwrap().graph().len(), 50_000);
 }
+
+#[test]
+fn every_definition_of_the_guide_can_run() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BATCHES.md")).unwrap();
+    let blocks = |mark: &str| -> Vec<String> {
+        let blocks = page.split(&format!("\n```{mark}\n")).skip(1);
+        blocks.map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
+    };
+    let (toml, yaml) = (blocks("toml"), blocks("yaml"));
+    assert_eq!((toml.len(), yaml.len()), (4, 1));
+    let all = toml.iter().map(|text| (Format::Toml, text)).chain([(Format::Yaml, &yaml[0])]);
+    for (format, text) in all {
+        let checked = check(format, text);
+        assert!(checked.is_ok(), "{text}\n{checked:?}");
+    }
+}
