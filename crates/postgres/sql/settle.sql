@@ -155,8 +155,11 @@ $$;
 -- some of them wait; the caller hands these over when it has written all else.
 create or replace function milepost.make_task_jobs(
     batches uuid[], tasks int[], ids uuid[], payloads jsonb[] default null
-) returns text[] language sql
+) returns text[] language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+declare
+    groups text[];
+begin
     with made as materialized (
         select i.id, i.batch_id, i.task, coalesce(i.payload, d.spec -> 'payload', '{}') as payload, d.kind, d.queue, d.group_key,
                d.priority, d.max_attempts, d.timeout_ms,
@@ -179,7 +182,9 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
         insert into milepost.history (job_id, token, attempt, verb, to_state)
         select id, 0, 0, 'create', state from made
     )
-    select array(select group_key from made where group_key is not null)
+    select array(select group_key from made where group_key is not null) into groups;
+    return groups;
+end
 $$;
 
 -- Puts tasks into these states and does all that follows: counts their ends in their successors, decides these, makes the
@@ -190,7 +195,7 @@ $$;
 -- cause, why: for the history of the batches, what an operator did. from_positions: for ends that were begun to be counted before; then their states are as they were told (was), and room
 -- successors from there on are counted.
 create or replace function milepost.settle(
-    batches uuid[], tasks int[], states milepost.task_state[], whys text[] default null, room int default 2000,
+    batches uuid[], tasks int[], states milepost.task_state[], whys text[] default null, room int default 4000,
     was milepost.task_state[] default null, from_positions int[] default null, cause milepost.verb default null,
     why text default null, out due_made int, out spread_left int
 ) language plpgsql
@@ -336,10 +341,11 @@ $$;
 create or replace function milepost.edges_of(
     of_batches uuid[], of_tasks int[], from_positions int[], room int, page int,
     out batches uuid[], out tasks int[], out origins int[], out versions bigint[], out stopped boolean[], out left_out int[], out room_left int
-) language sql stable
+) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+begin
     with given as materialized (
-        select i.ord::int as o, i.batch_id, i.task, i.place, a.version_id, a.stop is not null as stopped, d.successors,
+        select i.ord::int as o, i.batch_id, i.task, i.place, a.version_id, a.stop is not null as is_stopped, d.successors,
                coalesce(cardinality(d.successors), 0) as number
         from unnest(of_batches, of_tasks, from_positions) with ordinality i(batch_id, task, place, ord)
         join milepost.batch a on a.id = i.batch_id
@@ -358,18 +364,23 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
         where p.here
     )
     select f.batches, f.tasks, f.origins, g.versions, g.stopped, g.left_out, room - coalesce(cardinality(f.tasks), 0)
+    into batches, tasks, origins, versions, stopped, left_out, room_left
     from (select array_agg(batch_id) as batches, array_agg(task) as tasks, array_agg(o) as origins from flat) f,
-         (select array_agg(version_id order by o) as versions, array_agg(stopped order by o) as stopped,
-                 coalesce(array_agg(o) filter (where not here), '{}') as left_out
-          from paged) g
+         (select array_agg(p.version_id order by p.o) as versions, array_agg(p.is_stopped order by p.o) as stopped,
+                 coalesce(array_agg(p.o) filter (where not p.here), '{}') as left_out
+          from paged p) g;
+end
 $$;
 
 -- Where these tasks stand before they are put into these states. What happens to one without a job is noted in the history
 -- of its batch, since there is no other.
 create or replace function milepost.note_moves(
     batches uuid[], tasks int[], states milepost.task_state[], whys text[]
-) returns milepost.task_state[] language sql
+) returns milepost.task_state[] language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+declare
+    befores milepost.task_state[];
+begin
     with told as materialized (
         select i.ord, i.batch_id, i.task, i.state, i.why, t.state as was, t.generation, t.job_id, t.child_id
         from unnest(batches, tasks, states, whys) with ordinality i(batch_id, task, state, why, ord)
@@ -377,15 +388,17 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
     ),
     logged as (
         insert into milepost.batch_history (batch_id, generation, task, verb, from_state, to_state, note)
-        select batch_id, generation, task,
-               case state when 'skipped' then 'skip' when 'canceled' then 'cancel' when 'failed' then 'fail' when 'aborted' then 'abort'
-                          when 'succeeded' then case when child_id is null then 'mark' else 'succeed' end
-                          when 'waiting' then 'rerun' else 'release' end::milepost.verb,
-               was, state, why
-        from told
-        where state <> was and (job_id is null or state = 'waiting')
+        select t.batch_id, t.generation, t.task,
+               case t.state when 'skipped' then 'skip' when 'canceled' then 'cancel' when 'failed' then 'fail' when 'aborted' then 'abort'
+                             when 'succeeded' then case when t.child_id is null then 'mark' else 'succeed' end
+                             when 'waiting' then 'rerun' else 'release' end::milepost.verb,
+               t.was, t.state, t.why
+        from told t
+        where t.state <> t.was and (t.job_id is null or t.state = 'waiting')
     )
-    select array_agg(was order by ord) from told
+    select array_agg(t.was order by t.ord) into befores from told t;
+    return befores;
+end
 $$;
 
 -- Says to batches how jobs of theirs stand now. Jobs that are no tasks, or whose task has another job by now, say nothing.
@@ -437,38 +450,53 @@ begin
 end
 $$;
 
--- Counts the next end that had too many successors, of this batch if one is named: at most so many of them. Answers how
--- many.
+-- Counts the next ends that had too many successors, of this batch if one is named: as many ends as have at most so many, or
+-- so many of one that has more. Answers how many successors.
 create or replace function milepost.spread(
     most int default 2000, of_batch uuid default null, out counted int, out due_made int
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
-    next milepost.batch_spread;
-    successors int;
+    ends record;
 begin
-    counted := 0;
-    due_made := 0;
-    select * into next from milepost.batch_spread s
-    where (of_batch is null or s.batch_id = of_batch)
-      and not exists (select from milepost.batch_spread o where o.batch_id = s.batch_id and o.task = s.task and o.pos < s.pos)
-    order by s.pos limit 1
-    for update skip locked;
-    if not found then
+    -- Of each task the first in the line.
+    with first as materialized (
+        select s.pos, s.batch_id, s.task, s.was, s.state, s.position
+        from milepost.batch_spread s
+        where (of_batch is null or s.batch_id = of_batch)
+          and not exists (select from milepost.batch_spread o where o.batch_id = s.batch_id and o.task = s.task and o.pos < s.pos)
+        order by s.pos limit 500
+        for update skip locked
+    ),
+    measured as materialized (
+        select f.*, cardinality(d.successors) - f.position as number, row_number() over (order by f.pos) as ord
+        from first f
+        join milepost.batch a on a.id = f.batch_id
+        cross join lateral milepost.dag_task_of(a.version_id, f.task) d
+    ),
+    chosen as (
+        select * from (select m.*, sum(m.number) over (order by m.ord) as total from measured m) m
+        where m.total <= most or m.ord = 1
+    )
+    select array_agg(pos order by ord) as positions, array_agg(batch_id order by ord) as batches, array_agg(task order by ord) as tasks,
+           array_agg(was order by ord) as was, array_agg(state order by ord) as states, array_agg(position order by ord) as places,
+           sum(number)::bigint as number
+    into ends from chosen;
+    counted := least(ends.number, most);
+    if ends.number is null then
+        counted := 0;
+        due_made := 0;
         return;
     end if;
-    select cardinality(d.successors) into successors
-    from milepost.batch a join milepost.dag_task d on d.version_id = a.version_id and d.task = next.task
-    where a.id = next.batch_id;
     select s.due_made into due_made
-    from milepost.settle(array[next.batch_id], array[next.task], array[next.state], null, most, array[next.was], array[next.position]) s;
-    if most >= successors - next.position then
-        delete from milepost.batch_spread where pos = next.pos;
-        -- Its state depends on whether there is more.
-        perform milepost.count_moves(array[next.batch_id], array[next.was], array[next.was], array[0]);
-    else
-        update milepost.batch_spread set position = position + most where pos = next.pos;
+    from milepost.settle(ends.batches, ends.tasks, ends.states, null, most, ends.was, ends.places) s;
+    if ends.number > most then
+        update milepost.batch_spread set position = position + most where pos = ends.positions[1];
+        return;
     end if;
-    counted := least(most, successors - next.position);
+    delete from milepost.batch_spread where pos = any (ends.positions);
+    -- The state of a batch depends on whether there is more.
+    perform milepost.count_moves(array_agg(b), array_agg('waiting'::milepost.task_state), array_agg('waiting'::milepost.task_state), array_agg(0))
+    from (select distinct b from unnest(ends.batches) b) d;
 end
 $$;

@@ -27,7 +27,7 @@ use crate::store::StoreAddress;
 use shape::Shape;
 
 /// How many batches are started at the same time.
-const STARTERS: usize = 32;
+const STARTERS: usize = 8;
 /// How long nothing may end before the bench gives up.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
