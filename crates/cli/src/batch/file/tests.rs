@@ -143,7 +143,8 @@ fn a_definition_of_fifty_thousand_tasks_is_read() {
 fn every_definition_of_the_guide_can_run() {
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BATCHES.md")).unwrap();
     let blocks = |mark: &str| -> Vec<String> {
-        let blocks = page.split(&format!("\n```{mark}\n")).skip(1);
+        let begin = format!("\n```{mark}\n");
+        let blocks = page.split(&begin).skip(1);
         blocks.map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
     };
     let (toml, yaml) = (blocks("toml"), blocks("yaml"));
