@@ -76,17 +76,21 @@ create table milepost.batch (
     parent_task int,
     items_of int,
     depth int not null default 1,
-    input jsonb not null,
     nominal_at timestamptz,
     created_at timestamptz not null default now(),
     updated_at timestamptz not null default now(),
     ended_at timestamptz
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
 
+-- What a batch was started with. Apart from its counts: a row that changes is written anew.
+create table milepost.batch_input (
+    batch_id uuid primary key,
+    input jsonb not null
+);
+
 create unique index batch_key on milepost.batch (dag, key) where key is not null;
-create index batch_open on milepost.batch (id) where ended_at is null;
 create index batch_due on milepost.batch (id) where due > 0 and stop is null;
-create index batch_ended on milepost.batch (ended_at) where ended_at is not null;
+create index batch_ended on milepost.batch (ended_at) where ended_at is not null and parent_id is null;
 create index batch_parent on milepost.batch (parent_id) where parent_id is not null;
 
 -- A task of a batch. pre_cnt: predecessors that have not ended; the four others: those that have, by how.
@@ -135,6 +139,7 @@ create table milepost.batch_history (
 );
 
 create index batch_history_batch on milepost.batch_history (batch_id, pos);
+create index batch_history_task on milepost.batch_history (batch_id, task, pos) where task is not null;
 
 alter table milepost.job add column batch_id uuid;
 alter table milepost.job add column task int;

@@ -7,6 +7,8 @@ with ended as materialized (
     select id, ended_at as over_at, (ctid::text::point)[0]::bigint as block from milepost.ended
     where ctid >= $8::text::tid and ctid < $9::text::tid
       and ended_at < now() - case when state = 'succeeded' then $1::bigint else $2::bigint end * interval '1 millisecond'
+      -- What a batch needs stays as long as it.
+      and not exists (select from milepost.job j join milepost.batch b on b.id = j.batch_id where j.id = ended.id)
     limit $7
     for update skip locked
 ),
@@ -15,6 +17,7 @@ letters as materialized (
     where failed_at is not null
       and failed_at < now() - $3::bigint * interval '1 millisecond'
       and failed_at >= coalesce($4::timestamptz, '-infinity')
+      and not exists (select from milepost.job j join milepost.batch b on b.id = j.batch_id where j.id = live.id)
     order by failed_at
     limit $7
     for update skip locked

@@ -242,7 +242,7 @@ begin
     end if;
     answer := milepost.change_job(job, what, note, delay_ms, grace_ms);
     if not task.replaced then
-        perform milepost.tell_batches(array[job]);
+        perform milepost.tell_batches(array[job], what, note);
     end if;
     return answer;
 end

@@ -71,8 +71,8 @@ declare
     plain int;
 begin
     insert into milepost.batch (id, dag, version_id, key, state, waiting, due, active, failed, aborted, succeeded, skipped, canceled,
-                                parent_id, parent_task, items_of, depth, input, nominal_at)
-    values (new_id, of_dag, of_version, new_key, 'running', 0, 0, 0, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, new_input, nominal)
+                                parent_id, parent_task, items_of, depth, nominal_at)
+    values (new_id, of_dag, of_version, new_key, 'running', 0, 0, 0, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal)
     on conflict do nothing;
     if not found then
         due_made := 0;
@@ -84,6 +84,7 @@ begin
         end if;
         return;
     end if;
+    insert into milepost.batch_input (batch_id, input) values (new_id, new_input);
     batch_id := new_id;
     duplicate := false;
     if of_items is not null then
@@ -224,9 +225,9 @@ create or replace function milepost.batch_output(of_batch uuid) returns jsonb la
     from milepost.batch a where a.id = of_batch
 $$;
 
--- How large that is, as it is stored.
+-- How large that is, as text.
 create or replace function milepost.batch_output_bytes(of_batch uuid) returns bigint language sql stable as $$
-    select coalesce(sum(case when t.child_id is null then pg_column_size(e.result)::bigint else milepost.batch_output_bytes(t.child_id) end), 0)::bigint
+    select coalesce(sum(case when t.child_id is null then octet_length(e.result::text)::bigint else milepost.batch_output_bytes(t.child_id) end), 0)::bigint
     from milepost.batch_task t left join milepost.ended e on e.id = t.job_id
     where t.batch_id = of_batch
 $$;
@@ -245,6 +246,17 @@ begin
         raise exception using errcode = 'MP013', message = format('batch %s was rerun meanwhile; look at it again', of_batch);
     end if;
     return a;
+end
+$$;
+
+-- Notes in the history of a batch what an operator did, whose state may depend on that alone: a is what it was before.
+create or replace function milepost.note_operation(a milepost.batch, what milepost.verb, why text) returns void language plpgsql as $$
+begin
+    perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['waiting'::milepost.task_state], array[0], what, why);
+    if not exists (select from milepost.batch b where b.id = a.id and b.state <> a.state) then
+        insert into milepost.batch_history (batch_id, generation, verb, from_state, to_state, note)
+        select b.id, b.generation, what, b.state, b.state, why from milepost.batch b where b.id = a.id;
+    end if;
 end
 $$;
 
@@ -315,8 +327,6 @@ begin
         raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be aborted', a.id, a.state), detail = a.state::text;
     end if;
     update milepost.batch set stop = 'abort' where id = a.id;
-    insert into milepost.batch_history (batch_id, generation, verb, from_state, to_state, note)
-    values (a.id, a.generation, 'abort', a.state, 'stopped', abort_batch.note);
     jobs := array(select t.job_id from milepost.batch_task t where t.batch_id = a.id and t.state = 'active' and t.job_id is not null);
     select s.stopped, s.asked into changed, stopping from milepost.stop_jobs(jobs, 'abort', abort_batch.note, grace_ms) s;
     for child in
@@ -327,9 +337,8 @@ begin
         changed := changed + inside.changed;
         stopping := stopping + inside.stopping;
     end loop;
-    perform milepost.settle_jobs(jobs);
-    -- Also when no task changed: its state depends on whether it is stopped.
-    perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['waiting'::milepost.task_state], array[0], abort_batch.note);
+    perform milepost.settle_jobs(jobs, 'abort', abort_batch.note);
+    perform milepost.note_operation(a, 'abort', abort_batch.note);
 end
 $$;
 
@@ -348,8 +357,6 @@ begin
         raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be resumed', a.id, a.state), detail = a.state::text;
     end if;
     update milepost.batch set stop = null where id = a.id;
-    insert into milepost.batch_history (batch_id, generation, verb, from_state, to_state, note)
-    values (a.id, a.generation, 'resume', a.state, 'running', resume_batch.note);
     -- Those that were asked to stop and have not are not asked any more.
     update milepost.live l set stop_verb = null, stop_at = null, stop_note = null
     where l.id in (select t.job_id from milepost.batch_task t where t.batch_id = a.id and t.state = 'active') and l.stop_verb = 'abort';
@@ -364,9 +371,22 @@ begin
     loop
         changed := changed + milepost.resume_batch(child, resume_batch.note);
     end loop;
-    perform milepost.settle_jobs(jobs);
-    perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['waiting'::milepost.task_state], array[0], resume_batch.note);
+    perform milepost.settle_jobs(jobs, 'resume', resume_batch.note);
+    perform milepost.note_operation(a, 'resume', resume_batch.note);
     perform milepost.wake_to_advance();
+end
+$$;
+
+-- Refuses numbers that no task has.
+create or replace function milepost.check_tasks(a milepost.batch, tasks int[]) returns void language plpgsql as $$
+declare
+    missing int;
+begin
+    select i.task into missing from unnest(tasks) i(task)
+    where not exists (select from milepost.batch_task t where t.batch_id = a.id and t.task = i.task) limit 1;
+    if found then
+        raise exception using errcode = 'MP010', message = format('batch %s has no task %s', a.id, missing), detail = 'task';
+    end if;
 end
 $$;
 
@@ -383,6 +403,7 @@ declare
     child uuid;
     inside record;
 begin
+    perform milepost.check_tasks(a, cancel_tasks.tasks);
     jobs := array(select t.job_id from milepost.batch_task t
                   where t.batch_id = a.id and t.task = any (cancel_tasks.tasks) and t.state in ('active', 'failed', 'aborted') and t.job_id is not null);
     idle := array(select t.task from milepost.batch_task t
@@ -392,7 +413,7 @@ begin
     -- All together: none of them is skipped because of another one.
     perform milepost.settle(
         array_fill(a.id, array[cardinality(w.tasks)]), w.tasks, w.states,
-        array_fill(cancel_tasks.note, array[cardinality(w.tasks)]))
+        array_fill(cancel_tasks.note, array[cardinality(w.tasks)]), cause => 'cancel', why => cancel_tasks.note)
     from (
         select array_agg(u.task) as tasks, array_agg(u.state) as states
         from (
@@ -472,10 +493,9 @@ begin
     end if;
     if t.job_id is not null and t.state in ('active', 'failed', 'aborted') then
         perform milepost.change_job(t.job_id, case mark_task.state when 'succeeded' then 'mark' else 'skip' end::milepost.verb, mark_task.note);
-        perform milepost.tell_batches(array[t.job_id]);
-        return;
     end if;
-    select * into left_over from milepost.settle(array[a.id], array[mark_task.task], array[mark_task.state], array[mark_task.note]);
+    select * into left_over
+    from milepost.settle(array[a.id], array[mark_task.task], array[mark_task.state], array[mark_task.note], cause => 'mark', why => mark_task.note);
     if left_over.due_made + left_over.spread_left > 0 then
         perform milepost.wake_to_advance();
     end if;
@@ -492,38 +512,49 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 declare
     a milepost.batch := milepost.take_batch(rerun_tasks.batch, rerun_tasks.generation);
     busy record;
-    ended int[];
     runs int[];
     skips int[];
     child uuid;
 begin
+    perform milepost.check_tasks(a, rerun_tasks.tasks);
+    -- What they counted must all be counted before it is taken back.
+    while exists (select from milepost.batch_spread s where s.batch_id = a.id) loop
+        perform milepost.spread(2147483647, a.id);
+    end loop;
     perform from milepost.batch_task t where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) order by t.task for update;
     select t.task, t.state into busy from milepost.batch_task t
     where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state in ('due', 'active') order by t.task limit 1;
     if found then
         raise exception using errcode = 'MP012',
-            message = format('task %s of batch %s is %s: it cannot be run again', busy.task, a.id, busy.state), detail = busy.state::text;
+            message = format('task %s of batch %s is %s: it cannot be rerun', busy.task, a.id, busy.state), detail = busy.state::text;
+    end if;
+    rerun_tasks.tasks := array(select t.task from milepost.batch_task t
+                               where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state <> 'waiting' order by t.task);
+    if rerun_tasks.tasks = '{}' then
+        raise exception using errcode = 'MP014', message = format('there is nothing to rerun in batch %s', a.id);
+    end if;
+    if a.state in ('done', 'canceled') and exists (
+        select from milepost.batch_task t where t.batch_id = a.parent_id and t.task = a.parent_task and t.child_id = a.id)
+    then
+        raise exception using errcode = 'MP012',
+            message = format('batch %s is a task of batch %s, which goes on from its end: rerun that task', a.id, a.parent_id), detail = a.state::text;
     end if;
     -- Their jobs stay as they ended; one that waits for an operator is given up for the next one.
     perform milepost.stop_jobs(
         array(select t.job_id from milepost.batch_task t
               where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state in ('failed', 'aborted') and t.job_id is not null),
-        'cancel', coalesce(rerun_tasks.note, 'run again'), 0);
+        'cancel', format('its task is rerun in generation %s', a.generation + 1), 0);
     for child in
         select t.child_id from milepost.batch_task t join milepost.batch c on c.id = t.child_id and c.ended_at is null
         where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) order by t.task
     loop
-        perform milepost.cancel_batch(child, coalesce(rerun_tasks.note, 'run again'), 0);
+        perform milepost.cancel_batch(child, format('its task is rerun in generation %s', a.generation + 1), 0);
     end loop;
-    update milepost.batch set generation = a.generation + 1, ended_at = null, stop = null where id = a.id;
-    insert into milepost.batch_history (batch_id, generation, verb, from_state, to_state, note)
-    values (a.id, a.generation + 1, 'rerun', a.state, 'running', rerun_tasks.note);
-    ended := array(select t.task from milepost.batch_task t where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state <> 'waiting' order by t.task);
-    if cardinality(ended) > 0 then
-        perform milepost.settle(
-            array_fill(a.id, array[cardinality(ended)]), ended, array_fill('waiting'::milepost.task_state, array[cardinality(ended)]),
-            array_fill(rerun_tasks.note, array[cardinality(ended)]), 2147483647);
-    end if;
+    update milepost.batch set generation = a.generation + 1 where id = a.id;
+    perform milepost.settle(
+        array_fill(a.id, array[cardinality(rerun_tasks.tasks)]), rerun_tasks.tasks,
+        array_fill('waiting'::milepost.task_state, array[cardinality(rerun_tasks.tasks)]),
+        array_fill(rerun_tasks.note, array[cardinality(rerun_tasks.tasks)]), 2147483647, cause => 'rerun', why => rerun_tasks.note);
     with decided as materialized (
         select t.task, milepost.decide(d.rule, t.pre_cnt, t.succeeded, t.failed, t.skipped, t.canceled) as decision
         from milepost.batch_task t
@@ -539,7 +570,7 @@ begin
            array(select task from decided where decision = 'skip' and a.items_of is null order by task)
     into runs, skips;
     update milepost.batch_task t set state = 'due' where t.batch_id = a.id and t.task = any (runs);
-    perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['due'::milepost.task_state], array[cardinality(runs)], rerun_tasks.note);
+    perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['due'::milepost.task_state], array[cardinality(runs)], 'rerun', rerun_tasks.note);
     if cardinality(skips) > 0 then
         perform milepost.settle(
             array_fill(a.id, array[cardinality(skips)]), skips, array_fill('skipped'::milepost.task_state, array[cardinality(skips)]));

@@ -14,6 +14,11 @@ create or replace function milepost.dag_task_of(of_version bigint, number int) r
     select * from milepost.dag_task d where d.version_id = of_version and d.task = number offset 0
 $$;
 
+-- Those from this position on, at most so many; all when there is no position.
+create or replace function milepost.slice(numbers int[], place int, most int) returns int[] language sql immutable parallel safe as $$
+    select case when place is null then numbers else numbers[place + 1 : least(place::bigint + most, cardinality(numbers))::int] end
+$$;
+
 -- Whether the end of a task in this state is open.
 create or replace function milepost.is_open(state milepost.task_state) returns boolean language sql immutable parallel safe as $$
     select state in ('waiting', 'due', 'active', 'aborted')
@@ -83,9 +88,10 @@ end
 $$;
 
 -- Adds what tasks did to the counts of their batches: so many went from one state to another. A batch whose state
--- changes thereby says so to the task that it is.
+-- changes thereby says so to the task that it is. cause, why: for its history, what an operator did.
 create or replace function milepost.count_moves(
-    batches uuid[], was milepost.task_state[], states milepost.task_state[], numbers int[], why text default null
+    batches uuid[], was milepost.task_state[], states milepost.task_state[], numbers int[], cause milepost.verb default null,
+    why text default null
 ) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
@@ -110,7 +116,9 @@ begin
     after as materialized (
         select a.id, a.state as was, a.generation, a.parent_id, a.parent_task, m.waiting, m.due, m.active, m.failed, m.aborted,
                m.succeeded, m.skipped, m.canceled,
-               milepost.batch_state_of(a.stop is not null, a.waiting + m.waiting, a.due + m.due, a.active + m.active,
+               -- While ends are still to be counted it goes on, whatever it looks like.
+               milepost.batch_state_of(a.stop is not null, a.waiting + m.waiting, a.due + m.due,
+                                       a.active + m.active + exists (select from milepost.batch_spread s where s.batch_id = a.id)::int,
                                        a.failed + m.failed, a.aborted + m.aborted, a.canceled + m.canceled) as state
         from moved m
         join milepost.batch a on a.id = m.batch_id
@@ -127,8 +135,8 @@ begin
     logged as (
         insert into milepost.batch_history (batch_id, generation, verb, from_state, to_state, note)
         select n.id, n.generation,
-               case n.state when 'running' then 'resume' when 'done' then 'succeed' when 'failed' then 'fail'
-                            when 'aborted' then 'abort' else 'cancel' end::milepost.verb,
+               coalesce(cause, case n.state when 'running' then 'resume' when 'done' then 'succeed' when 'failed' then 'fail'
+                            when 'aborted' then 'abort' else 'cancel' end::milepost.verb),
                n.was, n.state, why
         from after n where n.state <> n.was
     )
@@ -179,11 +187,12 @@ $$;
 -- what is more stands in batch_spread. whys: for the history. Answers how many tasks became due, and how many ends
 -- are left to be spread.
 --
--- from_positions: for ends that were begun to be counted before; then their states are as they were told (was), and room
+-- cause, why: for the history of the batches, what an operator did. from_positions: for ends that were begun to be counted before; then their states are as they were told (was), and room
 -- successors from there on are counted.
 create or replace function milepost.settle(
     batches uuid[], tasks int[], states milepost.task_state[], whys text[] default null, room int default 2000,
-    was milepost.task_state[] default null, from_positions int[] default null, out due_made int, out spread_left int
+    was milepost.task_state[] default null, from_positions int[] default null, cause milepost.verb default null,
+    why text default null, out due_made int, out spread_left int
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
@@ -310,7 +319,7 @@ begin
         from_positions := null;
     end loop;
     if cardinality(log_batches) > 0 then
-        perform milepost.count_moves(log_batches, log_was, log_states, log_numbers);
+        perform milepost.count_moves(log_batches, log_was, log_states, log_numbers, cause, why);
     end if;
     if cardinality(waiting_groups) > 0 then
         perform milepost.hand_over(waiting_groups, true);
@@ -379,13 +388,10 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
     select array_agg(was order by ord) from told
 $$;
 
--- Those from this position on, at most so many; all when there is no position.
-create or replace function milepost.slice(numbers int[], place int, most int) returns int[] language sql immutable parallel safe as $$
-    select case when place is null then numbers else numbers[place + 1 : place + most] end
-$$;
-
 -- Says to batches how jobs of theirs stand now. Jobs that are no tasks, or whose task has another job by now, say nothing.
-create or replace function milepost.settle_jobs(jobs uuid[], out due_made int, out spread_left int) language plpgsql
+create or replace function milepost.settle_jobs(
+    jobs uuid[], cause milepost.verb default null, why text default null, out due_made int, out spread_left int
+) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     batches uuid[];
@@ -404,16 +410,18 @@ begin
         spread_left := 0;
         return;
     end if;
-    select s.due_made, s.spread_left into due_made, spread_left from milepost.settle(batches, tasks, states) s;
+    select s.due_made, s.spread_left into due_made, spread_left
+    from milepost.settle(batches, tasks, states, cause => cause, why => why) s;
 end
 $$;
 
 -- The same, from plain SQL: what has to be worked out is left to workers, who are told.
-create or replace function milepost.tell_batches(jobs uuid[]) returns void language plpgsql as $$
+create or replace function milepost.tell_batches(jobs uuid[], cause milepost.verb default null, why text default null) returns void
+language plpgsql as $$
 declare
     rest record;
 begin
-    select * into rest from milepost.settle_jobs(jobs);
+    select * into rest from milepost.settle_jobs(jobs, cause, why);
     if rest.due_made + rest.spread_left > 0 then
         perform milepost.wake_to_advance();
     end if;
@@ -429,8 +437,11 @@ begin
 end
 $$;
 
--- Counts the next ends that had too many successors: at most so many. Answers how many successors.
-create or replace function milepost.spread(most int default 2000, out counted int, out due_made int) language plpgsql
+-- Counts the next end that had too many successors, of this batch if one is named: at most so many of them. Answers how
+-- many.
+create or replace function milepost.spread(
+    most int default 2000, of_batch uuid default null, out counted int, out due_made int
+) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     next milepost.batch_spread;
@@ -439,7 +450,8 @@ begin
     counted := 0;
     due_made := 0;
     select * into next from milepost.batch_spread s
-    where not exists (select from milepost.batch_spread o where o.batch_id = s.batch_id and o.task = s.task and o.pos < s.pos)
+    where (of_batch is null or s.batch_id = of_batch)
+      and not exists (select from milepost.batch_spread o where o.batch_id = s.batch_id and o.task = s.task and o.pos < s.pos)
     order by s.pos limit 1
     for update skip locked;
     if not found then
@@ -450,8 +462,10 @@ begin
     where a.id = next.batch_id;
     select s.due_made into due_made
     from milepost.settle(array[next.batch_id], array[next.task], array[next.state], null, most, array[next.was], array[next.position]) s;
-    if next.position + most >= successors then
+    if most >= successors - next.position then
         delete from milepost.batch_spread where pos = next.pos;
+        -- Its state depends on whether there is more.
+        perform milepost.count_moves(array[next.batch_id], array[next.was], array[next.was], array[0]);
     else
         update milepost.batch_spread set position = position + most where pos = next.pos;
     end if;

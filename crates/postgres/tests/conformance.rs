@@ -29,6 +29,14 @@ async fn pooled() -> (Database, Arc<dyn Store>) {
 
 milepost_testkit::conformance!(crate::direct);
 
+mod batches {
+    milepost_testkit::batch_conformance!(crate::direct);
+}
+
 mod through_a_pooler {
     milepost_testkit::conformance!(crate::pooled, poll_only);
+
+    mod batches {
+        milepost_testkit::batch_conformance!(crate::pooled);
+    }
 }

@@ -78,7 +78,7 @@ CREATE TABLE milepost_batch (
     ended_at_ms   INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE UNIQUE INDEX milepost_batch_key ON milepost_batch (dag, key) WHERE key IS NOT NULL;
+CREATE UNIQUE INDEX milepost_batch_key ON milepost_batch (key, dag) WHERE key IS NOT NULL;
 CREATE INDEX milepost_batch_ended ON milepost_batch (ended_at_ms) WHERE ended_at_ms IS NOT NULL AND parent_id IS NULL;
 CREATE INDEX milepost_batch_due ON milepost_batch (id) WHERE due > 0 AND stop IS NULL;
 CREATE INDEX milepost_batch_parent ON milepost_batch (parent_id) WHERE parent_id IS NOT NULL;

@@ -123,6 +123,7 @@ queries! {
     BATCH_ANY_SPREAD = "batch/any_spread",
     BATCH = "batch/batch",
     BATCHES = "batch/batches",
+    BATCHES_WITH_KEY = "batch/batches_with_key",
     BATCH_CHILD = "batch/child",
     BATCH_COUNT = "batch/count_batch",
     BATCH_COUNT_IN = "batch/count_in",

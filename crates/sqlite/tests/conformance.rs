@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use milepost_core::port::{BatchStore, Store};
+use milepost_core::port::Store;
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
@@ -15,15 +15,8 @@ async fn fresh() -> (TempDir, Arc<dyn Store>) {
     (folder, Arc::new(store))
 }
 
-async fn fresh_with_batches() -> (TempDir, Arc<dyn Store>, Arc<dyn BatchStore>) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
-    store.migrate().await.unwrap();
-    (folder, Arc::new(store.clone()), Arc::new(store))
-}
-
 milepost_testkit::conformance!(crate::fresh);
 
 mod batches {
-    milepost_testkit::batch_conformance!(crate::fresh_with_batches);
+    milepost_testkit::batch_conformance!(crate::fresh);
 }

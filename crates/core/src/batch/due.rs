@@ -92,7 +92,7 @@ impl DueTask {
                 };
             }
         }
-        let template = Template::compile(&self.spec.payload).map_err(|e| format!("payload: {e}"))?;
+        let template = Template::compile(&self.spec.template()).map_err(|e| format!("payload: {e}"))?;
         let payload = template.render(&scope, PAYLOAD_BYTES_MAX).map_err(|e| format!("payload: {e}"))?;
         check_payload(&payload.to_string(), PAYLOAD_BYTES_MAX).map_err(|e| e.to_string())?;
         Ok(match self.spec.work() {

@@ -187,6 +187,12 @@ impl Task {
         self
     }
 
+    /// The template of its payload: an empty object where it says nothing, as everywhere.
+    #[must_use]
+    pub fn template(&self) -> Value {
+        if self.payload.is_null() { Value::Object(serde_json::Map::new()) } else { self.payload.clone() }
+    }
+
     /// What it does; `None` unless it says exactly one thing.
     #[must_use]
     pub fn work(&self) -> Option<Work<'_>> {

@@ -1,8 +1,8 @@
 -- Locks due tasks of batches that are not stopped: of $1 (null: of all), at most $2. Answers what they do.
-select a.id as batch_id, t.task, d.spec::text as spec, case when a.items_of is null then a.input else p.input end::text as input,
-       case when a.items_of is not null then (a.input -> t.task)::text end as item, cardinality(d.reads) > 0 as reads
+select a.id as batch_id, t.task, d.spec::text as spec, i.input::text as input,
+       case when a.items_of is not null then (select (l.input -> t.task)::text from milepost.batch_input l where l.batch_id = a.id) end as item, cardinality(d.reads) > 0 as reads
 from milepost.batch a
-left join milepost.batch p on a.items_of is not null and p.id = a.parent_id
+join milepost.batch_input i on i.batch_id = case when a.items_of is null then a.id else a.parent_id end
 cross join lateral (
     select task from milepost.batch_task
     where batch_id = a.id and state = 'due'

@@ -16,12 +16,13 @@ kept as (
 logged as (
     insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
     select id, token, attempt, worker_id, 'succeed', 'running', 'succeeded' from gone
+    returning 1
 ),
--- A job that ran is the one that its task names.
+-- A job that ran is the one that its task names. What follows stands in the history behind what it follows from.
 tasks as materialized (
     select array_agg(j.batch_id) as batches, array_agg(j.task) as tasks
     from gone g join milepost.job j on j.id = g.id
-    where j.batch_id is not null
+    where j.batch_id is not null and (select count(*) from logged) > 0
 ),
 settled as materialized (
     select s.due_made, s.spread_left

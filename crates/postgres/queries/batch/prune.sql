@@ -17,6 +17,9 @@ entries as (
     where ctid = any (array(select h.ctid from over o join milepost.batch_history h on h.batch_id = o.id limit $2))
     returning batch_id
 ),
+inputs as (
+    delete from milepost.batch_input i using over o where i.batch_id = o.id
+),
 gone as (
     -- Those of which nothing was left.
     delete from milepost.batch b using over o

@@ -1,8 +1,8 @@
 -- What the due tasks $1, $2 (batches and tasks, aligned) read of their predecessors: each once, with its result as JSON text as long as all that its
 -- task reads has at most $3 bytes.
 with read as materialized (
-    select i.batch_id, i.task, r.task as read, k.key, o.state, o.job_id, o.child_id,
-           case when o.child_id is null then pg_column_size(e.result)::bigint else milepost.batch_output_bytes(o.child_id) end as bytes
+    select i.batch_id, i.task, r.task as read, k.key, o.state, o.job_id, o.child_id, k.spec ? 'each' as over_a_list,
+           case when o.child_id is null then octet_length(e.result::text)::bigint else milepost.batch_output_bytes(o.child_id) end as bytes
     from unnest($1::uuid[], $2::int[]) i(batch_id, task)
     join milepost.batch a on a.id = i.batch_id
     cross join lateral milepost.dag_task_of(a.version_id, coalesce(a.items_of, i.task)) d
@@ -16,7 +16,9 @@ summed as (
 )
 select batch_id, task, key, state::text as state, total > $3 as too_much,
        case when total <= $3 then
-           case when child_id is null then (select e.result from milepost.ended e where e.id = job_id) else milepost.batch_output(child_id) end::text
+           case when state <> 'succeeded' then null
+                when child_id is null and over_a_list then '[]'
+                when child_id is null then (select e.result from milepost.ended e where e.id = job_id) else milepost.batch_output(child_id) end::text
        end as output
 from summed
 order by batch_id, task, read

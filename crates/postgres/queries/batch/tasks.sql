@@ -5,7 +5,9 @@ select t.task, coalesce(k.key, t.task::text) as key, t.state::text as state, t.g
        coalesce(l.started_at, e.started_at, c.created_at) as started_at,
        coalesce(l.failed_at, e.ended_at, c.ended_at, case when t.job_id is null and t.state in ('skipped', 'canceled', 'succeeded', 'failed') then h.at end) as ended_at,
        p.done, p.total,
-       case when t.state in ('failed', 'active', 'aborted') then coalesce(x.words, case when t.state = 'failed' then h.note end) end as error
+       case when t.state in ('failed', 'active', 'aborted') then
+           coalesce(x.words, case when t.state = 'failed' then coalesce(h.note, 'batch ' || t.child_id || ' has failed') end)
+       end as error
 from milepost.batch_task t
 join milepost.batch b on b.id = t.batch_id
 left join lateral milepost.dag_task_of(b.version_id, t.task) k on b.items_of is null

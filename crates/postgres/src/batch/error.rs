@@ -12,6 +12,8 @@ const UNKNOWN: &str = "MP010";
 const INPUT: &str = "MP011";
 /// SQLSTATE of what the state of a batch or a task does not allow.
 pub(crate) const ILLEGAL: &str = "MP012";
+/// SQLSTATE of a rerun of nothing.
+const NOTHING: &str = "MP014";
 /// SQLSTATE of an operation on a batch that was rerun meanwhile.
 const OVERTAKEN: &str = "MP013";
 
@@ -44,6 +46,7 @@ pub(super) fn operation_error(
     match (database.code(), database.detail().unwrap_or_default(), named) {
         (UNKNOWN, "task", Some(task)) => InvalidBatch::NoSuchTask { batch, task }.into(),
         (UNKNOWN, ..) => InvalidBatch::NoSuchBatch(batch).into(),
+        (NOTHING, ..) => InvalidBatch::NothingToRerun(batch).into(),
         (OVERTAKEN, ..) => InvalidBatch::Overtaken(batch).into(),
         (ILLEGAL, state, Some(task)) => match state.parse() {
             Ok(state) => InvalidBatch::Task { batch, task, state, what }.into(),

@@ -104,7 +104,7 @@ const fn what(verb: &BatchVerb) -> &'static str {
         BatchVerb::Mark { state: TaskState::Succeeded, .. } => "marked as succeeded",
         BatchVerb::Mark { state: TaskState::Skipped, .. } => "marked as skipped",
         BatchVerb::Mark { .. } => "marked as failed",
-        BatchVerb::Rerun { .. } => "run again",
+        BatchVerb::Rerun { .. } => "rerun",
     }
 }
 

@@ -78,7 +78,7 @@ fn check_input(schema: &str, batch: &NewBatch) -> StoreResult<()> {
     let schema =
         InputSchema::compile(&schema).map_err(|e| InvalidBatch::Input { why: e.to_string() })?;
     let input: Value = serde_json::from_str(batch.input.get()).map_err(not_json)?;
-    schema.check(&input).map_err(|e| InvalidBatch::Input { why: e.why }.into())
+    schema.check(&input).map_err(|e| InvalidBatch::Input { why: e.to_string() }.into())
 }
 
 async fn start(session: &mut Session<'_>, batch: &NewBatch, version: Version) -> Decoded<Started> {

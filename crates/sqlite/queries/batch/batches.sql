@@ -1,4 +1,4 @@
--- Batches, newest first. ?1 before this id, ?2 DAG, ?3 state, ?4 key, ?5 inner ones too, ?6 how many
+-- Batches, newest first. ?1 before this id, ?2 DAG, ?3 state, ?4 inner ones too, ?5 how many
 SELECT b.id, b.dag, v.number, v.version, b.key, b.state, b.stop IS NOT NULL, b.generation,
        b.waiting, b.due, b.active, b.failed, b.aborted, b.succeeded, b.skipped, b.canceled,
        b.parent_id, b.parent_task, d.key, b.items_of IS NOT NULL,
@@ -8,6 +8,6 @@ CROSS JOIN milepost_dag_version v ON v.id = b.version_id
 LEFT JOIN milepost_batch p ON p.id = b.parent_id
 LEFT JOIN milepost_dag_task d ON d.version_id = p.version_id AND d.task = b.parent_task
 WHERE b.id < ?1 AND (?2 IS NULL OR b.dag = ?2) AND (?3 IS NULL OR b.state = ?3)
-  AND (?4 IS NULL OR b.key = ?4) AND (?5 OR b.parent_id IS NULL)
+  AND (?4 OR b.parent_id IS NULL)
 ORDER BY b.id DESC
-LIMIT ?6
+LIMIT ?5

@@ -18,16 +18,18 @@ const NEWEST: BatchId = BatchId(Uuid::max());
 /// A page of batches, newest first.
 pub(super) fn batches(conn: &Connection, filter: &BatchFilter) -> Result<Vec<BatchView>, Failure> {
     let before = filter.before.unwrap_or(NEWEST);
-    let values = (
-        before.0.as_bytes(),
-        &filter.dag,
-        filter.state.map(BatchState::as_str),
-        &filter.key,
-        filter.inner,
-        filter.limit,
-    );
-    let mut statement = conn.prepare_cached(query::BATCHES)?;
-    Ok(statement.query_map(values, view)?.collect::<rusqlite::Result<_>>()?)
+    let state = filter.state.map(BatchState::as_str);
+    let page = (before.0.as_bytes(), &filter.dag, state, filter.inner, filter.limit);
+    let found = match &filter.key {
+        Some(key) => conn
+            .prepare_cached(query::BATCHES_WITH_KEY)?
+            .query_map((page.0, page.1, page.2, page.3, page.4, key), view)?
+            .collect::<rusqlite::Result<_>>()?,
+        None => {
+            conn.prepare_cached(query::BATCHES)?.query_map(page, view)?.collect::<rusqlite::Result<_>>()?
+        }
+    };
+    Ok(found)
 }
 
 /// A batch with its input.

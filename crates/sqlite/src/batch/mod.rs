@@ -18,6 +18,7 @@ mod rerun;
 mod settle;
 mod spread;
 mod start;
+mod total;
 
 pub(crate) use settle::{check_result, settle_jobs};
 pub use start::start_batch;

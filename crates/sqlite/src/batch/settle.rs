@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use milepost_core::batch::{PAGE_ROWS, RESULT_BYTES_MAX};
 use milepost_core::dag::rule::{Decision, Rule, Tally, decide};
-use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::job::{NewJob, Priority};
@@ -15,7 +15,7 @@ use milepost_core::transition::Verb;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::head::{ByState, Head, Stand, TaskId};
+use super::head::{ByState, Head, TaskId};
 use super::spread::End;
 use crate::clock::now_ms;
 use crate::enqueue::Intake;
@@ -78,7 +78,7 @@ pub(crate) struct Settler<'conn> {
     pub(super) conn: &'conn Connection,
     pub(super) now_ms: i64,
     pub(super) page: Page,
-    heads: HashMap<BatchId, Rc<Head>>,
+    pub(super) heads: HashMap<BatchId, Rc<Head>>,
     /// Ends that are to be counted.
     pub(super) ends: Vec<End>,
     /// Whether some stand in line; `None`: not looked yet.
@@ -282,87 +282,17 @@ impl<'conn> Settler<'conn> {
         self.conn.prepare_cached(query::BATCH_NOTE)?.execute(values)?;
         Ok(())
     }
-
-    /// Adds up a batch, and tells the task that it is where it stands now.
-    fn add_up(&mut self, batch: BatchId, more: ByState) -> Result<(), Failure> {
-        let head = self.head(batch)?;
-        let mut counts = head.counts;
-        counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
-        let state = self.state_of(batch, &head, &counts)?;
-        if state == head.state && more == ByState::default() {
-            return Ok(());
-        }
-        let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] = more;
-        self.conn.prepare_cached(query::BATCH_COUNT)?.execute((
-            batch.0.as_bytes(),
-            waiting,
-            due,
-            active,
-            failed,
-            aborted,
-            succeeded,
-            skipped,
-            canceled,
-            state.as_str(),
-            self.now_ms,
-            state.is_ended(),
-        ))?;
-        self.heads.insert(batch, Rc::new(Head { state, counts, ..(*head).clone() }));
-        if state == head.state {
-            return Ok(());
-        }
-        if self.noted_by_caller != Some(batch) {
-            let verb = verb_of_batch(head.state, state);
-            self.note(batch, None, verb, Some(head.state.as_str()), state.as_str(), None)?;
-        }
-        head.parent.map_or(Ok(()), |parent| self.follow_child(parent, batch, state))
-    }
-
-    /// Whoever waits for ends that stand in line can still go on.
-    fn state_of(&self, batch: BatchId, head: &Head, counts: &ByState) -> Result<BatchState, Failure> {
-        let state = head.state_with(counts);
-        if state.is_ended() || state == BatchState::Running {
-            return Ok(state);
-        }
-        let stand_in_line =
-            self.conn.prepare_cached(query::BATCH_SPREADS_OF_BATCH)?.exists([batch.0.as_bytes()])?;
-        Ok(if stand_in_line { BatchState::Running } else { state })
-    }
-
-    /// A batch stands elsewhere: so does the task that it is.
-    fn follow_child(&mut self, parent: TaskId, child: BatchId, state: BatchState) -> Result<(), Failure> {
-        let Some(stand) = Stand::load(self.conn, parent)? else { return Ok(()) };
-        let (mut from, to) = (stand.state, TaskState::of_batch(state));
-        let way = way(from, to);
-        if stand.child != Some(child) || matches!(way, Way::None) {
-            return Ok(());
-        }
-        if matches!(way, Way::OverActive) {
-            self.turn(parent, from, TaskState::Active, Made::Nothing)?;
-            from = TaskState::Active;
-        }
-        let verb = match to {
-            TaskState::Succeeded => Verb::Succeed,
-            TaskState::Failed => Verb::Fail,
-            TaskState::Canceled => Verb::Cancel,
-            TaskState::Aborted => Verb::Abort,
-            _ if from == TaskState::Aborted => Verb::Resume,
-            _ => Verb::RetryNow,
-        };
-        let note = format!("batch {child} is {state}");
-        self.end_without_job(parent, from, to, verb, Some(&note))
-    }
 }
 
 /// How a task comes to stand where its job or its batch does.
-enum Way {
+pub(super) enum Way {
     None,
     Direct,
     /// One that failed is aborted, or the other way round: it could go on in between.
     OverActive,
 }
 
-fn way(from: TaskState, to: TaskState) -> Way {
+pub(super) fn way(from: TaskState, to: TaskState) -> Way {
     if from.can_become(to) {
         Way::Direct
     } else if from != to
@@ -372,18 +302,5 @@ fn way(from: TaskState, to: TaskState) -> Way {
         Way::OverActive
     } else {
         Way::None
-    }
-}
-
-/// What happened to a batch that stands elsewhere, in the words of jobs.
-const fn verb_of_batch(from: BatchState, to: BatchState) -> Verb {
-    match (from, to) {
-        (_, BatchState::Done) => Verb::Succeed,
-        (_, BatchState::Failed) => Verb::Fail,
-        (_, BatchState::Aborted) => Verb::Abort,
-        (_, BatchState::Canceled) => Verb::Cancel,
-        (BatchState::Aborted, BatchState::Running) => Verb::Resume,
-        (BatchState::Done | BatchState::Canceled, BatchState::Running) => Verb::Rerun,
-        (_, BatchState::Running) => Verb::RetryNow,
     }
 }

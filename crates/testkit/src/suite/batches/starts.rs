@@ -7,7 +7,7 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::dag::version::Version;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Batches, done, graph, invalid, job};
 
@@ -16,7 +16,8 @@ pub async fn a_start_makes_the_jobs_of_the_first_tasks_and_no_others(batches: Ba
     batches.assert_states(batch, "a active, b waiting, c active").await;
     assert_eq!(batches.advance().await, 0, "nothing is left to be done");
     let detail = batches.store.batch(batch).await.unwrap().unwrap();
-    assert_eq!((detail.input.get(), detail.row.state), (r#"{"n":1}"#, BatchState::Running));
+    let input: Value = serde_json::from_str(detail.input.get()).unwrap();
+    assert_eq!((input, detail.row.state), (json!({"n": 1}), BatchState::Running));
     assert_eq!((detail.row.number, detail.row.generation, detail.row.counts.total()), (1, 1, 3));
     let claimed = batches.claim(batch).await;
     assert_eq!(claimed.keys().collect::<Vec<_>>(), ["a", "c"]);
