@@ -176,7 +176,10 @@ fn what_is_not_there_is_told_with_what_is_near(place: Place) {
     refused(place.run(&["batch", "mark", &id, "secnd", "skip"]), near);
     refused(place.run(&["batch", "rerun", &id, "--task", "secnd", "--yes"]), near);
     refused(place.run(&["batch", "show", "chain"]), "--key");
-    refused(place.run(&["batch", "show", "chain", "--key", "k"]), "no batch of the DAG \"chain\" has the key");
+    refused(
+        place.run(&["batch", "show", "chain", "--key", "k"]),
+        "no batch of the DAG \"chain\" has the key",
+    );
     let none = "0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
     refused(place.run(&["batch", "watch", none]), "there is no batch 0199c6f0");
     refused(place.run(&["batch", "rerun", &id, "--failed", "--yes"]), "there is nothing to rerun");

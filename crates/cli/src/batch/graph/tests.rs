@@ -94,7 +94,11 @@ fn of_a_large_graph_the_layers_are_told_and_what_was_left_out() {
     let scene = with_states(layers(40, 30, 4), &[TaskState::Succeeded, TaskState::Waiting]);
     let drawn = text::draw(&scene);
     let lines: Vec<&str> = drawn.lines().collect();
-    assert!(lines[0].starts_with("layers: 1,200 tasks, ") && lines[0].ends_with(", 40 layers"), "{}", lines[0]);
+    assert!(
+        lines[0].starts_with("layers: 1,200 tasks, ") && lines[0].ends_with(", 40 layers"),
+        "{}",
+        lines[0]
+    );
     assert!(drawn.contains("\n┊ 15 layers with 450 tasks\n"), "{drawn}");
     assert!(drawn.contains("layer 40, 30 tasks: 15 waiting, 15 succeeded"), "{drawn}");
     assert!(drawn.contains("and 18 more") && lines.len() < 400, "{} lines", lines.len());
