@@ -173,8 +173,11 @@ begin
     if what = 'bulk' then
         begin
             select b.job_id into bulk_job from milepost.start_bulk(name, payload) b;
-        exception when sqlstate 'MP001' or sqlstate 'MP007' or sqlstate 'MP008' then
-            return sqlerrm;
+        exception
+            when sqlstate 'MP007' then
+                return format('there is no bulk job "%s"; `milepost bulk list` shows those that there are', name);
+            when sqlstate 'MP001' or sqlstate 'MP008' then
+                return sqlerrm;
         end;
         -- Of a row that nobody has seen.
         update milepost.job set batch_id = of_batch, task = of_task where id = bulk_job;
@@ -194,7 +197,7 @@ begin
             begin
                 inner_version := milepost.find_version(name, null);
             exception when sqlstate 'MP010' then
-                return sqlerrm;
+                return format('there is no DAG "%s"; `milepost batch list --dags` shows those that there are', name);
             end;
             select * into made from milepost.make_batch(
                 milepost.uuid_v7(), name, inner_version.id, null, payload, a.nominal_at, of_batch, of_task, null, a.depth + 1);
@@ -274,15 +277,15 @@ begin
     perform from milepost.live l where l.id = any (jobs) order by l.id for update;
     with running as (
         update milepost.live l
-        set stop_verb = what, stop_note = stop_jobs.note, stop_at = least(l.stop_at, now() + greatest(grace_ms, 1) * interval '1 millisecond')
-        where l.id = any (jobs) and l.state = 'running'
+        set stop_verb = what, stop_note = stop_jobs.note, stop_at = least(l.stop_at, now() + grace_ms * interval '1 millisecond')
+        where l.id = any (jobs) and l.state = 'running' and grace_ms > 0
         returning 1
     )
     select count(*)::int into asked from running;
     with waiting as materialized (
         select l.* from milepost.live l
         join milepost.transition r on r.from_state = l.state and r.verb = what
-        where l.id = any (jobs) and l.state <> 'running'
+        where l.id = any (jobs) and (l.state <> 'running' or grace_ms = 0)
     ),
     gone as (
         delete from milepost.live l using waiting w where l.id = w.id and what = 'cancel'
@@ -293,12 +296,13 @@ begin
     ),
     rested as (
         update milepost.live l
-        set state = state_after, ready_at = null, due_at = null, timed = null, failed_at = null
+        set state = state_after, ready_at = null, due_at = null, timed = null, failed_at = null, worker_id = null, claim_id = null,
+            stop_verb = null, stop_at = null, stop_note = null
         from waiting w where l.id = w.id and what = 'abort'
     ),
     logged as (
-        insert into milepost.history (job_id, token, attempt, verb, from_state, to_state, note)
-        select id, token, attempt, what, state, state_after, stop_jobs.note from waiting
+        insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state, note)
+        select id, token, attempt, worker_id, what, state, state_after, stop_jobs.note from waiting
     )
     select array_agg(id) into ended from waiting;
     stopped := coalesce(cardinality(ended), 0);

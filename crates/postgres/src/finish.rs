@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
+use milepost_core::batch::RESULT_BYTES_MAX;
 use milepost_core::duration::whole_ms;
+use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
@@ -38,6 +40,7 @@ impl PostgresStore {
             tell_apart(tx, finishes, &accepted).await
         };
         let hot = &self.inner.hot;
+        check_results(finishes)?;
         let told = if !ends.are_plain_successes() {
             hot.atomically(others).await
         } else if ends.tasks {
@@ -152,6 +155,17 @@ impl<'a> Ends<'a> {
         }
         Ok(())
     }
+}
+
+/// Refuses results of tasks that those who come after could not read.
+fn check_results(finishes: &[Finish]) -> StoreResult<()> {
+    let too_large = |finish: &&Finish| match &finish.end {
+        End::Succeed { result: Some(result) } => finish.task && result.len() > RESULT_BYTES_MAX,
+        _ => false,
+    };
+    let Some(finish) = finishes.iter().find(too_large) else { return Ok(()) };
+    let why = format!("the result of task {} is larger than {RESULT_BYTES_MAX} bytes", finish.run.job);
+    Err(StoreError::Refused { verb: "finish_many", cause: why.into() })
 }
 
 /// Says to their batches how the jobs among these stand that are tasks.

@@ -1,4 +1,4 @@
-//! Hints to those who wait: something may be ready, somebody may have asked a job to stop.
+//! Hints to those who wait: something may be ready, somebody may have asked a job to stop, batches have something left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,14 +17,15 @@ use crate::writer::Message;
 pub(crate) struct Bell {
     ready: watch::Sender<()>,
     stop: watch::Sender<()>,
+    batches: watch::Sender<()>,
     changed: watch::Sender<()>,
     waiting: AtomicUsize,
 }
 
 impl Bell {
     pub(crate) fn new() -> Self {
-        let [ready, stop, changed] = [(); 3].map(watch::Sender::new);
-        Self { ready, stop, changed, waiting: AtomicUsize::new(0) }
+        let [ready, stop, batches, changed] = [(); 4].map(watch::Sender::new);
+        Self { ready, stop, batches, changed, waiting: AtomicUsize::new(0) }
     }
 
     /// Whether somebody waits, so that looking at the file is worth it.
@@ -35,6 +36,11 @@ impl Bell {
     /// What this process commits, whether anybody has to be told or not.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
+    }
+
+    /// Batches have something left to be done.
+    pub(crate) fn ring_for_batches(&self) {
+        self.batches.send_replace(());
     }
 
     pub(crate) fn ring(&self, hint: Hint) {
@@ -54,13 +60,15 @@ pub(crate) struct Listener {
     writer: Sender<Message>,
     ready: watch::Receiver<()>,
     stop: watch::Receiver<()>,
+    batches: watch::Receiver<()>,
     due: DueTimes,
 }
 
 impl Listener {
     pub(crate) fn new(bell: &Arc<Bell>, writer: Sender<Message>, due: DueTimes) -> Self {
-        let (ready, stop) = (bell.ready.subscribe(), bell.stop.subscribe());
-        Self { bell: Arc::clone(bell), writer, ready, stop, due }
+        let (ready, stop, batches) =
+            (bell.ready.subscribe(), bell.stop.subscribe(), bell.batches.subscribe());
+        Self { bell: Arc::clone(bell), writer, ready, stop, batches, due }
     }
 }
 
@@ -91,6 +99,7 @@ impl WakeStream for Listener {
         tokio::select! {
             biased;
             _ = self.stop.changed() => return Wake::Stop,
+            _ = self.batches.changed() => return Wake::Batch,
             _ = self.ready.changed() => {}
             () = self.due.next() => {}
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use crate::batch::is_needed;
 use crate::bell::Bell;
 use crate::command::Hint;
 use crate::query;
@@ -55,6 +56,17 @@ impl Lookout {
         let stop = self.stops != stops && stops.0 > 0;
         self.stops = stops;
         bell.ring(Hint { ready: true, stop });
+        announce_batches(conn, bell);
         Ok(())
+    }
+}
+
+/// Says so when a transaction left something to be done for batches.
+pub(crate) fn announce_batches(conn: &Connection, bell: &Bell) {
+    match is_needed(conn) {
+        Ok(true) => bell.ring_for_batches(),
+        Ok(false) => {}
+        // Before the first migration there is nothing to see.
+        Err(error) => tracing::debug!(?error, "batches cannot be looked at"),
     }
 }

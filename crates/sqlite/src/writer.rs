@@ -21,7 +21,7 @@ use crate::command::{Call, Command, Hint};
 use crate::failure::{Outage, defect, is_busy};
 use crate::file::Patience;
 use crate::log::Log;
-use crate::lookout::Lookout;
+use crate::lookout::{Lookout, announce_batches};
 
 /// A write transaction takes no further commands after this.
 const TRANSACTION_OPEN: Duration = Duration::from_millis(25);
@@ -241,6 +241,9 @@ impl Desk {
             command.answer(None);
         }
         self.bell.ring(hint);
+        if hint.ready {
+            announce_batches(&self.conn, &self.bell);
+        }
     }
 
     /// No transaction could begin: refuses the commands whose patience is over, keeps the others.

@@ -6,6 +6,7 @@ use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::{Becomes, DueTask, READS_TOO_MUCH, ReadTask};
 use milepost_core::dag::definition::Work;
+use milepost_core::dag::schema::InputSchema;
 use milepost_core::dag::state::TaskState;
 use milepost_core::finish::Failure;
 use milepost_core::ident::BatchId;
@@ -183,6 +184,11 @@ async fn become_other(
         Becomes::Items(items) => ("items", Value::Array(items)),
         Becomes::Job(_) | Becomes::Skipped | Becomes::Failed(_) => return Ok(None),
     };
+    if what == "batch"
+        && let Some(why) = unfit(session, &name, &payload).await?
+    {
+        return Ok(Some(why));
+    }
     let query = sqlx::query(statement::BATCH_RELEASE_OTHER)
         .bind(batch)
         .bind(task)
@@ -190,6 +196,17 @@ async fn become_other(
         .bind(name)
         .bind(payload.to_string());
     session.row(query).await.and_then(row::value)
+}
+
+/// Why an input does not fit the DAG of an inner batch.
+async fn unfit(session: &mut Session<'_>, dag: &str, input: &Value) -> Decoded<Option<String>> {
+    let query = sqlx::query(statement::BATCH_SCHEMA).bind(dag.to_owned()).bind(None::<String>);
+    let Some(row) = session.row(query).await? else { return Ok(None) };
+    let Some(schema) = json(row.try_get("input_schema")?)? else { return Ok(None) };
+    Ok(match InputSchema::compile(&schema) {
+        Ok(schema) => schema.check(input).err().map(|e| e.to_string()),
+        Err(invalid) => Some(invalid.to_string()),
+    })
 }
 
 /// Tasks that become jobs.

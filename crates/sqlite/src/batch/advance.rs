@@ -11,7 +11,7 @@ use crate::row;
 const BATCHES: u32 = 100;
 
 /// Whether there is anything to do, without writing.
-pub(super) fn is_needed(conn: &Connection) -> Result<bool, Failure> {
+pub(crate) fn is_needed(conn: &Connection) -> Result<bool, Failure> {
     Ok(conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())?
         || conn.prepare_cached(query::BATCH_DUE_BATCHES)?.exists([1])?)
 }

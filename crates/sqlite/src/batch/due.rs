@@ -97,7 +97,6 @@ impl Settler<'_> {
             return self.cannot_start(task, message);
         };
         // Parameters are the members of an object.
-        let payload = if payload.is_null() { Value::Object(serde_json::Map::new()) } else { payload };
         let job = match NewJob::new(name, &payload) {
             Ok(job) => definition.direct(job),
             Err(invalid) => return self.cannot_start(task, invalid.to_string()),

@@ -20,5 +20,6 @@ mod spread;
 mod start;
 mod total;
 
+pub(crate) use advance::is_needed;
 pub(crate) use settle::{check_result, settle_jobs};
 pub use start::start_batch;

@@ -24,7 +24,7 @@ use crate::query;
 use crate::row::{self, Id};
 
 /// Nothing more is worked out for tasks when a page has taken so long.
-const PAGE_TIME: Duration = Duration::from_millis(25);
+const PAGE_TIME: Duration = Duration::from_millis(20);
 
 /// These jobs have changed: what follows if they are tasks.
 pub(crate) fn settle_jobs(conn: &Connection, jobs: impl IntoIterator<Item = JobId>) -> Result<(), Failure> {
@@ -148,9 +148,9 @@ impl<'conn> Settler<'conn> {
     pub(crate) fn follow_job(&mut self, job: JobId) -> Result<(), Failure> {
         let found = self.conn.prepare_cached(query::TASK_OF_JOB)?.query_row([Id(&job)], |row| {
             let task = TaskId { batch: row::batch_id(row, 0)?, number: row.get(1)? };
-            Ok((task, row::word::<TaskState>(row, 2)?, row::word_opt::<JobState>(row, 3)?))
+            Ok((task, row::word_opt::<TaskState>(row, 2)?, row::word_opt::<JobState>(row, 3)?))
         });
-        let Some((task, from, Some(state))) = found.optional()? else { return Ok(()) };
+        let Some((task, Some(from), Some(state))) = found.optional()? else { return Ok(()) };
         let to = TaskState::of_job(state);
         match way(from, to) {
             Way::None => Ok(()),

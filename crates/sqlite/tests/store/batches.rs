@@ -114,3 +114,23 @@ async fn where_nothing_is_left_to_be_done_nothing_is_written() {
     assert_eq!(home.store.prune_batches(Duration::ZERO).await.unwrap(), 0);
     assert_eq!(version(), before);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_that_leaves_something_to_be_done_calls_workers_to_it() {
+    let home = Home::new().await;
+    let hub = Definition::new("hub").task("a", Task::job("a"));
+    let hub = (0..2500).fold(hub, |dag, n| dag.task(format!("s{n:04}"), Task::job("b").after(["a"])));
+    home.store.define_dag(&Dag::check(hub).unwrap()).await.unwrap();
+    home.store.start_batch(&NewBatch::new("hub", &()).unwrap()).await.unwrap();
+    let worker = worker(&home.store, &["a", "b"], HOUR).await;
+    let run = claim(&home.store, worker, &["a"], 1).await[0].run;
+    let neighbour = home.neighbour();
+    let (mut here, mut there) = (home.store.wakes().await.unwrap(), neighbour.wakes().await.unwrap());
+    let finish = Finish { run, end: success(), grouped: false, task: true };
+    home.store.finish_many(worker, &[finish]).await.unwrap();
+    for wakes in [&mut here, &mut there] {
+        let called = async { while wakes.next().await != Wake::Batch {} };
+        tokio::time::timeout(Duration::from_secs(10), called).await.unwrap();
+    }
+    assert!(home.store.advance_batches().await.unwrap() > 0);
+}
