@@ -72,6 +72,16 @@ fn a_small_graph_is_drawn_with_boxes_and_lines() {
 }
 
 #[test]
+fn lines_between_two_layers_are_told_apart_however_boxes_lie() {
+    for edges in ["a-c a-d b-d a-e b-e b-f c-g f-g", "a-d c-d b-e a-f c-f", "a-c a-d b-c b-d"] {
+        let scene = scene(edges);
+        let drawn = text::draw(&scene);
+        let arrows = scene.dag.definition().tasks.iter().filter(|(_, task)| !task.after.is_empty()).count();
+        assert_eq!(drawn.matches('▼').count(), arrows, "\n{drawn}");
+    }
+}
+
+#[test]
 fn a_state_has_its_mark_and_the_marks_have_a_legend() {
     let scene = with_states(scene("a-b"), &[TaskState::Succeeded, TaskState::Failed]);
     let drawn = text::draw(&scene);
