@@ -12,9 +12,10 @@ totals="$into/totals.csv"
     printf '%s' "$payload" | awk '
         BEGIN { RS = "}" }
         function value(name,    rest) {
-            if (!match($0, "\"" name "\":")) return ""
+            if (!match($0, "\"" name "\": *")) return ""
             rest = substr($0, RSTART + RLENGTH)
-            if (substr(rest, 1, 1) == "\"") { rest = substr(rest, 2); sub(/".*/, "", rest) } else sub(/[,}].*/, "", rest)
+            if (sub(/^"/, "", rest)) sub(/".*/, "", rest)
+            else sub(/,.*/, "", rest)
             return rest
         }
         /"places":/ {

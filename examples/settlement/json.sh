@@ -2,9 +2,9 @@
 # texts hold no quotes, as these are; with jq it would be `jq -r .NAME`.
 field() {
     printf '%s' "$payload" | awk -v name="$1" '
-        match($0, "\"" name "\":(\"[^\"]*\"|[0-9]+)") {
+        match($0, "\"" name "\": *(\"[^\"]*\"|[0-9]+)") {
             value = substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3)
-            gsub(/"/, "", value)
+            gsub(/^ *"?|"$/, "", value)
             print value
         }'
 }

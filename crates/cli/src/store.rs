@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use milepost_core::bulk::sql::Dialect;
 use milepost_core::error::{SchemaError, StoreError};
-use milepost_core::port::{BatchStore, Store, StoreResult};
+use milepost_core::port::{Store, StoreResult};
 use milepost_core::schema::Migrated;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
@@ -171,14 +171,6 @@ pub(crate) enum Database {
 impl Database {
     /// The store's ports.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
-        match self {
-            Self::Postgres(store) => Arc::new(store.clone()),
-            Self::Sqlite(store) => Arc::new(store.clone()),
-        }
-    }
-
-    /// The port of its batches.
-    pub(crate) fn batches(&self) -> Arc<dyn BatchStore> {
         match self {
             Self::Postgres(store) => Arc::new(store.clone()),
             Self::Sqlite(store) => Arc::new(store.clone()),

@@ -7,10 +7,8 @@ mod support;
 
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use milepost_core::port::BatchStore;
 use serde_json::Value;
 use support::{Place, Ran, on_each_store};
 
@@ -42,34 +40,6 @@ impl Drop for Work {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// Does for batches what workers do between ends: tasks that became due by hand.
-struct Advancing(tokio::runtime::Runtime);
-
-impl Advancing {
-    fn start(place: &Place) -> Self {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let address = place.store.clone();
-        runtime.spawn(async move {
-            let store: Arc<dyn BatchStore> = match address.strip_prefix("sqlite:") {
-                Some(path) => Arc::new(milepost_sqlite::SqliteStore::open(path, Default::default()).unwrap()),
-                None => {
-                    let options = milepost_postgres::PostgresOptions::default();
-                    Arc::new(milepost_postgres::PostgresStore::connect(&address, options).await.unwrap())
-                }
-            };
-            loop {
-                store.advance_batches().await.unwrap();
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        });
-        Self(runtime)
-    }
-
-    fn end(self) {
-        self.0.shutdown_background();
     }
 }
 
@@ -141,7 +111,7 @@ fn the_settlement_example_runs_to_its_end(place: Place) {
     let checked = place.run(&["batch", "define", "--check", "settlement.toml"]).ok().out;
     assert!(checked.starts_with("settlement  6 tasks, 8 edges, 5 deep; version "), "{checked}");
     place.run(&["migrate"]).ok();
-    let (_work, advancing) = (Work::start(&place), Advancing::start(&place));
+    let _work = Work::start(&place);
     let input = r#"{"file": "cities.csv", "into": "out", "expected": 3}"#;
     let began = Instant::now();
     while !place.run(&["batch", "list", "--dags"]).out.contains("settlement") {
@@ -161,7 +131,6 @@ fn the_settlement_example_runs_to_its_end(place: Place) {
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
     let drawn = place.run(&["batch", "graph", "settlement", "--key", "first"]).ok().out;
     assert!(drawn.contains("│ ✓ split │") && drawn.contains("│ ↷ warn │"), "{drawn}");
-    advancing.end();
 }
 
 fn a_definition_is_stored_once_and_batches_keep_their_version(place: Place) {
@@ -207,7 +176,10 @@ fn what_is_not_there_is_told_with_what_is_near(place: Place) {
     refused(place.run(&["batch", "mark", &id, "secnd", "skip"]), near);
     refused(place.run(&["batch", "rerun", &id, "--task", "secnd", "--yes"]), near);
     refused(place.run(&["batch", "show", "chain"]), "--key");
-    refused(place.run(&["batch", "show", "chain", "--key", "k"]), "no batch of the DAG \"chain\" has the key");
+    refused(
+        place.run(&["batch", "show", "chain", "--key", "k"]),
+        "no batch of the DAG \"chain\" has the key",
+    );
     let none = "0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
     refused(place.run(&["batch", "watch", none]), "there is no batch 0199c6f0");
     refused(place.run(&["batch", "rerun", &id, "--failed", "--yes"]), "there is nothing to rerun");
@@ -228,7 +200,7 @@ fn an_input_that_does_not_fit_starts_nothing(place: Place) {
 fn a_failed_task_is_told_and_runs_again(place: Place) {
     chain(&place);
     let id = start(&place, &[]);
-    let (_work, advancing) = (Work::start(&place), Advancing::start(&place));
+    let _work = Work::start(&place);
     let watched = place.run(&["batch", "watch", &id]);
     assert_eq!(watched.status, 1, "{}", watched.out);
     let shown = show(&place, &id);
@@ -247,7 +219,6 @@ fn a_failed_task_is_told_and_runs_again(place: Place) {
     let shown = show(&place, &id);
     assert_eq!((state(&shown, "second"), &shown["state"]), ("succeeded", &"done".into()));
     assert!(shown["history"].to_string().contains("ready now"), "{shown:#}");
-    advancing.end();
 }
 
 fn a_task_can_be_marked_and_a_subtree_canceled(place: Place) {
@@ -274,8 +245,7 @@ fn a_batch_is_aborted_and_resumed(place: Place) {
     assert_eq!((&shown["state"], &shown["stopped"]), (&"aborted".into(), &true.into()));
     let table = place.run(&["batch", "show", &id]).ok().out;
     assert!(table.contains(&format!("milepost batch resume {id}")), "{table}");
-    let (_work, advancing) = (Work::start(&place), Advancing::start(&place));
+    let _work = Work::start(&place);
     place.run(&["batch", "resume", &id]).ok();
     until(&place, &id, |shown| shown["state"] == "done");
-    advancing.end();
 }

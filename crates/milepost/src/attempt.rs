@@ -100,7 +100,9 @@ pub(crate) fn end_of(
 fn check_result(job: &ClaimedJob, result: &str) -> Result<(), JobError> {
     if job.batch.is_some() && result.len() > RESULT_BYTES_MAX {
         let bytes = result.len();
-        let why = format!("the result of a task has at most {RESULT_BYTES_MAX} bytes, this one {bytes}; store it and return where");
+        let why = format!(
+            "the result of a task has at most {RESULT_BYTES_MAX} bytes, this one {bytes}; store it and return where"
+        );
         return Err(JobError::fatal("result_too_large", why));
     }
     serde_json::from_str::<IgnoredAny>(result)

@@ -79,10 +79,12 @@ pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Err
             let from = database.detail().and_then(|state| state.parse::<JobState>().ok());
             StoreError::Illegal { job, illegal: IllegalTransition { from, verb } }
         }
-        crate::batch::ILLEGAL => match database.detail().and_then(|detail| crate::batch::job_of_batch(job, detail)) {
-            Some(refused) => refused,
-            None => store_error(place, "change", error),
-        },
+        crate::batch::ILLEGAL => {
+            match database.detail().and_then(|detail| crate::batch::job_of_batch(job, detail)) {
+                Some(refused) => refused,
+                None => store_error(place, "change", error),
+            }
+        }
         _ => store_error(place, "change", error),
     }
 }

@@ -23,17 +23,18 @@ async fn every_rule_decides_every_tally_as_the_library_does() {
     let (_database, store) = migrated().await;
     for tally in Tally::all(TOTAL_MAX) {
         for &rule in Rule::ALL {
-            let decided: String =
-                sqlx::query_scalar("select milepost.decide($1::text::milepost.task_rule, $2, $3, $4, $5, $6)")
-                    .bind(rule.as_str())
-                    .bind(tally.open().cast_signed())
-                    .bind(tally.succeeded.cast_signed())
-                    .bind(tally.failed.cast_signed())
-                    .bind(tally.skipped.cast_signed())
-                    .bind(tally.canceled.cast_signed())
-                    .fetch_one(store.pool())
-                    .await
-                    .unwrap();
+            let decided: String = sqlx::query_scalar(
+                "select milepost.decide($1::text::milepost.task_rule, $2, $3, $4, $5, $6)",
+            )
+            .bind(rule.as_str())
+            .bind(tally.open().cast_signed())
+            .bind(tally.succeeded.cast_signed())
+            .bind(tally.failed.cast_signed())
+            .bind(tally.skipped.cast_signed())
+            .bind(tally.canceled.cast_signed())
+            .fetch_one(store.pool())
+            .await
+            .unwrap();
             assert_eq!(decided, decide(rule, &tally).as_str(), "{rule} {tally:?}");
         }
     }
@@ -86,7 +87,8 @@ async fn the_states_of_tasks_are_those_of_the_library() {
         assert_eq!(answer(of_batch, state.as_str()).await, TaskState::of_batch(state).as_str());
     }
     for &state in TaskState::ALL {
-        let open = answer("select milepost.is_open($1::text::milepost.task_state)::text", state.as_str()).await;
+        let open =
+            answer("select milepost.is_open($1::text::milepost.task_state)::text", state.as_str()).await;
         assert_eq!(open == "true", state.outcome().is_none(), "{state}");
     }
 }

@@ -108,7 +108,7 @@ fn print(batches: &[BatchView]) -> Result<()> {
         };
         let fields = [
             Some(Field::text(row.id.to_string())),
-            Some(Field::text(&row.dag)),
+            Some(Field::text(name(row))),
             keys.then(|| Field::maybe(row.key.as_deref())),
             Some(Field::batch_state(row.state)),
             Some(Field::text(ended)),
@@ -118,6 +118,11 @@ fn print(batches: &[BatchView]) -> Result<()> {
         listing.line(fields.into_iter().flatten());
     }
     Ok(listing.print()?)
+}
+
+/// Its DAG; of a task of another batch also the task.
+fn name(row: &BatchView) -> String {
+    row.parent.as_ref().map_or_else(|| row.dag.clone(), |parent| format!("{} ({})", row.dag, parent.key))
 }
 
 fn list_dags(dags: &[VersionView], json: bool) -> Result<()> {

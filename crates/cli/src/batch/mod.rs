@@ -82,5 +82,5 @@ pub(crate) async fn run(command: BatchCommand, address: &StoreAddress) -> Result
 
 /// The store of batches, whose tables must be there or are made.
 async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn BatchStore>> {
-    Ok(store::open_database(address, schema).await?.batches())
+    Ok(store::open(address, schema).await?)
 }

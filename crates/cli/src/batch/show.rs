@@ -181,8 +181,12 @@ async fn critical_path(
 fn print_path(path: Option<&CriticalPath>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     let span = |ms| length(Duration::from_millis(ms));
-    let steps: Vec<String> =
-        path.tasks.iter().take(PATH).map(|task| format!("{} {}", printable(&task.key), span(task.ms))).collect();
+    let steps: Vec<String> = path
+        .tasks
+        .iter()
+        .take(PATH)
+        .map(|task| format!("{} {}", printable(&task.key), span(task.ms)))
+        .collect();
     let more = match path.tasks.len() - steps.len() {
         0 => String::new(),
         more => format!(" → … ({more} more)"),

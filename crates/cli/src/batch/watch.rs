@@ -74,7 +74,9 @@ struct Screen {
 impl Screen {
     fn new(row: &BatchView) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:16}] {human_pos}/{human_len} {wide_msg}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{prefix} [{bar:16}] {human_pos}/{human_len} {wide_msg}")
+        {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_prefix(printable(&row.dag).chars().take(16).collect::<String>());

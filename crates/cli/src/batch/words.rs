@@ -75,7 +75,9 @@ pub(super) fn bar(counts: &Counts) -> String {
 pub(super) fn standing(row: &BatchView) -> String {
     let counts = &row.counts;
     match row.state {
-        BatchState::Running if row.stopped => "running: asked to stop, and waits for what still runs".to_owned(),
+        BatchState::Running if row.stopped => {
+            "running: asked to stop, and waits for what still runs".to_owned()
+        }
         BatchState::Running if counts.failed > 0 => {
             format!("running: some go on, {} failed", tasks(counts.failed))
         }
@@ -115,7 +117,10 @@ pub(super) fn remedies(row: &BatchView, failed: &[TaskView]) -> Vec<(String, &'s
         remedies.push((format!("milepost batch rerun {id} --failed"), "runs what failed again"));
         let mark = format!("milepost batch mark {id} {key} success");
         remedies.push((mark, "goes on as if it had succeeded"));
-        remedies.push((format!("milepost batch cancel {id} --subtree {key}"), "goes on without it"));
+        remedies.push((
+            format!("milepost batch cancel {id} --subtree {key}"),
+            "gives it up, and what comes after it",
+        ));
     }
     remedies
 }
@@ -126,7 +131,9 @@ pub(super) fn times(task: &TaskView, now: Timestamp) -> (Option<Duration>, Optio
     let until = task.ended_at.unwrap_or(now);
     // A batch of its own runs from when it is made.
     let started = task.started_at.or(task.released_at.filter(|_| task.batch.is_some()));
-    let waited = task.released_at.map(|released| between(released, started.unwrap_or(until)));
+    // One that does not wait any more and never started has not waited for a worker.
+    let taken = started.or(Some(until).filter(|_| matches!(task.state, TaskState::Active | TaskState::Due)));
+    let waited = task.released_at.zip(taken).map(|(released, taken)| between(released, taken));
     (waited, started.map(|started| between(started, until)))
 }
 

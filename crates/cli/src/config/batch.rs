@@ -43,7 +43,9 @@ pub(super) fn check(batches: Option<&Node>, folder: &Path, faults: &mut Faults) 
                 Some(faulty) => faulty.lines().for_each(|line| {
                     faults.add(at, line, "`milepost batch define --check FILE` looks at it alone");
                 }),
-                None => faults.add(at, format!("{error:#}"), "name the file of a definition (docs/BATCHES.md)"),
+                None => {
+                    faults.add(at, format!("{error:#}"), "name the file of a definition (docs/BATCHES.md)");
+                }
             },
         }
     }

@@ -80,7 +80,7 @@ pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<O
     };
     let schedules = schedules(&config, entries.as_ref())?;
     if !config.batch.is_empty() {
-        batches::define_all(database.batches().as_ref(), &config.batch, &config.folder).await?;
+        batches::define_all(database.store().as_ref(), &config.batch, &config.folder).await?;
     }
     let bulks = match entries {
         Some(entries) => {

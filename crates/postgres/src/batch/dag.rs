@@ -47,8 +47,7 @@ impl PostgresStore {
 
     /// Versions: of one DAG, or the latest of all.
     pub(super) async fn versions(&self, name: Option<&str>) -> StoreResult<Vec<VersionView>> {
-        let query =
-            sqlx::query(statement::BATCH_VERSIONS).bind(name.map(str::to_owned)).bind(name.is_none());
+        let query = sqlx::query(statement::BATCH_VERSIONS).bind(name.map(str::to_owned)).bind(name.is_none());
         self.decode("dag_versions", self.inner.calm.rows(query).await, version_view)
     }
 

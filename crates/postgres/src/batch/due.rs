@@ -65,7 +65,9 @@ type Due = (Place, Result<DueTask, Failure>);
 
 /// Locks due tasks and loads what they read.
 async fn take(session: &mut Session<'_>, batches: Option<&[Uuid]>, most: i64) -> Decoded<Vec<Due>> {
-    let rows = session.rows(sqlx::query(statement::BATCH_DUE).bind(batches.map(<[Uuid]>::to_vec)).bind(most)).await?;
+    let rows = session
+        .rows(sqlx::query(statement::BATCH_DUE).bind(batches.map(<[Uuid]>::to_vec)).bind(most))
+        .await?;
     let mut reading = Vec::new();
     for row in &rows {
         if row.try_get("reads")? {
@@ -76,10 +78,13 @@ async fn take(session: &mut Session<'_>, batches: Option<&[Uuid]>, most: i64) ->
     rows.iter()
         .map(|row| {
             let at = place(row)?;
-            Ok((at, match reads.remove(&at).unwrap_or_else(|| Ok(Vec::new())) {
-                Ok(reads) => Ok(due_task(row, at, reads)?),
-                Err(failure) => Err(failure),
-            }))
+            Ok((
+                at,
+                match reads.remove(&at).unwrap_or_else(|| Ok(Vec::new())) {
+                    Ok(reads) => Ok(due_task(row, at, reads)?),
+                    Err(failure) => Err(failure),
+                },
+            ))
         })
         .collect()
 }

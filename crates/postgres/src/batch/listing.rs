@@ -42,7 +42,12 @@ impl PostgresStore {
         self.decode("batch_tasks", self.inner.hot.rows(query).await, task_view)
     }
 
-    pub(super) async fn entries(&self, batch: BatchId, after: i64, limit: u32) -> StoreResult<Vec<BatchEntry>> {
+    pub(super) async fn entries(
+        &self,
+        batch: BatchId,
+        after: i64,
+        limit: u32,
+    ) -> StoreResult<Vec<BatchEntry>> {
         let query = sqlx::query(statement::BATCH_HISTORY).bind(batch.0).bind(after).bind(i64::from(limit));
         self.decode("batch_history", self.inner.calm.rows(query).await, entry)
     }

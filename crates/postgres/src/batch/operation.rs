@@ -86,9 +86,11 @@ fn query(operation: &BatchOperation) -> Query {
         BatchVerb::Cancel { tasks } => {
             of(statement::BATCH_CANCEL).bind(numbers(tasks)).bind(note).bind(grace_ms).bind(generation)
         }
-        BatchVerb::Mark { task, state } => {
-            of(statement::BATCH_MARK).bind(task.cast_signed()).bind(state.as_str()).bind(note).bind(generation)
-        }
+        BatchVerb::Mark { task, state } => of(statement::BATCH_MARK)
+            .bind(task.cast_signed())
+            .bind(state.as_str())
+            .bind(note)
+            .bind(generation),
         BatchVerb::Rerun { tasks } => {
             of(statement::BATCH_RERUN).bind(numbers(tasks)).bind(note).bind(generation)
         }

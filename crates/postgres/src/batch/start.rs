@@ -75,8 +75,7 @@ async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<StoreResult
 fn check_input(schema: &str, batch: &NewBatch) -> StoreResult<()> {
     let not_json = |e: serde_json::Error| StoreError::from(InvalidBatch::Input { why: e.to_string() });
     let schema: Value = serde_json::from_str(schema).map_err(not_json)?;
-    let schema =
-        InputSchema::compile(&schema).map_err(|e| InvalidBatch::Input { why: e.to_string() })?;
+    let schema = InputSchema::compile(&schema).map_err(|e| InvalidBatch::Input { why: e.to_string() })?;
     let input: Value = serde_json::from_str(batch.input.get()).map_err(not_json)?;
     schema.check(&input).map_err(|e| InvalidBatch::Input { why: e.to_string() }.into())
 }

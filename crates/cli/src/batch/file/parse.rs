@@ -57,9 +57,9 @@ pub(super) fn yaml(text: &str) -> Result<Definition, Vec<Fault>> {
         })
     });
     read.map_err(|error: serde_saphyr::Error| {
-        let place = error.location().and_then(|at| {
-            Some((usize::try_from(at.line()).ok()?, usize::try_from(at.column()).ok()?))
-        });
+        let place = error
+            .location()
+            .and_then(|at| Some((usize::try_from(at.line()).ok()?, usize::try_from(at.column()).ok()?)));
         let said = error.without_snippet().to_string();
         let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
         let what = match &path {

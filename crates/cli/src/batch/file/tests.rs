@@ -133,7 +133,8 @@ fn all_faults_of_the_whole_are_told_where_their_tasks_stand() {
 fn a_definition_of_fifty_thousand_tasks_is_read() {
     let mut yaml = "name: large\ntasks:\n".to_owned();
     for task in 0..50_000 {
-        let after = if task < 100 { String::new() } else { format!(", after: [t{}, t{}]", task - 100, task - 99) };
+        let after =
+            if task < 100 { String::new() } else { format!(", after: [t{}, t{}]", task - 100, task - 99) };
         yaml.push_str(&format!("  t{task}: {{ kind: k{after} }}\n"));
     }
     assert_eq!(check(Format::Yaml, &yaml).unwrap().graph().len(), 50_000);
@@ -141,9 +142,11 @@ fn a_definition_of_fifty_thousand_tasks_is_read() {
 
 #[test]
 fn every_definition_of_the_guide_can_run() {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BATCHES.md")).unwrap();
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BATCHES.md")).unwrap();
     let blocks = |mark: &str| -> Vec<String> {
-        let blocks = page.split(&format!("\n```{mark}\n")).skip(1);
+        let begin = format!("\n```{mark}\n");
+        let blocks = page.split(&begin).skip(1);
         blocks.map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
     };
     let (toml, yaml) = (blocks("toml"), blocks("yaml"));

@@ -9,7 +9,9 @@ use super::Scene;
 pub(super) fn draw(scene: &Scene) -> String {
     let graph = scene.dag.graph();
     let mut dot = format!("digraph {} {{\n", quoted(&scene.dag.definition().name));
-    dot.push_str("  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=sans];\n");
+    dot.push_str(
+        "  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=sans];\n",
+    );
     for &task in graph.order() {
         let colour = scene.state(task).map_or_else(String::new, |state| {
             format!(", fillcolor={}, tooltip={}", quoted(fill(state)), quoted(state.as_str()))

@@ -18,6 +18,9 @@ const BOX: usize = 3;
 /// The columns between two things of a layer.
 const GAP: usize = 2;
 
+/// How far from the middle of its box what comes after a task leaves it: the first by which lines can be told apart.
+const SHIFTS: [isize; 3] = [0, -1, 1];
+
 /// What has a place in a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Thing {
@@ -35,6 +38,19 @@ struct Placed {
 }
 
 impl Placed {
+    /// Whether it is a task that others come after.
+    fn leads_on(&self, graph: &Graph) -> bool {
+        matches!(self.thing, Thing::Task(task) if !graph.successors(task).is_empty())
+    }
+
+    /// Where what comes after it leaves it.
+    const fn port(&self, shift: isize) -> usize {
+        match self.thing {
+            Thing::Task(_) => self.middle().saturating_add_signed(shift),
+            Thing::Bend(_) => self.middle(),
+        }
+    }
+
     const fn middle(&self) -> usize {
         self.left + self.width / 2
     }
@@ -56,8 +72,14 @@ pub(super) fn draw(scene: &Scene) -> Option<String> {
         }
         top += BOX;
         let Some(below) = layers.get(number + 1) else { break };
-        let wires = wires(&layout, graph, number, layer, below);
-        top += route::draw(&wires, top, &mut canvas)?;
+        let (shift, rows) = SHIFTS.into_iter().find_map(|shift| {
+            let wires = wires(&layout, graph, number, (layer, shift), below);
+            Some((shift, route::draw(&wires, top, &mut canvas)?))
+        })?;
+        for placed in layer.iter().filter(|placed| placed.leads_on(graph)) {
+            canvas.put(top - 1, placed.port(shift), '┬');
+        }
+        top += rows;
     }
     let legend = legend(scene).map_or_else(String::new, |legend| format!("{legend}\n\n"));
     Some(format!("{legend}{canvas}"))
@@ -134,25 +156,20 @@ fn draw_thing(scene: &Scene, placed: &Placed, top: usize, canvas: &mut Canvas) {
     canvas.write(top, placed.left, &format!("┌{line}┐"));
     canvas.write(top + 1, placed.left, &format!("│ {} │", placed.label));
     canvas.write(top + 2, placed.left, &format!("└{line}┘"));
-    if !scene.dag.graph().successors(task).is_empty() {
-        canvas.put(top + 2, placed.middle(), '┬');
-    }
     if let Some(state) = scene.state(task) {
         canvas.colour(top..top + BOX, placed.left..placed.left + placed.width, state);
     }
 }
 
 /// What leads from one layer to the next, by what it comes from.
-fn wires(
+fn wires<'p>(
     layout: &layout::Layout,
     graph: &Graph,
     layer: usize,
-    above: &[Placed],
-    below: &[Placed],
+    (above, shift): (&'p [Placed], isize),
+    below: &'p [Placed],
 ) -> Vec<Wire> {
-    let middle = |things: &[Placed], thing: Thing| {
-        things.iter().find(|placed| placed.thing == thing).map(Placed::middle)
-    };
+    let find = |things: &'p [Placed], thing: Thing| things.iter().find(|placed| placed.thing == thing);
     let mut wires: Vec<Wire> = Vec::new();
     for edge in &layout.edges {
         let (first, last) = (graph.layer(edge.from) as usize, graph.layer(edge.to) as usize);
@@ -161,7 +178,8 @@ fn wires(
         }
         let from = if first == layer { Thing::Task(edge.from) } else { Thing::Bend(edge.from) };
         let to = if last == layer + 1 { Thing::Task(edge.to) } else { Thing::Bend(edge.from) };
-        let (Some(from), Some(end)) = (middle(above, from), middle(below, to)) else { continue };
+        let (Some(from), Some(to)) = (find(above, from), find(below, to)) else { continue };
+        let (from, end) = (from.port(shift), to.middle());
         let arrives = last == layer + 1;
         match wires.iter_mut().find(|wire| wire.from == from) {
             Some(wire) if wire.to.contains(&(end, arrives)) => {}

@@ -55,7 +55,11 @@ pub(super) fn of(graph: &Graph) -> Result<Layout> {
         places: (0..tasks).map(|task| place(&task)).collect(),
         edges: edges
             .into_iter()
-            .map(|(from, to, way)| Edge { from, to, bends: way[1..way.len() - 1].iter().map(place).collect() })
+            .map(|(from, to, way)| Edge {
+                from,
+                to,
+                bends: way[1..way.len() - 1].iter().map(place).collect(),
+            })
             .collect(),
     })
 }

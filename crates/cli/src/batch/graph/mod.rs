@@ -1,7 +1,7 @@
 //! `milepost batch graph`: a DAG as a picture, or a batch in the colours of its states.
 
-mod drawing;
 mod dot;
+mod drawing;
 mod layout;
 mod svg;
 mod text;
@@ -16,15 +16,15 @@ use milepost_core::dag::state::TaskState;
 use milepost_core::ident::BatchId;
 use milepost_core::port::BatchStore;
 
-use super::find::{self, WhichArgs};
 use super::file;
+use super::find::{self, WhichArgs};
 use crate::output::{self, Outcome};
 use crate::store::{Schema, StoreAddress};
 
 const EXAMPLES: &str = "\
-As text each task has its predecessors below it where the drawing of a whole
-would be wider than 80 characters; what has no room is counted. SVG is readable
-on light and dark pages. DOT is for Graphviz.
+As text it is drawn where that fits 80 columns; else tasks are listed layer by
+layer, each with what it comes after, and what is left out is counted. SVG is for
+browsers, readable on light and dark pages, and DOT for Graphviz.
 
 Examples:
   milepost batch graph settlement
@@ -111,7 +111,9 @@ async fn scene(args: &GraphArgs, store: &dyn BatchStore) -> Result<Scene> {
     let subject = which.subject(store).await?;
     let id = subject.row.id;
     let dag = subject.dag.with_context(|| {
-        format!("batch {id} is the items of a list, which have no edges; `milepost batch show {id}` lists them")
+        format!(
+            "batch {id} is the items of a list, which have no edges; `milepost batch show {id}` lists them"
+        )
     })?;
     let mut states = vec![TaskState::Waiting; dag.graph().len()];
     for task in find::all_tasks(id, TaskFilter::default(), store).await? {

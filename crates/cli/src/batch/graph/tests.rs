@@ -72,6 +72,16 @@ fn a_small_graph_is_drawn_with_boxes_and_lines() {
 }
 
 #[test]
+fn lines_between_two_layers_are_told_apart_however_boxes_lie() {
+    for edges in ["a-c a-d b-d a-e b-e b-f c-g f-g", "a-d c-d b-e a-f c-f", "a-c a-d b-c b-d"] {
+        let scene = scene(edges);
+        let drawn = text::draw(&scene);
+        let arrows = scene.dag.definition().tasks.iter().filter(|(_, task)| !task.after.is_empty()).count();
+        assert_eq!(drawn.matches('▼').count(), arrows, "\n{drawn}");
+    }
+}
+
+#[test]
 fn a_state_has_its_mark_and_the_marks_have_a_legend() {
     let scene = with_states(scene("a-b"), &[TaskState::Succeeded, TaskState::Failed]);
     let drawn = text::draw(&scene);
@@ -94,7 +104,11 @@ fn of_a_large_graph_the_layers_are_told_and_what_was_left_out() {
     let scene = with_states(layers(40, 30, 4), &[TaskState::Succeeded, TaskState::Waiting]);
     let drawn = text::draw(&scene);
     let lines: Vec<&str> = drawn.lines().collect();
-    assert!(lines[0].starts_with("layers: 1,200 tasks, ") && lines[0].ends_with(", 40 layers"), "{}", lines[0]);
+    assert!(
+        lines[0].starts_with("layers: 1,200 tasks, ") && lines[0].ends_with(", 40 layers"),
+        "{}",
+        lines[0]
+    );
     assert!(drawn.contains("\n┊ 15 layers with 450 tasks\n"), "{drawn}");
     assert!(drawn.contains("layer 40, 30 tasks: 15 waiting, 15 succeeded"), "{drawn}");
     assert!(drawn.contains("and 18 more") && lines.len() < 400, "{} lines", lines.len());

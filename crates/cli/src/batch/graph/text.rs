@@ -95,8 +95,11 @@ fn described(scene: &Scene, task: u32) -> String {
     let graph: &Graph = scene.dag.graph();
     let mark = scene.state(task).map_or_else(String::new, |state| format!("{} ", mark(state)));
     let before: Vec<&str> = graph.predecessors(task).iter().map(|&task| graph.key(task)).collect();
-    let arrow =
-        if before.is_empty() { String::new() } else { format!(" ← {}", words::some(&before, PREDECESSORS)) };
+    let arrow = if before.is_empty() {
+        String::new()
+    } else {
+        format!(" ← {}", words::some(&before, PREDECESSORS))
+    };
     printable(&format!("{mark}{}{arrow}", graph.key(task))).replace('\n', "\u{fffd}")
 }
 

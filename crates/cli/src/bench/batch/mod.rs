@@ -117,7 +117,9 @@ pub(super) async fn run(bench: &BatchBench, address: &StoreAddress) -> Result<Ba
         start_ms: rounded(start.as_secs_f64() * 1000.0),
         tasks_per_s: per_s(tasks, took.as_secs_f64()),
         hop_ms: hops.percentiles(),
-        wal_bytes_per_task: logged_before.zip(logged_after).map(|(before, after)| ((after - before) / tasks as f64).round()),
+        wal_bytes_per_task: logged_before
+            .zip(logged_after)
+            .map(|(before, after)| ((after - before) / tasks as f64).round()),
         peak_rss_mb: process::peak_rss_mb(),
     })
 }
@@ -173,7 +175,8 @@ impl Hops {
         let Ok(Numbered { n }) = serde_json::from_str(payload) else { return };
         let Some(ran) = self.ran.get(n) else { return };
         let now = micros(self.began.elapsed());
-        let last = self.predecessors[n].iter().map(|&task| self.ran[task as usize].load(Ordering::Relaxed)).max();
+        let last =
+            self.predecessors[n].iter().map(|&task| self.ran[task as usize].load(Ordering::Relaxed)).max();
         if let Some(last) = last
             && let Some(found) = self.found.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
         {

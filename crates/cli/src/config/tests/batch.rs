@@ -15,13 +15,15 @@ fn a_dag_stands_in_a_file_of_its_own_that_is_checked_too() {
     let (line, column, missing) = fault(section);
     assert!((line, column) == (2, 8) && missing.contains("cannot read the definition"), "{missing}");
 
-    std::fs::write(folder.path().join("orders.toml"), "name = \"orders\"\n[tasks.a]\nkind = \"k\"\n").unwrap();
+    std::fs::write(folder.path().join("orders.toml"), "name = \"orders\"\n[tasks.a]\nkind = \"k\"\n")
+        .unwrap();
     let config = read(section).unwrap();
     assert_eq!(config.batch["orders"].dag("orders", folder.path()).unwrap().graph().len(), 1);
     let (.., other) = fault("[batch.order]\nfile = \"orders.toml\"\n");
     assert!(other.contains("called \"orders\" there, and \"order\" here"), "{other}");
 
-    std::fs::write(folder.path().join("orders.toml"), "name = \"orders\"\n[tasks.a]\nkindd = \"k\"\n").unwrap();
+    std::fs::write(folder.path().join("orders.toml"), "name = \"orders\"\n[tasks.a]\nkindd = \"k\"\n")
+        .unwrap();
     let (.., wrong) = fault(section);
     assert!(wrong.contains("orders.toml:3:1: task \"a\", kindd: unknown field"), "{wrong}");
 }

@@ -106,9 +106,8 @@ fn tracks(wires: &[Wire]) -> Option<Vec<Option<usize>>> {
     let mut tracks: Vec<Option<usize>> = vec![None; wires.len()];
     let mut open: Vec<usize> = (0..wires.len()).filter(|&wire| wires[wire].span().is_some()).collect();
     while !open.is_empty() {
-        let waits = |wire: usize| {
-            open.iter().any(|&other| other != wire && wires[wire].leads_to(wires[other].from))
-        };
+        let waits =
+            |wire: usize| open.iter().any(|&other| other != wire && wires[wire].leads_to(wires[other].from));
         let next = open.iter().position(|&wire| !waits(wire))?;
         let wire = open.remove(next);
         tracks[wire] = Some(free_track(wires, &tracks, wire));
