@@ -1,0 +1,66 @@
+//! A deadlock that is forced upon those who settle an end (PostgreSQL).
+
+use std::sync::Arc;
+
+use milepost::{Outcome, RetryPolicy, Worker};
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::state::BatchState;
+use milepost_testkit::database::Database;
+use milepost_testkit::suite::batches::Batches;
+use milepost_testkit::wait;
+use serde_json::json;
+use sqlx::{Connection, Executor, PgConnection};
+use tokio::sync::Semaphore;
+
+const KIND: &str = "deadlock";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once() {
+    let (database, store) = Database::with_store().await;
+    let store = Arc::new(store);
+    let batches = Batches::on(store.clone()).await;
+    let dag = Definition::new("d").task("a", Task::job(KIND)).task("b", Task::job(KIND).after(["a"]));
+    let batch = batches.run(dag, json!({})).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let of_handler = gate.clone();
+    let worker = Worker::builder(store.clone())
+        .handle_kind(KIND, RetryPolicy::default(), move |_| {
+            let gate = of_handler.clone();
+            async move {
+                gate.acquire().await?.forget();
+                Ok(Outcome::Done)
+            }
+        })
+        .start()
+        .await
+        .unwrap();
+    wait::until("the first task runs", || async { worker.stats().claimed == 1 }).await;
+
+    // Against the order: first the batch, then its task. Who settles has the task and waits for the batch.
+    let mut other = PgConnection::connect(&database.url()).await.unwrap();
+    other.execute("begin").await.unwrap();
+    let lock = |sql: &'static str| sqlx::query(sql).bind(batch.0);
+    lock("select from milepost.batch where id = $1 for update").execute(&mut other).await.unwrap();
+    gate.add_permits(1);
+    wait::until("who settles waits for the batch", || async {
+        let waiting = "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')";
+        sqlx::query_scalar::<_, i64>(waiting).fetch_one(store.pool()).await.unwrap() > 0
+    })
+    .await;
+    lock("select from milepost.batch_task where batch_id = $1 and task = 1 for update")
+        .execute(&mut other)
+        .await
+        .expect("the other one is the victim: it waited first");
+    other.execute("commit").await.unwrap();
+
+    gate.add_permits(1);
+    wait::until("the batch is done", || async { batches.state(batch).await == BatchState::Done }).await;
+    batches.assert_sound(batch).await;
+    let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
+    wait::until("the server has counted the deadlock", || async {
+        sqlx::query_scalar::<_, i64>(deadlocks).fetch_one(store.pool()).await.unwrap() == 1
+    })
+    .await;
+    assert_eq!((worker.stats().succeeded, worker.stats().fenced), (2, 0));
+    worker.shutdown().await;
+}
