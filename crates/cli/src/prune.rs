@@ -55,6 +55,9 @@ pub(crate) struct PruneArgs {
     /// How long workers are kept that ended
     #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
     workers: Keep,
+    /// How long batches are kept that ended; their jobs stay at least as long
+    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
+    batches: Keep,
     /// Only count what would be forgotten
     #[arg(long)]
     dry_run: bool,
@@ -72,6 +75,7 @@ impl PruneArgs {
             history: self.history,
             keys: self.keys,
             workers: self.workers,
+            batches: self.batches,
         }
     }
 }
@@ -86,7 +90,11 @@ pub(crate) async fn run(args: &PruneArgs, address: &StoreAddress) -> Result<Outc
         return Ok(Outcome::Done);
     }
     let began = Instant::now();
-    let pruned = prune(store.as_ref(), &policy, due.total()).await?;
+    // First, so that their jobs can go with the others.
+    let rows = prune_batches(store.as_ref(), &policy).await?;
+    let mut pruned = prune(store.as_ref(), &policy, due.total()).await?;
+    pruned.rows += rows;
+    pruned.what.batches = due.batches;
     let seconds = (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
     report(
         args,
@@ -95,7 +103,20 @@ pub(crate) async fn run(args: &PruneArgs, address: &StoreAddress) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-/// Batch after batch, until one is not full.
+/// Forgets batches page by page; answers how many rows.
+async fn prune_batches(store: &dyn Store, policy: &RetentionPolicy) -> Result<u64> {
+    let Some(period) = policy.batches.period() else { return Ok(0) };
+    let mut sum = 0;
+    loop {
+        match store.prune_batches(period).await.context("stopped at batches; start it again to go on")? {
+            0 => return Ok(sum),
+            rows => sum += rows,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Portion after portion, until one is not full.
 async fn prune(store: &dyn Store, policy: &RetentionPolicy, due: u64) -> Result<Pruned> {
     let bar = bar(due);
     let mut sum = Pruned::default();
@@ -154,6 +175,7 @@ fn report(args: &PruneArgs, report: &Report<'_>) -> Result<()> {
         ("histories before their jobs", args.history, counts.histories),
         ("keys after their jobs", args.keys, counts.keys),
         ("ended workers", args.workers, counts.workers),
+        ("batches", args.batches, counts.batches),
     ] {
         listing.row([Field::text(what), Field::text(kept(what, keep)), Field::text(count.to_string())]);
     }

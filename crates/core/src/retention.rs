@@ -57,11 +57,13 @@ pub struct RetentionPolicy {
     pub keys: Keep,
     /// Workers that ended, from their end.
     pub workers: Keep,
+    /// Batches, from their end; the jobs of a batch stay at least as long as it.
+    pub batches: Keep,
 }
 
 impl Default for RetentionPolicy {
     /// A week for what went well or was called off, ninety days for dead letters, history and keys with their
-    /// job, a week for workers.
+    /// job, a week for workers and batches.
     fn default() -> Self {
         Self {
             succeeded: Keep::days(7),
@@ -70,6 +72,7 @@ impl Default for RetentionPolicy {
             history: Keep::Forever,
             keys: Keep::For(Duration::ZERO),
             workers: Keep::days(7),
+            batches: Keep::days(7),
         }
     }
 }
@@ -83,6 +86,7 @@ impl RetentionPolicy {
         history: Keep::Forever,
         keys: Keep::Forever,
         workers: Keep::Forever,
+        batches: Keep::Forever,
     };
 
     /// How long a job is kept that came to stand in this state. What still needs attention is kept for ever.
@@ -108,6 +112,7 @@ impl RetentionPolicy {
             ("history", self.history),
             ("keys", self.keys),
             ("workers", self.workers),
+            ("batches", self.batches),
         ];
         for (field, keep) in periods {
             if keep.period().is_some_and(|period| period > WAIT_MAX) {
@@ -163,6 +168,8 @@ pub struct Prunable {
     pub keys: u64,
     /// Workers.
     pub workers: u64,
+    /// Batches that are no tasks of others.
+    pub batches: u64,
 }
 
 impl Prunable {
@@ -185,7 +192,7 @@ impl Prunable {
     /// All that is counted.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.jobs() + self.histories + self.keys + self.workers
+        self.jobs() + self.histories + self.keys + self.workers + self.batches
     }
 }
 
@@ -210,6 +217,7 @@ impl AddAssign for Pruned {
         sum.histories += what.histories;
         sum.keys += what.keys;
         sum.workers += what.workers;
+        sum.batches += what.batches;
         self.rows += more.rows;
         self.more = more.more;
     }

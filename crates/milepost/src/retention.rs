@@ -33,7 +33,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 async fn once(shared: &Shared) -> StoreResult<Pruned> {
-    let pruned = shared.store.prune(&shared.options.retention, PACE).await?;
+    let policy = &shared.options.retention;
+    let mut pruned = shared.store.prune(policy, PACE).await?;
+    if let Some(period) = policy.batches.period() {
+        let rows = shared.store.prune_batches(period).await?;
+        pruned.rows += rows;
+        pruned.more |= rows > 0;
+    }
     shared.stats.pruned.add(usize::try_from(pruned.what.jobs()).unwrap_or(usize::MAX));
     if pruned.what.failed > 0 {
         shared.stats.dead_letters_pruned.add(usize::try_from(pruned.what.failed).unwrap_or(usize::MAX));

@@ -199,7 +199,8 @@ impl PostgresStore {
             .bind(policy.failed.period().map(whole_ms))
             .bind(policy.history.period().map(whole_ms))
             .bind(policy.keys.period().map(whole_ms))
-            .bind(policy.workers.period().map(whole_ms));
+            .bind(policy.workers.period().map(whole_ms))
+            .bind(policy.batches.period().map(whole_ms));
         let counts = self.inner.calm.row(counts).await;
         counts
             .and_then(|row| prunable(&row.ok_or(sqlx::Error::RowNotFound)?))
@@ -235,6 +236,7 @@ fn prunable(row: &PgRow) -> Decoded<Prunable> {
         histories: count(row, "histories")?,
         keys: count(row, "keys")?,
         workers: count(row, "workers")?,
+        batches: count(row, "batches")?,
     })
 }
 

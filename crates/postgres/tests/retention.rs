@@ -24,6 +24,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     history: Keep::Forever,
     keys: Keep::For(Duration::ZERO),
     workers: Keep::days(1),
+    batches: Keep::Forever,
 };
 
 async fn prune(store: &PostgresStore, limit: u32) -> Pruned {

@@ -145,6 +145,7 @@ pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Pr
         Ok(count.unsigned_abs())
     };
     found.keys = count(query::KEYS_DUE, policy.keys)?;
+    found.batches = count(query::BATCHES_DUE_TO_GO, policy.batches)?;
     found.workers = count(query::WORKERS_DUE, policy.workers)?;
     Ok(found)
 }

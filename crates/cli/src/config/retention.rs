@@ -25,6 +25,8 @@ pub(crate) struct Retention {
     keys: Option<Kept>,
     /// Workers that ended, from their end. The default is `7d`.
     workers: Option<Kept>,
+    /// Batches, from their end; their jobs stay at least as long. The default is `7d`.
+    batches: Option<Kept>,
 }
 
 /// How long something is kept.
@@ -53,6 +55,7 @@ impl Retention {
             history: keep(self.history, default.history),
             keys: keep(self.keys, default.keys),
             workers: keep(self.workers, default.workers),
+            batches: keep(self.batches, default.batches),
         }
     }
 }
@@ -68,6 +71,7 @@ pub(super) fn check(retention: Option<&Node>, faults: &mut Faults) {
         history: kept("history"),
         keys: kept("keys"),
         workers: kept("workers"),
+        batches: kept("batches"),
     };
     if let Err(error) = section.policy().check() {
         faults.add(

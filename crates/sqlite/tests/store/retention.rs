@@ -15,6 +15,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     history: Keep::Forever,
     keys: Keep::For(Duration::ZERO),
     workers: Keep::days(1),
+    batches: Keep::Forever,
 };
 
 async fn prune(home: &Home) -> Pruned {

@@ -29,6 +29,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     history: Keep::Forever,
     keys: Keep::For(Duration::ZERO),
     workers: Keep::Forever,
+    batches: Keep::Forever,
 };
 
 const fn by_hand(limit: u32) -> Pace {
