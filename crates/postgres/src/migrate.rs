@@ -27,10 +27,12 @@ const MIGRATIONS: &[(&str, &str)] = &[
 const API: &str = concat!(
     include_str!("../sql/rates.sql"),
     include_str!("../sql/groups.sql"),
+    include_str!("../sql/task_rules.sql"),
     include_str!("../sql/settle.sql"),
     include_str!("../sql/api.sql"),
     include_str!("../sql/bulk.sql"),
     include_str!("../sql/batches.sql"),
+    include_str!("../sql/batch_operations.sql"),
     include_str!("../sql/move.sql")
 );
 

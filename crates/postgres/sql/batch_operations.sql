@@ -1,0 +1,352 @@
+-- What operators do to batches. Public: abort_batch, resume_batch, cancel_batch, cancel_tasks, mark_task, rerun_tasks. They join the
+-- caller's transaction. note: why, for the history; grace_ms: how long running jobs get to stop by themselves; generation: the one that
+-- the caller has seen, if with another one nothing is to be done. SQLSTATEs: see batches.sql.
+
+-- The batch that an operator is about to change; nobody settles its ends meanwhile.
+create or replace function milepost.take_batch(of_batch uuid, seen_generation int) returns milepost.batch language plpgsql as $$
+declare
+    a milepost.batch;
+begin
+    perform milepost.join_settling(array[of_batch], true);
+    select * into a from milepost.batch where id = of_batch for no key update;
+    if not found then
+        raise exception using errcode = 'MP010', message = format('there is no batch %s', of_batch), detail = 'batch';
+    end if;
+    if a.generation <> seen_generation then
+        raise exception using errcode = 'MP013', message = format('batch %s was rerun meanwhile; look at it again', of_batch);
+    end if;
+    return a;
+end
+$$;
+
+-- Notes in the history of a batch what an operator did, whose state may depend on that alone: a is what it was before.
+create or replace function milepost.note_operation(a milepost.batch, what milepost.verb, why text) returns void language plpgsql as $$
+begin
+    perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['waiting'::milepost.task_state], array[0], what, why);
+    if not exists (select from milepost.batch b where b.id = a.id and b.state <> a.state) then
+        insert into milepost.batch_history (batch_id, generation, verb, from_state, to_state, note)
+        select b.id, b.generation, what, b.state, b.state, why from milepost.batch b where b.id = a.id;
+    end if;
+end
+$$;
+
+-- Stops jobs: those that wait at once, by verb (cancel or abort), those that run when they have had grace_ms to stop by
+-- themselves. Answers how many were stopped, and how many asked to.
+create or replace function milepost.stop_jobs(
+    jobs uuid[], what milepost.verb, note text, grace_ms bigint, out stopped int, out asked int
+) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+#variable_conflict use_column
+declare
+    state_after milepost.job_state := case what when 'abort' then 'aborted' else 'canceled' end;
+    ended uuid[];
+begin
+    perform from milepost.live l where l.id = any (jobs) order by l.id for update;
+    with running as (
+        update milepost.live l
+        set stop_verb = what, stop_note = stop_jobs.note, stop_at = least(l.stop_at, now() + grace_ms * interval '1 millisecond')
+        where l.id = any (jobs) and l.state = 'running' and grace_ms > 0
+        returning 1
+    )
+    select count(*)::int into asked from running;
+    with waiting as materialized (
+        select l.* from milepost.live l
+        join milepost.transition r on r.from_state = l.state and r.verb = what
+        where l.id = any (jobs) and (l.state <> 'running' or grace_ms = 0)
+    ),
+    gone as (
+        delete from milepost.live l using waiting w where l.id = w.id and what = 'cancel'
+    ),
+    kept as (
+        insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state)
+        select id, now(), started_at, token, attempt, max_attempts, state_after from waiting where what = 'cancel'
+    ),
+    rested as (
+        update milepost.live l
+        set state = state_after, ready_at = null, due_at = null, timed = null, failed_at = null, worker_id = null, claim_id = null,
+            stop_verb = null, stop_at = null, stop_note = null
+        from waiting w where l.id = w.id and what = 'abort'
+    ),
+    logged as (
+        insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state, note)
+        select id, token, attempt, worker_id, what, state, state_after, stop_jobs.note from waiting
+    )
+    select array_agg(id) into ended from waiting;
+    stopped := coalesce(cardinality(ended), 0);
+    if stopped > 0 then
+        perform milepost.free_groups(ended);
+    end if;
+    if asked > 0 then
+        perform milepost.wake_to_stop();
+    end if;
+end
+$$;
+
+-- Stops a batch: nothing of it starts any more, what waits is aborted, what runs is asked to stop. Answers how many tasks were
+-- stopped, and how many asked to.
+create or replace function milepost.abort_batch(
+    batch uuid, note text default null, grace_ms bigint default 10000, generation int default null, out changed bigint, out stopping bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    a milepost.batch := milepost.take_batch(abort_batch.batch, abort_batch.generation);
+    jobs uuid[];
+    child uuid;
+    inside record;
+begin
+    if a.state not in ('running', 'failed') or a.stop is not null then
+        raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be aborted', a.id, a.state), detail = a.state::text;
+    end if;
+    update milepost.batch set stop = 'abort' where id = a.id;
+    jobs := array(select t.job_id from milepost.batch_task t where t.batch_id = a.id and t.state = 'active' and t.job_id is not null);
+    select s.stopped, s.asked into changed, stopping from milepost.stop_jobs(jobs, 'abort', abort_batch.note, grace_ms) s;
+    for child in
+        select c.id from milepost.batch_task t join milepost.batch c on c.id = t.child_id
+        where t.batch_id = a.id and t.state = 'active' and c.stop is null and c.state in ('running', 'failed') order by t.task
+    loop
+        select * into inside from milepost.abort_batch(child, abort_batch.note, grace_ms);
+        changed := changed + inside.changed;
+        stopping := stopping + inside.stopping;
+    end loop;
+    perform milepost.settle_jobs(jobs, 'abort', abort_batch.note);
+    perform milepost.note_operation(a, 'abort', abort_batch.note);
+end
+$$;
+
+-- Lets a stopped batch go on: what was aborted waits for a worker again, what was held back starts.
+create or replace function milepost.resume_batch(
+    batch uuid, note text default null, generation int default null, out changed bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    a milepost.batch := milepost.take_batch(resume_batch.batch, resume_batch.generation);
+    jobs uuid[];
+    child uuid;
+    job uuid;
+begin
+    if a.stop is null and a.aborted = 0 then
+        raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be resumed', a.id, a.state), detail = a.state::text;
+    end if;
+    update milepost.batch set stop = null where id = a.id;
+    -- Those that were asked to stop and have not are not asked any more.
+    update milepost.live l set stop_verb = null, stop_at = null, stop_note = null
+    where l.id in (select t.job_id from milepost.batch_task t where t.batch_id = a.id and t.state = 'active') and l.stop_verb = 'abort';
+    jobs := array(select t.job_id from milepost.batch_task t where t.batch_id = a.id and t.state = 'aborted' and t.job_id is not null order by t.job_id);
+    changed := cardinality(jobs);
+    foreach job in array jobs loop
+        perform milepost.change_job(job, 'resume', resume_batch.note);
+    end loop;
+    for child in
+        select c.id from milepost.batch_task t join milepost.batch c on c.id = t.child_id
+        where t.batch_id = a.id and (c.stop is not null or c.aborted > 0) order by t.task
+    loop
+        changed := changed + milepost.resume_batch(child, resume_batch.note);
+    end loop;
+    perform milepost.settle_jobs(jobs, 'resume', resume_batch.note);
+    perform milepost.note_operation(a, 'resume', resume_batch.note);
+    perform milepost.wake_to_advance();
+end
+$$;
+
+-- Refuses numbers that no task has.
+create or replace function milepost.check_tasks(a milepost.batch, tasks int[]) returns void language plpgsql as $$
+declare
+    missing int;
+begin
+    select i.task into missing from unnest(tasks) i(task)
+    where not exists (select from milepost.batch_task t where t.batch_id = a.id and t.task = i.task) limit 1;
+    if found then
+        raise exception using errcode = 'MP010', message = format('batch %s has no task %s', a.id, missing), detail = 'task';
+    end if;
+end
+$$;
+
+-- Gives these tasks up, all that have not ended; see cancel_batch.
+create or replace function milepost.cancel_tasks(
+    batch uuid, tasks int[], note text default null, grace_ms bigint default 10000, generation int default null,
+    out changed bigint, out stopping bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    a milepost.batch := milepost.take_batch(cancel_tasks.batch, cancel_tasks.generation);
+    jobs uuid[];
+    idle int[];
+    child uuid;
+    inside record;
+begin
+    perform milepost.check_tasks(a, cancel_tasks.tasks);
+    jobs := array(select t.job_id from milepost.batch_task t
+                  where t.batch_id = a.id and t.task = any (cancel_tasks.tasks) and t.state in ('active', 'failed', 'aborted') and t.job_id is not null);
+    idle := array(select t.task from milepost.batch_task t
+                  where t.batch_id = a.id and t.task = any (cancel_tasks.tasks) and t.job_id is null and t.child_id is null
+                    and t.state in ('waiting', 'due', 'failed'));
+    select s.stopped + cardinality(idle), s.asked into changed, stopping from milepost.stop_jobs(jobs, 'cancel', cancel_tasks.note, grace_ms) s;
+    -- All together: none of them is skipped because of another one.
+    perform milepost.settle(
+        array_fill(a.id, array[cardinality(w.tasks)]), w.tasks, w.states,
+        array_fill(cancel_tasks.note, array[cardinality(w.tasks)]), cause => 'cancel', why => cancel_tasks.note)
+    from (
+        select array_agg(u.task) as tasks, array_agg(u.state) as states
+        from (
+            select i.task, 'canceled'::milepost.task_state as state from unnest(idle) i(task)
+            union all
+            select t.task, 'canceled' from milepost.batch_task t
+            join milepost.ended e on e.id = t.job_id
+            where t.batch_id = a.id and t.job_id = any (jobs) and e.state = 'canceled'
+        ) u
+    ) w
+    where w.tasks is not null;
+    for child in
+        select t.child_id from milepost.batch_task t
+        where t.batch_id = a.id and t.task = any (cancel_tasks.tasks) and t.state in ('active', 'failed', 'aborted') and t.child_id is not null
+        order by t.task
+    loop
+        select * into inside from milepost.cancel_batch(child, cancel_tasks.note, grace_ms);
+        changed := changed + inside.changed;
+        stopping := stopping + inside.stopping;
+    end loop;
+end
+$$;
+
+-- Gives a batch up: all its tasks but those that are always to run, and what only such ones lead to.
+create or replace function milepost.cancel_batch(
+    batch uuid, note text default null, grace_ms bigint default 10000, generation int default null, out changed bigint, out stopping bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    given_up int[];
+begin
+    with recursive reached(version_id, task) as (
+        select d.version_id, d.task
+        from milepost.batch a
+        join milepost.dag_task d on d.version_id = a.version_id and d.pre_cnt = 0
+        where a.id = cancel_batch.batch and a.items_of is null
+        union
+        select r.version_id, u.task
+        from reached r
+        join milepost.dag_task d on d.version_id = r.version_id and d.task = r.task
+        cross join lateral unnest(d.successors) u(task)
+        join milepost.dag_task n on n.version_id = r.version_id and n.task = u.task and n.rule <> 'always'
+    )
+    select array(
+        select task from reached
+        union all
+        select t.task from milepost.batch a join milepost.batch_task t on t.batch_id = a.id
+        where a.id = cancel_batch.batch and a.items_of is not null
+    ) into given_up;
+    select c.changed, c.stopping into changed, stopping
+    from milepost.cancel_tasks(cancel_batch.batch, given_up, cancel_batch.note, grace_ms, cancel_batch.generation) c;
+end
+$$;
+
+-- Says how a task ended, whatever it did: succeeded, skipped or failed.
+create or replace function milepost.mark_task(
+    batch uuid, task int, state milepost.task_state, note text default null, generation int default null
+) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+    a milepost.batch := milepost.take_batch(mark_task.batch, mark_task.generation);
+    t milepost.batch_task;
+    left_over record;
+begin
+    select * into t from milepost.batch_task b where b.batch_id = a.id and b.task = mark_task.task for update;
+    if not found then
+        raise exception using errcode = 'MP010', message = format('batch %s has no task %s', a.id, mark_task.task), detail = 'task';
+    end if;
+    if mark_task.state not in ('succeeded', 'skipped', 'failed')
+       or t.child_id is not null and t.state in ('active', 'failed', 'aborted')
+       or not (case when t.job_id is null or t.state not in ('active', 'failed', 'aborted') then t.state in ('waiting', 'due') or t.state = 'failed' and mark_task.state = 'succeeded'
+                    else mark_task.state in ('succeeded', 'skipped') end)
+    then
+        raise exception using errcode = 'MP012',
+            message = format('task %s of batch %s is %s: it cannot be marked as %s', mark_task.task, a.id, t.state, mark_task.state),
+            detail = t.state::text;
+    end if;
+    if t.job_id is not null and t.state in ('active', 'failed', 'aborted') then
+        perform milepost.change_job(t.job_id, case mark_task.state when 'succeeded' then 'mark' else 'skip' end::milepost.verb, mark_task.note);
+    end if;
+    select * into left_over
+    from milepost.settle(array[a.id], array[mark_task.task], array[mark_task.state], array[mark_task.note], cause => 'mark', why => mark_task.note);
+    if left_over.due_made + left_over.spread_left > 0 then
+        perform milepost.wake_to_advance();
+    end if;
+end
+$$;
+
+-- Runs these tasks again, in a new generation: each is decided anew when its predecessors have ended. What comes after
+-- them and is not named stays as it is. Answers the generation.
+create or replace function milepost.rerun_tasks(
+    batch uuid, tasks int[], note text default null, generation int default null
+) returns int language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+#variable_conflict use_column
+declare
+    a milepost.batch := milepost.take_batch(rerun_tasks.batch, rerun_tasks.generation);
+    busy record;
+    runs int[];
+    skips int[];
+    child uuid;
+begin
+    perform milepost.check_tasks(a, rerun_tasks.tasks);
+    -- What they counted must all be counted before it is taken back.
+    while exists (select from milepost.batch_spread s where s.batch_id = a.id) loop
+        perform milepost.spread(2147483647, a.id);
+    end loop;
+    perform from milepost.batch_task t where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) order by t.task for update;
+    select t.task, t.state into busy from milepost.batch_task t
+    where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state in ('due', 'active') order by t.task limit 1;
+    if found then
+        raise exception using errcode = 'MP012',
+            message = format('task %s of batch %s is %s: it cannot be rerun', busy.task, a.id, busy.state), detail = busy.state::text;
+    end if;
+    rerun_tasks.tasks := array(select t.task from milepost.batch_task t
+                               where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state <> 'waiting' order by t.task);
+    if rerun_tasks.tasks = '{}' then
+        raise exception using errcode = 'MP014', message = format('there is nothing to rerun in batch %s', a.id);
+    end if;
+    if a.state in ('done', 'canceled') and exists (
+        select from milepost.batch_task t where t.batch_id = a.parent_id and t.task = a.parent_task and t.child_id = a.id)
+    then
+        raise exception using errcode = 'MP012',
+            message = format('batch %s is a task of batch %s, which goes on from its end: rerun that task', a.id, a.parent_id), detail = a.state::text;
+    end if;
+    -- Their jobs stay as they ended; one that waits for an operator is given up for the next one.
+    perform milepost.stop_jobs(
+        array(select t.job_id from milepost.batch_task t
+              where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state in ('failed', 'aborted') and t.job_id is not null),
+        'cancel', format('its task is rerun in generation %s', a.generation + 1), 0);
+    for child in
+        select t.child_id from milepost.batch_task t join milepost.batch c on c.id = t.child_id and c.ended_at is null
+        where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) order by t.task
+    loop
+        perform milepost.cancel_batch(child, format('its task is rerun in generation %s', a.generation + 1), 0);
+    end loop;
+    update milepost.batch set generation = a.generation + 1 where id = a.id;
+    perform milepost.settle(
+        array_fill(a.id, array[cardinality(rerun_tasks.tasks)]), rerun_tasks.tasks,
+        array_fill('waiting'::milepost.task_state, array[cardinality(rerun_tasks.tasks)]),
+        array_fill(rerun_tasks.note, array[cardinality(rerun_tasks.tasks)]), 2147483647, cause => 'rerun', why => rerun_tasks.note);
+    with decided as materialized (
+        select t.task, milepost.decide(d.rule, t.pre_cnt, t.succeeded, t.failed, t.skipped, t.canceled) as decision
+        from milepost.batch_task t
+        left join milepost.dag_task d on a.items_of is null and d.version_id = a.version_id and d.task = t.task
+        where t.batch_id = a.id and t.task = any (rerun_tasks.tasks)
+    ),
+    anew as (
+        update milepost.batch_task t
+        set generation = a.generation + 1, job_id = null, child_id = null
+        where t.batch_id = a.id and t.task = any (rerun_tasks.tasks)
+    )
+    select array(select task from decided where decision = 'run' or a.items_of is not null order by task),
+           array(select task from decided where decision = 'skip' and a.items_of is null order by task)
+    into runs, skips;
+    update milepost.batch_task t set state = 'due' where t.batch_id = a.id and t.task = any (runs);
+    perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['due'::milepost.task_state], array[cardinality(runs)], 'rerun', rerun_tasks.note);
+    if cardinality(skips) > 0 then
+        perform milepost.settle(
+            array_fill(a.id, array[cardinality(skips)]), skips, array_fill('skipped'::milepost.task_state, array[cardinality(skips)]));
+    end if;
+    perform milepost.wake_to_advance();
+    return a.generation + 1;
+end
+$$;
