@@ -14,6 +14,8 @@ use crate::incarnation::Shared;
 
 /// The most ends told at once.
 const BATCH_MAX: usize = 2000;
+/// The most ends told at once where some are tasks: what follows from them is done in the same transaction.
+const TASKS_MAX: usize = 1000;
 /// A batch at least this large is told without waiting for more.
 const BATCH_READY: usize = 250;
 /// How long a small batch waits for more.
@@ -44,9 +46,10 @@ impl Ends {
 /// Runs until all senders are gone and everything was told.
 pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+    let mut rest = Vec::new();
     loop {
-        let mut batch = Vec::with_capacity(BATCH_MAX);
-        if ends.recv_many(&mut batch, BATCH_MAX).await == 0 {
+        let mut batch = std::mem::take(&mut rest);
+        if batch.is_empty() && ends.recv_many(&mut batch, BATCH_MAX).await == 0 {
             break;
         }
         // Waiting for a free place is a time to gather, too.
@@ -60,6 +63,9 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
         while batch.len() < BATCH_MAX {
             let Ok(finish) = ends.try_recv() else { break };
             batch.push(finish);
+        }
+        if batch.len() > TASKS_MAX && batch.iter().any(|finish| finish.task) {
+            rest = batch.split_off(TASKS_MAX);
         }
         let shared = shared.clone();
         tokio::spawn(async move {

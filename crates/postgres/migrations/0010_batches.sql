@@ -94,7 +94,8 @@ create index batch_ended on milepost.batch (ended_at) where ended_at is not null
 create index batch_parent on milepost.batch (parent_id) where parent_id is not null;
 
 -- A task of a batch. pre_cnt: predecessors that have not ended; the four others: those that have, by how.
--- job_id: its job, in the generation in which it was decided last; child_id: the batch that it is.
+-- job_id: its job, in the generation in which it was decided last; child_id: the batch that it is. is_due: set while the state is
+-- due, so that no index depends on the state, and most updates touch none.
 create table milepost.batch_task (
     batch_id uuid not null,
     task int not null,
@@ -107,10 +108,11 @@ create table milepost.batch_task (
     state milepost.task_state not null,
     job_id uuid,
     child_id uuid,
+    is_due boolean,
     primary key (batch_id, task)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
-create index batch_task_due on milepost.batch_task (batch_id, task) where state = 'due';
+create index batch_task_due on milepost.batch_task (batch_id, task) where is_due;
 
 -- Ends whose successors are too many for one transaction: those up to position are counted.
 create table milepost.batch_spread (

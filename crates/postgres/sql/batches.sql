@@ -10,10 +10,25 @@ create or replace function milepost.start_batch(
     dag text, key text default null, input jsonb default '{}', version text default null, input_checked boolean default false,
     id uuid default null, nominal_at timestamptz default null
 ) returns table (batch_id uuid, duplicate boolean) language plpgsql as $$
+declare
+    made record;
+begin
+    select * into made from milepost.begin_batch(dag, key, input, version, input_checked, id, nominal_at);
+    if made.due_made > 0 then
+        perform milepost.wake_to_advance();
+    end if;
+    return query select made.batch_id, made.duplicate;
+end
+$$;
+
+-- The same, for those who work out what is due themselves: answers how many tasks that are.
+create or replace function milepost.begin_batch(
+    dag text, key text, input jsonb, version text, input_checked boolean, id uuid, nominal_at timestamptz,
+    out batch_id uuid, out duplicate boolean, out due_made int
+) language plpgsql as $$
 #variable_conflict use_variable
 declare
     chosen milepost.dag_version;
-    made record;
 begin
     if octet_length(key) not between 1 and 1000 or key ~ '[[:cntrl:]]' then
         raise exception using errcode = 'MP011', message = 'the key of a batch must have 1 to 1000 bytes and no control characters';
@@ -24,15 +39,12 @@ begin
     chosen := milepost.find_version(dag, version);
     if chosen.input_schema is not null and not coalesce(input_checked, false) then
         raise exception using errcode = 'MP011',
-            message = format('the DAG %s has a schema for its input, which cannot be checked in SQL', dag),
+            message = format('the DAG %s has a schema for its input, which cannot be checked in SQL', dag), detail = 'schema',
             hint = 'start it by the library, the API or `milepost batch start`, or pass input_checked => true when it was checked';
     end if;
-    select * into made from milepost.make_batch(
-        coalesce(id, milepost.uuid_v7()), dag, chosen.id, key, coalesce(input, '{}'), nominal_at, null, null, null, 1);
-    if made.due_made > 0 then
-        perform milepost.wake_to_advance();
-    end if;
-    return query select made.batch_id, made.duplicate;
+    select m.batch_id, m.duplicate, m.due_made into batch_id, duplicate, due_made
+    from milepost.make_batch(
+        coalesce(id, milepost.uuid_v7()), dag, chosen.id, key, coalesce(input, '{}'), nominal_at, null, null, null, 1) m;
 end
 $$;
 
@@ -68,11 +80,20 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 #variable_conflict use_column
 declare
     waiting_groups text[];
-    plain int;
+    waiting int := 0;
+    plain int := 0;
 begin
+    if of_items is not null then
+        due_made := jsonb_array_length(new_input);
+    else
+        select count(*) filter (where d.pre_cnt > 0), count(*) filter (where d.pre_cnt = 0 and d.plain),
+               count(*) filter (where d.pre_cnt = 0 and not d.plain)
+        into waiting, plain, due_made
+        from milepost.dag_task d where d.version_id = of_version;
+    end if;
     insert into milepost.batch (id, dag, version_id, key, state, waiting, due, active, failed, aborted, succeeded, skipped, canceled,
                                 parent_id, parent_task, items_of, depth, nominal_at)
-    values (new_id, of_dag, of_version, new_key, 'running', 0, 0, 0, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal)
+    values (new_id, of_dag, of_version, new_key, 'running', waiting, due_made, plain, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal)
     on conflict do nothing;
     if not found then
         due_made := 0;
@@ -88,24 +109,15 @@ begin
     batch_id := new_id;
     duplicate := false;
     if of_items is not null then
-        insert into milepost.batch_task (batch_id, task, pre_cnt, state)
-        select new_id, n, 0, 'due' from generate_series(0, jsonb_array_length(new_input) - 1) n;
-        get diagnostics due_made = row_count;
-        update milepost.batch set due = due_made where id = new_id;
+        insert into milepost.batch_task (batch_id, task, pre_cnt, state, is_due)
+        select new_id, n, 0, 'due', true from generate_series(0, jsonb_array_length(new_input) - 1) n;
     else
-        insert into milepost.batch_task (batch_id, task, pre_cnt, state, job_id)
+        insert into milepost.batch_task (batch_id, task, pre_cnt, state, job_id, is_due)
         select new_id, d.task, d.pre_cnt,
                case when d.pre_cnt > 0 then 'waiting' when d.plain then 'active' else 'due' end::milepost.task_state,
-               case when d.pre_cnt = 0 and d.plain then milepost.uuid_v7() end
+               case when d.pre_cnt = 0 and d.plain then milepost.uuid_v7() end, case when d.pre_cnt = 0 and not d.plain then true end
         from milepost.dag_task d
         where d.version_id = of_version;
-        update milepost.batch b
-        set waiting = n.waiting, due = n.due, active = n.active
-        from (select count(*) filter (where state = 'waiting') as waiting, count(*) filter (where state = 'due') as due,
-                     count(*) filter (where state = 'active') as active
-              from milepost.batch_task where batch_id = new_id) n
-        where b.id = new_id
-        returning b.due, b.active into due_made, plain;
     end if;
     insert into milepost.batch_history (batch_id, generation, verb, to_state) values (new_id, 1, 'create', 'running');
     if plain > 0 then
@@ -135,7 +147,7 @@ begin
         where t.state = 'due'
     ),
     moved as (
-        update milepost.batch_task t set state = 'active', job_id = g.job_id
+        update milepost.batch_task t set state = 'active', job_id = g.job_id, is_due = null
         from given g where t.batch_id = g.batch_id and t.task = g.task
     )
     select array_agg(batch_id order by batch_id, task) as batches, array_agg(task order by batch_id, task) as tasks,
@@ -181,7 +193,7 @@ begin
         end;
         -- Of a row that nobody has seen.
         update milepost.job set batch_id = of_batch, task = of_task where id = bulk_job;
-        update milepost.batch_task set state = 'active', job_id = bulk_job where batch_id = of_batch and task = of_task;
+        update milepost.batch_task set state = 'active', job_id = bulk_job, is_due = null where batch_id = of_batch and task = of_task;
     else
         if a.depth >= 8 then
             return 'batches would lie more than 8 deep in one another';
@@ -202,7 +214,7 @@ begin
             select * into made from milepost.make_batch(
                 milepost.uuid_v7(), name, inner_version.id, null, payload, a.nominal_at, of_batch, of_task, null, a.depth + 1);
         end if;
-        update milepost.batch_task set state = 'active', child_id = made.batch_id where batch_id = of_batch and task = of_task;
+        update milepost.batch_task set state = 'active', child_id = made.batch_id, is_due = null where batch_id = of_batch and task = of_task;
         if made.due_made > 0 then
             perform milepost.wake_to_advance();
         end if;

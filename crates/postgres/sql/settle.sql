@@ -128,7 +128,7 @@ $$;
 -- cause, why: for the history of the batches, what an operator did. from_positions: for ends that were begun to be counted before; then their states are as they were told (was), and room
 -- successors from there on are counted.
 create or replace function milepost.settle(
-    batches uuid[], tasks int[], states milepost.task_state[], whys text[] default null, room int default 4000,
+    batches uuid[], tasks int[], states milepost.task_state[], whys text[] default null, room int default 10000,
     was milepost.task_state[] default null, from_positions int[] default null, cause milepost.verb default null,
     why text default null, out due_made int, out spread_left int
 ) language plpgsql
@@ -171,52 +171,59 @@ begin
             spread_left := spread_left + spread_made;
         end if;
 
-        with difference as materialized (
+        with edge as (
+            select e.batch_id, e.task, states[e.o] as state, befores[e.o] as before, edges.versions[e.o] as version_id,
+                   edges.stopped[e.o] as stopped
+            from unnest(edges.batches, edges.tasks, edges.origins) e(batch_id, task, o)
+        ),
+        difference as materialized (
+            select e.batch_id, e.task, null::milepost.task_state as own, max(e.version_id) as version_id, bool_or(e.stopped) as stopped,
+                   (count(*) filter (where milepost.is_open(e.state)) - count(*) filter (where milepost.is_open(e.before)))::int as open,
+                   (count(*) filter (where e.state = 'succeeded') - count(*) filter (where e.before = 'succeeded'))::int as succeeded,
+                   (count(*) filter (where e.state = 'failed') - count(*) filter (where e.before = 'failed'))::int as failed,
+                   (count(*) filter (where e.state = 'skipped') - count(*) filter (where e.before = 'skipped'))::int as skipped,
+                   (count(*) filter (where e.state = 'canceled') - count(*) filter (where e.before = 'canceled'))::int as canceled
+            from edge e
+            where not (milepost.is_open(e.state) and milepost.is_open(e.before))
+            group by e.batch_id, e.task
+        ),
+        -- A task can be both: one that ends and, by another that ends with it, a successor.
+        touched as materialized (
             select x.batch_id, x.task, max(x.own) as own, max(x.version_id) as version_id, bool_or(x.stopped) as stopped,
                    sum(x.open)::int as open, sum(x.succeeded)::int as succeeded, sum(x.failed)::int as failed,
                    sum(x.skipped)::int as skipped, sum(x.canceled)::int as canceled
             from (
-                select i.batch_id, i.task, i.state as own, null::bigint as version_id, null::boolean as stopped,
-                       0 as open, 0 as succeeded, 0 as failed, 0 as skipped, 0 as canceled
+                select * from difference
+                union all
+                select i.batch_id, i.task, i.state, null, null, 0, 0, 0, 0, 0
                 from unnest(batches, tasks, states, befores) i(batch_id, task, state, before)
                 where was is null and i.state <> i.before
-                union all
-                select e.batch_id, e.task, null, edges.versions[e.o], edges.stopped[e.o],
-                       milepost.is_open(states[e.o])::int - milepost.is_open(befores[e.o])::int,
-                       (states[e.o] = 'succeeded')::int - (befores[e.o] = 'succeeded')::int,
-                       (states[e.o] = 'failed')::int - (befores[e.o] = 'failed')::int,
-                       (states[e.o] = 'skipped')::int - (befores[e.o] = 'skipped')::int,
-                       (states[e.o] = 'canceled')::int - (befores[e.o] = 'canceled')::int
-                from unnest(edges.batches, edges.tasks, edges.origins) e(batch_id, task, o)
-                where states[e.o] <> befores[e.o] and not (milepost.is_open(states[e.o]) and milepost.is_open(befores[e.o]))
             ) x
             group by x.batch_id, x.task
         ),
-        decided as materialized (
-            select t.batch_id, t.task, t.state as was, x.own, t.pre_cnt + x.open as pre_cnt, t.succeeded + x.succeeded as succeeded,
-                   t.failed + x.failed as failed, t.skipped + x.skipped as skipped, t.canceled + x.canceled as canceled,
-                   case when x.own is null and t.state = 'waiting' then
-                       milepost.decide(k.rule, t.pre_cnt + x.open, t.succeeded + x.succeeded, t.failed + x.failed,
-                                       t.skipped + x.skipped, t.canceled + x.canceled)
-                   else 'wait' end as decision,
-                   k.plain and not x.stopped as plain
-            from difference x
-            cross join lateral milepost.batch_task_of(x.batch_id, x.task) t
-            left join lateral milepost.dag_task_of(x.version_id, x.task) k on x.own is null
-        ),
         next as materialized (
-            select d.*,
-                   case when d.own is not null then d.own
-                        when d.decision <> 'run' then d.was
-                        when d.plain then 'active'::milepost.task_state
+            select t.batch_id, t.task, t.state as was, t.pre_cnt + x.open as pre_cnt, t.succeeded + x.succeeded as succeeded,
+                   t.failed + x.failed as failed, t.skipped + x.skipped as skipped, t.canceled + x.canceled as canceled,
+                   d.decision,
+                   case when x.own is not null then x.own
+                        when d.decision is distinct from 'run' then t.state
+                        when k.plain and not x.stopped then 'active'::milepost.task_state
                         else 'due' end as state,
-                   case when d.decision = 'run' and d.plain then milepost.uuid_v7() end as job_id
-            from decided d
+                   case when d.decision = 'run' and k.plain and not x.stopped then milepost.uuid_v7() end as job_id
+            from touched x
+            cross join lateral milepost.batch_task_of(x.batch_id, x.task) t
+            left join lateral milepost.dag_task_of(x.version_id, x.task) k on x.own is null and t.state = 'waiting'
+            cross join lateral (
+                select case when k.task is not null then
+                    milepost.decide(k.rule, t.pre_cnt + x.open, t.succeeded + x.succeeded, t.failed + x.failed,
+                                    t.skipped + x.skipped, t.canceled + x.canceled) end as decision
+                offset 0
+            ) d
         ),
         moved as (
             update milepost.batch_task t
             set state = n.state, pre_cnt = n.pre_cnt, succeeded = n.succeeded, failed = n.failed, skipped = n.skipped,
-                canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id)
+                canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id), is_due = case when n.state = 'due' then true end
             from next n
             where t.batch_id = n.batch_id and t.task = n.task
         ),
@@ -269,7 +276,8 @@ end
 $$;
 
 -- The successors in which the ends of these tasks are counted now, each with the place of its task (origins): those of the first
--- ends for which there is room; an end that has others before it in the line stands behind them (left_out). from_positions: those
+-- ends for which there is room, but for hubs, of which each page is a transaction of its own; an end that has others before it in the
+-- line stands behind them (left_out). from_positions: those
 -- from there on, at most a page. versions, stopped: of the batches of the tasks.
 create or replace function milepost.edges_of(
     of_batches uuid[], of_tasks int[], from_positions int[], room int, page int,
@@ -286,7 +294,7 @@ begin
     ),
     paged as materialized (
         select g.*, g.place is not null or g.number = 0
-                    or sum(g.number) over (order by g.o) <= room
+                    or (g.number <= 2000 or room = 2147483647) and sum(g.number) over (order by g.o) <= room
                        and not exists (select from milepost.batch_spread s where s.batch_id = g.batch_id and s.task = g.task) as here
         from given g
     ),

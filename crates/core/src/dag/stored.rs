@@ -37,7 +37,7 @@ impl Dag {
                 key,
                 spec,
                 rule: spec.rule,
-                plain: is_job && checked.when.is_none() && checked.payload.is_plain(),
+                plain: is_job && checked.when.is_none() && checked.payload.is_none(),
                 successors: self.graph().successors(task),
                 predecessors,
                 reads: if reads.all_tasks {

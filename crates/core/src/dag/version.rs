@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use super::definition::Definition;
+use super::definition::{Definition, Task};
 
 /// Goes into every hash, so that another canonical form will have other versions.
 const FORM: &str = "milepost dag 1\n";
@@ -80,13 +80,41 @@ impl From<Version> for String {
 /// # Errors
 /// When the definition cannot be written as JSON, which those of this crate always can.
 pub fn canonical(definition: &Definition) -> Result<String, serde_json::Error> {
-    let mut definition = definition.clone();
-    definition.tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
-    definition.tasks.iter_mut().for_each(|(_, task)| task.after.sort());
+    let mut tasks: Vec<&(String, Task)> = definition.tasks.iter().collect();
+    tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut text = String::from("{");
+    if let Some(description) = &definition.description {
+        write(&mut text, "description", description)?;
+        text.push(',');
+    }
+    if let Some(schema) = &definition.input_schema {
+        write(&mut text, "input_schema", schema)?;
+        text.push(',');
+    }
+    write(&mut text, "name", &definition.name)?;
+    text.push_str(",\"tasks\":{");
+    // One by one: as values all together they would take many times the room of the text.
+    for (at, (key, task)) in tasks.into_iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        let mut task = task.clone();
+        task.after.sort();
+        write(&mut text, key, &task)?;
+    }
+    text.push_str("}}");
+    Ok(text)
+}
+
+/// Writes a member with its value, the members of which are in order.
+fn write(text: &mut String, name: &str, value: &impl Serialize) -> Result<(), serde_json::Error> {
+    let mut value = serde_json::to_value(value)?;
     // Maps of serde_json are in order, or as they were written if some crate of the build asked for that.
-    let mut value = serde_json::to_value(&definition)?;
     value.sort_all_objects();
-    serde_json::to_string(&value)
+    text.push_str(&serde_json::to_string(name)?);
+    text.push(':');
+    text.push_str(&serde_json::to_string(&value)?);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -114,6 +142,19 @@ mod tests {
             let plain = json!({"name": "d", "tasks": Value::Object(tasks.iter().cloned().collect())});
             (Just(plain), Just(tasks).prop_shuffle())
         })
+    }
+
+    #[test]
+    fn the_canonical_form_is_the_definition_with_all_members_in_order() {
+        let written = json!({"tasks": {"b": {"kind": "k", "after": ["c", "a"]}, "a": {"payload": {"z": 1, "y": [2]}, "kind": "\"k"}, "c": {"dag": "d"}},
+            "name": "n", "input_schema": {"type": "object", "a": 1}, "description": "d"});
+        let definition: Definition = serde_json::from_value(written).unwrap();
+        let mut sorted = definition.clone();
+        sorted.tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
+        sorted.tasks.iter_mut().for_each(|(_, task)| task.after.sort());
+        let mut whole = serde_json::to_value(&sorted).unwrap();
+        whole.sort_all_objects();
+        assert_eq!(canonical(&definition).unwrap(), whole.to_string());
     }
 
     fn version(definition: &Definition) -> (Version, String) {

@@ -5,7 +5,7 @@ from milepost.batch a
 join milepost.batch_input i on i.batch_id = case when a.items_of is null then a.id else a.parent_id end
 cross join lateral (
     select task from milepost.batch_task
-    where batch_id = a.id and state = 'due'
+    where batch_id = a.id and is_due
     order by task limit $2
     for update skip locked
 ) t

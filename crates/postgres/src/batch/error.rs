@@ -17,6 +17,11 @@ const NOTHING: &str = "MP014";
 /// SQLSTATE of an operation on a batch that was rerun meanwhile.
 const OVERTAKEN: &str = "MP013";
 
+/// Whether a start was refused because its input has to be checked first.
+pub(super) fn is_for_schema(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|e| e.code() == INPUT && e.detail() == Some("schema"))
+}
+
 /// An error of a start.
 pub(super) fn start_error(place: &str, dag: &str, version: Option<String>, error: sqlx::Error) -> StoreError {
     let Some(database) = database_error(&error) else { return store_error(place, "start_batch", error) };

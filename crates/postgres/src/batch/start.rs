@@ -12,7 +12,7 @@ use serde_json::Value;
 use sqlx::{PgConnection, Row};
 
 use super::due::work_out;
-use super::error::start_error;
+use super::error::{is_for_schema, start_error};
 use crate::error::store_error;
 use crate::row::Decoded;
 use crate::session::Session;
@@ -33,24 +33,29 @@ pub async fn start_batch(connection: &mut PgConnection, batch: &NewBatch) -> Sto
 
 pub(crate) async fn start_in(mut session: Session<'_>, batch: &NewBatch) -> StoreResult<Started> {
     batch.check(PAYLOAD_BYTES_MAX)?;
+    // In a caller's transaction an error is the end of it: what can be refused is refused before.
     let version = fit(&mut session, batch).await.map_err(|e| store_error(CALLERS, "start_batch", e))??;
-    let started = start(&mut session, batch, version).await;
-    started.map_err(|e| start_error(CALLERS, &batch.dag, Some(version.to_string()), e))
+    let version = Some(version.to_string());
+    let started = start(&mut session, batch, version.clone(), true).await;
+    started.map_err(|e| start_error(CALLERS, &batch.dag, version, e))
 }
 
 impl PostgresStore {
     pub(super) async fn start(&self, batch: &NewBatch) -> StoreResult<Started> {
         batch.check(self.inner.options.payload_bytes_max)?;
-        let outcome = self
-            .inner
-            .intake
-            .atomically(async |tx| match fit(tx, batch).await? {
-                Ok(version) => Ok(Ok(start(tx, batch, version).await?)),
-                Err(refused) => Ok(Err(refused)),
-            })
-            .await;
         let version = batch.version.map(|version| version.to_string());
-        outcome.map_err(|e| start_error(&self.inner.place, &batch.dag, version, e))?
+        let fail = |e| start_error(&self.inner.place, &batch.dag, version.clone(), e);
+        let intake = &self.inner.intake;
+        let unchecked = async |tx: &mut Session<'_>| start(tx, batch, version.clone(), false).await;
+        match intake.atomically(unchecked).await {
+            Err(error) if is_for_schema(&error) => {}
+            started => return started.map_err(fail),
+        }
+        let checked = async |tx: &mut Session<'_>| match fit(tx, batch).await? {
+            Ok(version) => start(tx, batch, Some(version.to_string()), true).await.map(Ok),
+            Err(refused) => Ok(Err(refused)),
+        };
+        intake.atomically(checked).await.map_err(fail)?
     }
 }
 
@@ -80,17 +85,23 @@ fn check_input(schema: &str, batch: &NewBatch) -> StoreResult<()> {
     schema.check(&input).map_err(|e| InvalidBatch::Input { why: e.to_string() }.into())
 }
 
-async fn start(session: &mut Session<'_>, batch: &NewBatch, version: Version) -> Decoded<Started> {
+async fn start(
+    session: &mut Session<'_>,
+    batch: &NewBatch,
+    version: Option<String>,
+    input_checked: bool,
+) -> Decoded<Started> {
     let query = sqlx::query(statement::BATCH_START)
         .bind(batch.dag.clone())
         .bind(batch.key.clone())
         .bind(batch.input.get().to_owned())
-        .bind(version.to_string())
+        .bind(version)
+        .bind(input_checked)
         .bind(batch.id.0)
         .bind(batch.nominal_at.map(jiff_sqlx::Timestamp::from));
     let row = session.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
     let started = Started { batch: BatchId(row.try_get("batch_id")?), duplicate: row.try_get("duplicate")? };
-    if !started.duplicate {
+    if row.try_get::<i32, _>("due_made")? > 0 {
         work_out(session, Some(&[started.batch.0])).await?;
     }
     Ok(started)

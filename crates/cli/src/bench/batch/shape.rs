@@ -24,7 +24,7 @@ pub(super) enum Shape {
     Fan,
     /// One after all.
     Join,
-    /// Layers, each task after four of the layer before.
+    /// Layers, each task after four neighbours of the layer before.
     Layered,
     /// The edges of a file: two keys a line with a tab between them, before and after.
     File(PathBuf),
@@ -86,8 +86,7 @@ fn layered(tasks: u64, width: u64) -> Vec<(String, String)> {
         .flat_map(|task| {
             let (layer, place) = (task / width, task % width);
             (0..EDGES_A_TASK.min(width)).map(move |edge| {
-                // Spread over the layer before, so that no part of it hurries on alone.
-                let before = (place + edge * (width / EDGES_A_TASK).max(1)) % width;
+                let before = (place + edge) % width;
                 pair((layer - 1) * width + before, task)
             })
         })

@@ -12,15 +12,15 @@ pub struct CheckedTask {
     pub when: Option<Expression>,
     /// The list whose items it goes over.
     pub each: Option<Expression>,
-    /// Its payload.
-    pub payload: Template,
+    /// Its payload; `None` when that is plain, as it stands in the definition.
+    pub payload: Option<Template>,
 }
 
 impl CheckedTask {
     /// What its expressions read, all together: the predecessors whose outputs it needs.
     #[must_use]
     pub fn reads(&self) -> Reads {
-        let mut all = self.payload.reads();
+        let mut all = self.payload.as_ref().map(Template::reads).unwrap_or_default();
         for reads in self.when.iter().chain(&self.each).map(Expression::reads) {
             all.tasks.extend(reads.tasks.iter().cloned());
             all.all_tasks |= reads.all_tasks;
@@ -41,6 +41,7 @@ impl CheckedTask {
         let (when, each) = (compile("when", &task.when), compile("each", &task.each));
         match Template::compile(&task.payload) {
             Ok(payload) => {
+                let payload = (!payload.is_plain()).then_some(payload);
                 let compiled = Self { when, each, payload };
                 compiled.check_reads(key, task, faults);
                 (faults.len() == before).then_some(compiled)
@@ -63,6 +64,6 @@ impl CheckedTask {
         };
         self.when.iter().for_each(|when| check("when", when.reads(), false));
         self.each.iter().for_each(|each| check("each", each.reads(), false));
-        check("payload", &self.payload.reads(), task.each.is_some());
+        self.payload.iter().for_each(|payload| check("payload", &payload.reads(), task.each.is_some()));
     }
 }
