@@ -1,6 +1,6 @@
 -- Batches: what follows from the end of tasks. Not public: batches.sql, the functions of api.sql and the library call these.
 --
--- Locks, in this order: jobs (live, by id), tasks (by batch and number), batches (descending, so that inner ones come
+-- Locks, in this order: jobs (live, by id), the tasks that end, their successors (by batch and number), batches (descending, so that inner ones come
 -- before those they are tasks of), groups. Advisory: (19797, bucket of the batch) shared while its ends are settled, exclusive
 -- while an operator changes which tasks run.
 
@@ -152,17 +152,16 @@ begin
     while cardinality(tasks) > 0 loop
         select * into edges from milepost.edges_of(batches, tasks, from_positions, room, page);
         room := edges.room_left;
+        befores := coalesce(was, milepost.move_tasks(batches, tasks, states, whys));
+        -- Their own rows first, which are theirs alone; those of successors, for which many may wait, as late as can be.
         perform from (
-            select i.batch_id, i.task from unnest(batches, tasks) i(batch_id, task)
-            union
-            select e.batch_id, e.task from unnest(edges.batches, edges.tasks) e(batch_id, task)
+            select distinct e.batch_id, e.task from unnest(edges.batches, edges.tasks) e(batch_id, task)
         ) k
         join milepost.batch_task t on t.batch_id = k.batch_id and t.task = k.task
         order by t.batch_id, t.task
         for update of t;
 
         -- Statements of their own: they see what those did for whom the locks waited.
-        befores := coalesce(was, milepost.note_moves(batches, tasks, states, whys));
         if 0 < any (edges.left_out) then
             insert into milepost.batch_spread (batch_id, task, was, state)
             select batches[o], tasks[o], befores[o], states[o] from unnest(edges.left_out) o
@@ -177,7 +176,7 @@ begin
             from unnest(edges.batches, edges.tasks, edges.origins) e(batch_id, task, o)
         ),
         difference as materialized (
-            select e.batch_id, e.task, null::milepost.task_state as own, max(e.version_id) as version_id, bool_or(e.stopped) as stopped,
+            select e.batch_id, e.task, max(e.version_id) as version_id, bool_or(e.stopped) as stopped,
                    (count(*) filter (where milepost.is_open(e.state)) - count(*) filter (where milepost.is_open(e.before)))::int as open,
                    (count(*) filter (where e.state = 'succeeded') - count(*) filter (where e.before = 'succeeded'))::int as succeeded,
                    (count(*) filter (where e.state = 'failed') - count(*) filter (where e.before = 'failed'))::int as failed,
@@ -187,32 +186,17 @@ begin
             where not (milepost.is_open(e.state) and milepost.is_open(e.before))
             group by e.batch_id, e.task
         ),
-        -- A task can be both: one that ends and, by another that ends with it, a successor.
-        touched as materialized (
-            select x.batch_id, x.task, max(x.own) as own, max(x.version_id) as version_id, bool_or(x.stopped) as stopped,
-                   sum(x.open)::int as open, sum(x.succeeded)::int as succeeded, sum(x.failed)::int as failed,
-                   sum(x.skipped)::int as skipped, sum(x.canceled)::int as canceled
-            from (
-                select * from difference
-                union all
-                select i.batch_id, i.task, i.state, null, null, 0, 0, 0, 0, 0
-                from unnest(batches, tasks, states, befores) i(batch_id, task, state, before)
-                where was is null and i.state <> i.before
-            ) x
-            group by x.batch_id, x.task
-        ),
         next as materialized (
             select t.batch_id, t.task, t.state as was, t.pre_cnt + x.open as pre_cnt, t.succeeded + x.succeeded as succeeded,
                    t.failed + x.failed as failed, t.skipped + x.skipped as skipped, t.canceled + x.canceled as canceled,
                    d.decision,
-                   case when x.own is not null then x.own
-                        when d.decision is distinct from 'run' then t.state
+                   case when d.decision is distinct from 'run' then t.state
                         when k.plain and not x.stopped then 'active'::milepost.task_state
                         else 'due' end as state,
                    case when d.decision = 'run' and k.plain and not x.stopped then milepost.uuid_v7() end as job_id
-            from touched x
+            from difference x
             cross join lateral milepost.batch_task_of(x.batch_id, x.task) t
-            left join lateral milepost.dag_task_of(x.version_id, x.task) k on x.own is null and t.state = 'waiting'
+            left join lateral milepost.dag_task_of(x.version_id, x.task) k on t.state = 'waiting'
             cross join lateral (
                 select case when k.task is not null then
                     milepost.decide(k.rule, t.pre_cnt + x.open, t.succeeded + x.succeeded, t.failed + x.failed,
@@ -246,6 +230,16 @@ begin
         into round
         from jobs j, skips k, changes c;
 
+        if was is null then
+            select log_batches || array_agg(o.batch_id), log_was || array_agg(o.before), log_states || array_agg(o.state),
+                   log_numbers || array_agg(o.number)
+            into log_batches, log_was, log_states, log_numbers
+            from (
+                select i.batch_id, i.before, i.state, count(*)::int as number
+                from unnest(batches, befores, states) i(batch_id, before, state)
+                where i.before <> i.state group by 1, 2, 3
+            ) o;
+        end if;
         log_batches := log_batches || round.change_batches;
         log_was := log_was || round.change_was;
         log_states := log_states || round.change_states;
@@ -313,9 +307,9 @@ begin
 end
 $$;
 
--- Where these tasks stand before they are put into these states. What happens to one without a job is noted in the history
+-- Puts tasks into these states and answers where they stood before. What happens to one without a job is noted in the history
 -- of its batch, since there is no other.
-create or replace function milepost.note_moves(
+create or replace function milepost.move_tasks(
     batches uuid[], tasks int[], states milepost.task_state[], whys text[]
 ) returns milepost.task_state[] language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
@@ -336,108 +330,14 @@ begin
                t.was, t.state, t.why
         from told t
         where t.state <> t.was and (t.job_id is null or t.state = 'waiting')
+    ),
+    moved as (
+        update milepost.batch_task t
+        set state = i.state, is_due = case when i.state = 'due' then true end
+        from told i
+        where t.batch_id = i.batch_id and t.task = i.task and i.state <> i.was
     )
     select array_agg(t.was order by t.ord) into befores from told t;
     return befores;
-end
-$$;
-
--- Says to batches how jobs of theirs stand now. Jobs that are no tasks, or whose task has another job by now, say nothing.
-create or replace function milepost.settle_jobs(
-    jobs uuid[], cause milepost.verb default null, why text default null, out due_made int, out spread_left int
-) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
-declare
-    batches uuid[];
-    tasks int[];
-    states milepost.task_state[];
-begin
-    select array_agg(t.batch_id), array_agg(t.task), array_agg(milepost.task_state_of(coalesce(l.state, e.state)))
-    into batches, tasks, states
-    from unnest(jobs) i(id)
-    join milepost.job j on j.id = i.id
-    join lateral milepost.batch_task_of(j.batch_id, j.task) t on t.job_id = j.id
-    left join milepost.live l on l.id = i.id
-    left join milepost.ended e on e.id = i.id;
-    if batches is null then
-        due_made := 0;
-        spread_left := 0;
-        return;
-    end if;
-    select s.due_made, s.spread_left into due_made, spread_left
-    from milepost.settle(batches, tasks, states, cause => cause, why => why) s;
-end
-$$;
-
--- The same, from plain SQL: what has to be worked out is left to workers, who are told.
-create or replace function milepost.tell_batches(jobs uuid[], cause milepost.verb default null, why text default null) returns void
-language plpgsql as $$
-declare
-    rest record;
-begin
-    select * into rest from milepost.settle_jobs(jobs, cause, why);
-    if rest.due_made + rest.spread_left > 0 then
-        perform milepost.wake_to_advance();
-    end if;
-end
-$$;
-
--- Tells workers that batches have something to be worked out. As costly as every NOTIFY; the library seldom needs it.
-create or replace function milepost.wake_to_advance() returns void language plpgsql as $$
-begin
-    if current_setting('milepost.wake', true) is distinct from 'off' then
-        notify milepost_wake, 'batch';
-    end if;
-end
-$$;
-
--- Counts the next ends that had too many successors, of this batch if one is named: as many ends as have at most so many, or
--- so many of one that has more. Answers how many successors.
-create or replace function milepost.spread(
-    most int default 2000, of_batch uuid default null, out counted int, out due_made int
-) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
-declare
-    ends record;
-begin
-    -- Of each task the first in the line.
-    with first as materialized (
-        select s.pos, s.batch_id, s.task, s.was, s.state, s.position
-        from milepost.batch_spread s
-        where (of_batch is null or s.batch_id = of_batch)
-          and not exists (select from milepost.batch_spread o where o.batch_id = s.batch_id and o.task = s.task and o.pos < s.pos)
-        order by s.pos limit 500
-        for update skip locked
-    ),
-    measured as materialized (
-        select f.*, cardinality(d.successors) - f.position as number, row_number() over (order by f.pos) as ord
-        from first f
-        join milepost.batch a on a.id = f.batch_id
-        cross join lateral milepost.dag_task_of(a.version_id, f.task) d
-    ),
-    chosen as (
-        select * from (select m.*, sum(m.number) over (order by m.ord) as total from measured m) m
-        where m.total <= most or m.ord = 1
-    )
-    select array_agg(pos order by ord) as positions, array_agg(batch_id order by ord) as batches, array_agg(task order by ord) as tasks,
-           array_agg(was order by ord) as was, array_agg(state order by ord) as states, array_agg(position order by ord) as places,
-           sum(number)::bigint as number
-    into ends from chosen;
-    counted := least(ends.number, most);
-    if ends.number is null then
-        counted := 0;
-        due_made := 0;
-        return;
-    end if;
-    select s.due_made into due_made
-    from milepost.settle(ends.batches, ends.tasks, ends.states, null, most, ends.was, ends.places) s;
-    if ends.number > most then
-        update milepost.batch_spread set position = position + most where pos = ends.positions[1];
-        return;
-    end if;
-    delete from milepost.batch_spread where pos = any (ends.positions);
-    -- The state of a batch depends on whether there is more.
-    perform milepost.count_moves(array_agg(b), array_agg('waiting'::milepost.task_state), array_agg('waiting'::milepost.task_state), array_agg(0))
-    from (select distinct b from unnest(ends.batches) b) d;
 end
 $$;

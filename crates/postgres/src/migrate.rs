@@ -29,6 +29,7 @@ const API: &str = concat!(
     include_str!("../sql/groups.sql"),
     include_str!("../sql/task_rules.sql"),
     include_str!("../sql/settle.sql"),
+    include_str!("../sql/spread.sql"),
     include_str!("../sql/api.sql"),
     include_str!("../sql/bulk.sql"),
     include_str!("../sql/batches.sql"),

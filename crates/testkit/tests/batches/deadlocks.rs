@@ -43,7 +43,8 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
     lock("select from milepost.batch where id = $1 for update").execute(&mut other).await.unwrap();
     gate.add_permits(1);
     wait::until("who settles waits for the batch", || async {
-        let waiting = "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')";
+        let waiting =
+            "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')";
         sqlx::query_scalar::<_, i64>(waiting).fetch_one(store.pool()).await.unwrap() > 0
     })
     .await;

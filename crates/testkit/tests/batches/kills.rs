@@ -75,7 +75,9 @@ pub(crate) async fn the_graph_of_a_distribution_runs_in_order_although_workers_a
     let mut ends = Vec::new();
     for &job in &jobs {
         let history = stage.batches.scene.history(job).await;
-        let pos = |verb: Verb| history.iter().filter(|entry| entry.verb == verb).map(|entry| entry.pos).collect::<Vec<_>>();
+        let pos = |verb: Verb| {
+            history.iter().filter(|entry| entry.verb == verb).map(|entry| entry.pos).collect::<Vec<_>>()
+        };
         let (made, ended) = (pos(Verb::Create), pos(Verb::Succeed));
         assert_eq!((made.len(), ended.len()), (1, 1), "released once, ended once");
         ends.push((made[0], ended[0]));
