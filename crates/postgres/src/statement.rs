@@ -167,6 +167,10 @@ statements! {
     DROP_PROGRESS = "mend/drop_progress";
     FREE_KEY = "mend/free_key";
     FREE_SLOTS = "mend/free_slots";
+    DROP_BATCH_HISTORY = "mend/drop_batch_history";
+    DROP_BATCH_INPUTS = "mend/drop_batch_inputs";
+    DROP_BATCH_SPREADS = "mend/drop_batch_spreads";
+    DROP_BATCH_TASKS = "mend/drop_batch_tasks";
     DROP_BULK = "mend/drop_bulk";
     DROP_BULK_FAILURES = "mend/drop_bulk_failures";
     DROP_BULK_FILES = "mend/drop_bulk_files";
@@ -174,6 +178,9 @@ statements! {
     DROP_BULK_TARGETS = "mend/drop_bulk_targets";
     DROP_ENDED = "mend/drop_ended";
     DROP_LIVE = "mend/drop_live";
+    MEND_BATCH_COUNTS = "mend/batch_counts";
+    MEND_TALLIES = "mend/tallies";
+    MEND_TASK_STATES = "mend/task_states";
     PLACE_IN_ENDED = "mend/place_in_ended";
     PLACE_IN_LIVE = "mend/place_in_live";
     RAISE_TOKEN_ENDED = "mend/raise_token_ended";
@@ -218,6 +225,9 @@ statements! {
 questions! {
     "attempts_over",
     "autovacuum_off",
+    "batch_counts_differ",
+    "batch_incomplete",
+    "batch_leftover",
     "bulk_cursor_beyond",
     "bulk_end_differs",
     "bulk_failures_differ",
@@ -235,6 +245,7 @@ questions! {
     "history_without_job",
     "holder_without_slot",
     "job_in_both",
+    "job_without_batch",
     "job_without_key",
     "job_without_place",
     "key_shared",
@@ -243,6 +254,7 @@ questions! {
     "long_transaction",
     "missing_privilege",
     "not_created_once",
+    "pre_cnt_differs",
     "progress_without_job",
     "ready_at_wrong",
     "running_past_lease",
@@ -251,6 +263,8 @@ questions! {
     "slot_without_holder",
     "state_differs",
     "stop_overdue",
+    "task_left_due",
+    "task_state_differs",
     "token_differs",
     "token_off",
     "two_ends",
