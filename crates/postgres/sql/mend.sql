@@ -31,9 +31,9 @@ $$;
 -- Tasks that stand elsewhere than their job or their inner batch. One whose job or batch is gone can only be failed. Jobs that are in
 -- their places twice or not at all say nothing.
 create or replace function milepost.task_states_off(only_these uuid[] default null) returns table (
-    batch_id uuid, task int, state milepost.task_state, fact milepost.task_state, why text
+    batch_id uuid, task int, state milepost.task_state, fact milepost.task_state, lost boolean, why text
 ) language sql stable as $$
-    select d.batch_id, d.task, d.state, d.fact, d.why
+    select d.batch_id, d.task, d.state, d.fact, d.lost, d.why
     from (
         select t.batch_id, t.task, t.state,
                case when t.child_id is not null then
@@ -42,6 +42,7 @@ create or replace function milepost.task_states_off(only_these uuid[] default nu
                     when l.id is not null and e.id is not null then null
                     when coalesce(l.state, e.state) is not null then milepost.task_state_of(coalesce(l.state, e.state))
                     when j.id is null and t.state in ('active', 'aborted') then 'failed' end as fact,
+               coalesce(j.id, l.id, e.id, c.id) is null as lost,
                case when t.child_id is not null and c.id is null then 'its batch is gone'
                     when t.child_id is not null then 'its batch is ' || f.state::text
                     when coalesce(l.state, e.state) is not null then 'its job is ' || coalesce(l.state, e.state)::text
@@ -121,7 +122,8 @@ begin
         return;
     end if;
     with stood as (
-        update milepost.batch_task t set state = o.fact
+        update milepost.batch_task t
+        set state = o.fact, job_id = case when not o.lost then t.job_id end, child_id = case when not o.lost then t.child_id end
         from milepost.task_states_off(array[of_batch]) o
         where t.batch_id = o.batch_id and t.task = o.task
         returning t.task, t.generation, o.state as was, o.fact, o.why

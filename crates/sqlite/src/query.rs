@@ -227,6 +227,7 @@ queries! {
     DROP_LIVE = "mend/drop_live",
     MEND_ASKED = "mend/asked",
     MEND_BATCH = "mend/batch",
+    MEND_DETACH = "mend/detach",
     MEND_PREDECESSORS = "mend/predecessors",
     MEND_TALLY = "mend/tally",
     MEND_TASKS = "mend/tasks",

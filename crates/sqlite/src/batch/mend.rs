@@ -94,8 +94,18 @@ impl Settler<'_> {
             None::<Vec<u8>>,
             None::<u32>,
         ))?;
+        if !task.has_child && !task.has_job && task.live.or(task.ended).is_none() {
+            self.conn.prepare_cached(query::MEND_DETACH)?.execute((batch.0.as_bytes(), task.number))?;
+        }
         let note = format!("a repair: {why}");
-        self.note(batch, Some(task.number), verb_of(fact), Some(task.state.as_str()), fact.as_str(), Some(&note))?;
+        self.note(
+            batch,
+            Some(task.number),
+            verb_of(fact),
+            Some(task.state.as_str()),
+            fact.as_str(),
+            Some(&note),
+        )?;
         Ok(fact)
     }
 
