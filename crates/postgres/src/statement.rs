@@ -193,6 +193,14 @@ statements! {
     ARRIVAL_PARTS = "move/arrival_parts";
     BEGIN_MOVE = "move/begin_move";
     BRING_AUDIT = "move/audit";
+    BRING_BATCHES = "move/batch";
+    BRING_BATCH_HISTORY = "move/batch_history";
+    BRING_BATCH_INPUTS = "move/batch_input";
+    BRING_BATCH_SPREADS = "move/batch_spread";
+    BRING_BATCH_TASKS = "move/batch_task";
+    BRING_DAGS = "move/dag";
+    BRING_DAG_TASKS = "move/dag_task";
+    BRING_DAG_VERSIONS = "move/dag_version";
     BRING_BULK_DEFINITIONS = "move/bulk_definition";
     BRING_BULK_FAILURES = "move/bulk_failure";
     BRING_BULK_FILES = "move/bulk_file";

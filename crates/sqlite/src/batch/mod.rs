@@ -22,6 +22,7 @@ mod start;
 mod total;
 
 pub(crate) use advance::is_needed;
+pub(crate) use head::tally;
 pub(crate) use mend::mend_batch;
 pub(crate) use settle::{check_result, settle_jobs};
 pub use start::start_batch;
