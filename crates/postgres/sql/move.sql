@@ -85,6 +85,12 @@ begin
     from (select max(pos) as last from milepost.audit) a where last > 0;
     perform setval(pg_get_serial_sequence('milepost.bulk_failure', 'pos'), last)
     from (select max(pos) as last from milepost.bulk_failure) f where last > 0;
+    perform setval(pg_get_serial_sequence('milepost.dag_version', 'id'), last)
+    from (select max(id) as last from milepost.dag_version) v where last > 0;
+    perform setval(pg_get_serial_sequence('milepost.batch_spread', 'pos'), last)
+    from (select max(pos) as last from milepost.batch_spread) s where last > 0;
+    perform setval(pg_get_serial_sequence('milepost.batch_history', 'pos'), last)
+    from (select max(pos) as last from milepost.batch_history) h where last > 0;
     perform setval(pg_get_serial_sequence('milepost.worker', 'id'), last)
     from (select greatest(max(id), worker_last) as last from milepost.worker) w where last > 0;
     perform setval('milepost.group_slot_beyond', last)
@@ -108,11 +114,9 @@ begin
     end if;
     delete from milepost.arrival_part where move_id = move;
     perform milepost.open_after_move();
-    for moved in select milepost.moved_tables() loop
-        if moved <> 'turn' then
-            execute format('truncate milepost.%I', moved);
-        end if;
-    end loop;
+    -- All at once: some refer to others.
+    select string_agg(format('milepost.%I', t), ', ') into moved from milepost.moved_tables() t where t <> 'turn';
+    execute 'truncate ' || moved;
     return true;
 end
 $$;

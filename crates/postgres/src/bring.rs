@@ -1,5 +1,6 @@
 //! Rows of another store, each column as an array.
 
+mod batch;
 mod bulk;
 
 use jiff::Timestamp as Time;
@@ -26,6 +27,9 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::GroupBuckets(rows) => group_buckets(rows),
         Rows::Schedules(rows) => schedules(rows),
         Rows::BulkDefinitions(rows) => bulk::definitions(rows),
+        Rows::DagVersions(rows) => batch::versions(rows),
+        Rows::Dags(rows) => batch::dags(rows),
+        Rows::DagTasks(rows) => batch::dag_tasks(rows),
         Rows::Audit(rows) => audit(rows),
         Rows::Jobs(rows) => jobs(rows),
         Rows::Keys(rows) => keys(rows),
@@ -35,6 +39,11 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::BulkFailures(rows) => bulk::failures(rows),
         Rows::BulkFiles(rows) => bulk::files(rows),
         Rows::BulkTargets(rows) => bulk::targets(rows),
+        Rows::Batches(rows) => batch::batches(rows),
+        Rows::BatchInputs(rows) => batch::inputs(rows),
+        Rows::BatchTasks(rows) => batch::tasks(rows),
+        Rows::BatchSpreads(rows) => batch::spreads(rows),
+        Rows::BatchHistory(rows) => batch::notes(rows),
         Rows::History(rows) => history(rows),
         Rows::Slots(rows) => slots(rows),
         Rows::Ended(rows) => ended(rows),
@@ -155,6 +164,8 @@ fn jobs(rows: &[Job]) -> Query {
         .bind(each(rows, |r| r.timeout_ms))
         .bind(each(rows, |r| time(r.created_at)))
         .bind(each(rows, |r| r.nominal_at.map(time)))
+        .bind(each(rows, |r| r.batch.map(|batch| batch.0)))
+        .bind(each(rows, |r| r.task.map(u32::cast_signed)))
 }
 
 fn keys(rows: &[Key]) -> Query {

@@ -95,6 +95,15 @@ const fn mends(check: Check) -> &'static [&'static str] {
             statement::DROP_BULK_FILES,
             statement::DROP_BULK_TARGETS,
         ],
+        Check::TaskStateDiffers => &[statement::MEND_TASK_STATES],
+        Check::PreCntDiffers => &[statement::MEND_TALLIES],
+        Check::BatchCountsDiffer => &[statement::MEND_BATCH_COUNTS],
+        Check::BatchLeftover => &[
+            statement::DROP_BATCH_TASKS,
+            statement::DROP_BATCH_INPUTS,
+            statement::DROP_BATCH_SPREADS,
+            statement::DROP_BATCH_HISTORY,
+        ],
         _ => &[],
     }
 }

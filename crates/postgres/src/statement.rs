@@ -167,6 +167,10 @@ statements! {
     DROP_PROGRESS = "mend/drop_progress";
     FREE_KEY = "mend/free_key";
     FREE_SLOTS = "mend/free_slots";
+    DROP_BATCH_HISTORY = "mend/drop_batch_history";
+    DROP_BATCH_INPUTS = "mend/drop_batch_inputs";
+    DROP_BATCH_SPREADS = "mend/drop_batch_spreads";
+    DROP_BATCH_TASKS = "mend/drop_batch_tasks";
     DROP_BULK = "mend/drop_bulk";
     DROP_BULK_FAILURES = "mend/drop_bulk_failures";
     DROP_BULK_FILES = "mend/drop_bulk_files";
@@ -174,6 +178,9 @@ statements! {
     DROP_BULK_TARGETS = "mend/drop_bulk_targets";
     DROP_ENDED = "mend/drop_ended";
     DROP_LIVE = "mend/drop_live";
+    MEND_BATCH_COUNTS = "mend/batch_counts";
+    MEND_TALLIES = "mend/tallies";
+    MEND_TASK_STATES = "mend/task_states";
     PLACE_IN_ENDED = "mend/place_in_ended";
     PLACE_IN_LIVE = "mend/place_in_live";
     RAISE_TOKEN_ENDED = "mend/raise_token_ended";
@@ -186,6 +193,14 @@ statements! {
     ARRIVAL_PARTS = "move/arrival_parts";
     BEGIN_MOVE = "move/begin_move";
     BRING_AUDIT = "move/audit";
+    BRING_BATCHES = "move/batch";
+    BRING_BATCH_HISTORY = "move/batch_history";
+    BRING_BATCH_INPUTS = "move/batch_input";
+    BRING_BATCH_SPREADS = "move/batch_spread";
+    BRING_BATCH_TASKS = "move/batch_task";
+    BRING_DAGS = "move/dag";
+    BRING_DAG_TASKS = "move/dag_task";
+    BRING_DAG_VERSIONS = "move/dag_version";
     BRING_BULK_DEFINITIONS = "move/bulk_definition";
     BRING_BULK_FAILURES = "move/bulk_failure";
     BRING_BULK_FILES = "move/bulk_file";
@@ -218,6 +233,9 @@ statements! {
 questions! {
     "attempts_over",
     "autovacuum_off",
+    "batch_counts_differ",
+    "batch_incomplete",
+    "batch_leftover",
     "bulk_cursor_beyond",
     "bulk_end_differs",
     "bulk_failures_differ",
@@ -235,6 +253,7 @@ questions! {
     "history_without_job",
     "holder_without_slot",
     "job_in_both",
+    "job_without_batch",
     "job_without_key",
     "job_without_place",
     "key_shared",
@@ -243,6 +262,7 @@ questions! {
     "long_transaction",
     "missing_privilege",
     "not_created_once",
+    "pre_cnt_differs",
     "progress_without_job",
     "ready_at_wrong",
     "running_past_lease",
@@ -251,6 +271,8 @@ questions! {
     "slot_without_holder",
     "state_differs",
     "stop_overdue",
+    "task_left_due",
+    "task_state_differs",
     "token_differs",
     "token_off",
     "two_ends",

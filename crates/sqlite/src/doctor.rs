@@ -1,5 +1,6 @@
 //! Examination and repair. Each question is one statement in one read transaction.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -14,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, Row};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::batch::settle_jobs;
+use crate::batch::{mend_batch, settle_jobs};
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::{Failure, defect};
@@ -161,6 +162,9 @@ fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Fail
     match check {
         Check::SlotWithoutHolder => return free_slots(conn, limit),
         Check::HolderWithoutSlot => return retake_slots(conn, limit),
+        Check::TaskStateDiffers | Check::PreCntDiffers | Check::BatchCountsDiffer => {
+            return mend_batches(conn, check, limit);
+        }
         _ => {}
     }
     let mut mended = Vec::new();
@@ -198,6 +202,12 @@ const fn mends(check: Check) -> &'static [&'static str] {
             query::DROP_BULK_FILES,
             query::DROP_BULK_TARGETS,
         ],
+        Check::BatchLeftover => &[
+            query::DROP_BATCH_TASKS,
+            query::DROP_BATCH_INPUTS,
+            query::DROP_BATCH_SPREADS,
+            query::DROP_BATCH_HISTORY,
+        ],
         _ => &[],
     }
 }
@@ -220,6 +230,28 @@ fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
         }
     }
     Ok(taken)
+}
+
+/// Makes batches what the facts say, as long as the check finds any that were not tried.
+fn mend_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
+    let Some(question) = query::of_check(check) else { return Ok(Vec::new()) };
+    let mut statement = conn.prepare(question)?;
+    let (mut tried, mut mended) = (BTreeSet::new(), Vec::new());
+    while mended.len() < limit as usize {
+        let found = statement.query_map((), |row| row::batch_id(row, 1))?;
+        let found = found.collect::<rusqlite::Result<BTreeSet<_>>>()?;
+        let before = tried.len();
+        // Later batches first: children before their parents.
+        for batch in found.into_iter().rev() {
+            if tried.insert(batch) && mend_batch(conn, batch)? {
+                mended.push(batch.to_string());
+            }
+        }
+        if tried.len() == before {
+            break;
+        }
+    }
+    Ok(mended)
 }
 
 /// Jobs with their groups.

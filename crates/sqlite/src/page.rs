@@ -1,5 +1,6 @@
 //! A store that is left, read page by page in the order of keys.
 
+mod batch;
 mod bulk;
 
 use milepost_core::ident::{JobId, WorkerId};
@@ -93,6 +94,9 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::BulkDefinitions => {
             look.page(query::PAGE_OF_BULK_DEFINITIONS, bulk::definition, Rows::BulkDefinitions)
         }
+        Part::DagVersions => look.page(query::PAGE_OF_DAG_VERSIONS, batch::version, Rows::DagVersions),
+        Part::Dags => look.page(query::PAGE_OF_DAGS, batch::dag, Rows::Dags),
+        Part::DagTasks => look.page(query::PAGE_OF_DAG_TASKS, batch::dag_task, Rows::DagTasks),
         Part::Audit => look.page(query::PAGE_OF_AUDIT, note, Rows::Audit),
         Part::Jobs => look.page(query::PAGE_OF_JOBS, job, Rows::Jobs),
         Part::Keys => look.page(query::PAGE_OF_KEYS, key, Rows::Keys),
@@ -102,6 +106,11 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::BulkFailures => look.page(query::PAGE_OF_BULK_FAILURES, bulk::failure, Rows::BulkFailures),
         Part::BulkFiles => look.page(query::PAGE_OF_BULK_FILES, bulk::file, Rows::BulkFiles),
         Part::BulkTargets => look.page(query::PAGE_OF_BULK_TARGETS, bulk::target, Rows::BulkTargets),
+        Part::Batches => look.page(query::PAGE_OF_BATCHES, batch::batch, Rows::Batches),
+        Part::BatchInputs => look.page(query::PAGE_OF_BATCH_INPUTS, batch::input, Rows::BatchInputs),
+        Part::BatchTasks => look.page(query::PAGE_OF_BATCH_TASKS, batch::task, Rows::BatchTasks),
+        Part::BatchSpreads => look.page(query::PAGE_OF_BATCH_SPREADS, batch::spread, Rows::BatchSpreads),
+        Part::BatchHistory => look.page(query::PAGE_OF_BATCH_HISTORY, batch::note, Rows::BatchHistory),
         Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
         Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
         Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
@@ -149,12 +158,25 @@ impl Look<'_> {
             (Position::Name(name), _) => vec![name.clone().into()],
             (Position::Key(key, kind), _) => vec![key.clone().into(), kind.clone().into()],
             (Position::Row(run, n), _) => vec![run.0.as_bytes().to_vec().into(), (*n).into()],
+            (Position::Batch(id), _) => vec![id.0.as_bytes().to_vec().into()],
+            (Position::Task(batch, task), _) => vec![batch.0.as_bytes().to_vec().into(), (*task).into()],
+            (Position::VersionTask(version, task), _) => vec![(*version).into(), (*task).into()],
             (Position::Slot(group, slot), _) => vec![group.clone().into(), (*slot).into()],
-            (Position::Start, Part::Workers | Part::Audit | Part::BulkFailures | Part::History) => {
-                vec![i64::MIN.into()]
-            }
+            (
+                Position::Start,
+                Part::Workers
+                | Part::DagVersions
+                | Part::Audit
+                | Part::BulkFailures
+                | Part::BatchSpreads
+                | Part::BatchHistory
+                | Part::History,
+            ) => vec![i64::MIN.into()],
+            (Position::Start, Part::DagTasks) => vec![i64::MIN.into(), i64::MIN.into()],
             (Position::Start, Part::Keys) => vec![String::new().into(), String::new().into()],
-            (Position::Start, Part::BulkTargets) => vec![Vec::new().into(), i64::MIN.into()],
+            (Position::Start, Part::BulkTargets | Part::BatchTasks) => {
+                vec![Vec::new().into(), i64::MIN.into()]
+            }
             (Position::Start, Part::Slots) => vec![String::new().into(), i64::MIN.into()],
             (
                 Position::Start,
@@ -163,6 +185,8 @@ impl Look<'_> {
                 | Part::Bulks
                 | Part::BulkSettings
                 | Part::BulkFiles
+                | Part::Batches
+                | Part::BatchInputs
                 | Part::Ended
                 | Part::Live,
             ) => vec![Vec::new().into()],
@@ -261,6 +285,8 @@ fn job(row: &Row<'_>) -> Sql<Job> {
         timeout_ms: row.get(8)?,
         created_at: row::time(row, 9)?,
         nominal_at: row::time_opt(row, 10)?,
+        batch: row::batch_opt(row, 11)?,
+        task: row.get(12)?,
     })
 }
 

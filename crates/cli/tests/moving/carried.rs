@@ -79,10 +79,11 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
         for job in store.claim(&claim).await.unwrap() {
             let end = End::Succeed { result: None };
             let grouped = job.group.is_some();
-            let finish = Finish { run: job.run, end, grouped, task: false };
+            let finish = Finish { run: job.run, end, grouped, task: job.batch.is_some() };
             assert_eq!(store.finish_many(worker, &[finish]).await.unwrap(), [Finished::Accepted]);
         }
         store.fill_groups().await.unwrap();
+        while store.advance_batches().await.unwrap() > 0 {}
         let counts = store.count_by_state().await.unwrap();
         let left = [JobState::Pending, JobState::Blocked, JobState::Running, JobState::RetryWait];
         counts.iter().all(|(state, jobs)| !left.contains(state) || *jobs == 0)
@@ -93,7 +94,7 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
         scene.assert_history_folds(row.id).await;
     }
     let places = "select bool_and(new.pos > old.pos) from milepost.history new, milepost.history old
-                  where new.worker_id = (select max(id) from milepost.worker) and old.verb = 'create'";
+                  where new.worker_id = (select max(id) from milepost.worker) and old.worker_id < new.worker_id";
     assert_eq!(both.new.tamper(places), "t", "history goes on above what came");
 }
 

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod batches;
 mod bulk;
 mod carried;
 mod killed;
@@ -41,6 +42,8 @@ impl Move {
         let both = Self::new();
         let old = block_on(async {
             let store: Arc<dyn Store> = Arc::new(both.sqlite());
+            // First: it takes whatever is ready.
+            batches::leave_half_done(&both).await;
             stock::fill(&store).await;
             bulk::leave_half_done(&both).await;
             both.expire_leases();
@@ -125,7 +128,7 @@ pub(crate) async fn listed(store: &dyn Store) -> Value {
         let counts = queue["counts"].as_array_mut().unwrap();
         counts.sort_unstable_by_key(|count| count[0].as_str().unwrap().to_owned());
     }
-    json!({ "jobs": jobs, "bulks": bulk::listed(store).await, "queues": queues, "counts": counts, "limits": limits,
+    json!({ "jobs": jobs, "bulks": bulk::listed(store).await, "batches": batches::listed(store).await, "queues": queues, "counts": counts, "limits": limits,
             "workers": store.workers().await.unwrap(), "schedules": store.schedules().await.unwrap() })
 }
 

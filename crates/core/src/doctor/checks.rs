@@ -170,6 +170,31 @@ checks! {
     BulkCursorBeyond = "bulk_cursor_beyond", Error, All, Full, promise 13,
         means "The cursor of a bulk job stands behind its last target, or stands though its last target is not known: targets may have been passed over.",
         mend "Abort it, compare what it did with its targets, and start it anew.";
+    TaskStateDiffers = "task_state_differs", Error, All, Full, promise 9,
+        means "A task of a batch stands elsewhere than its job or its inner batch, or is said to be under way and is not: what follows never runs, or ran too early.",
+        mend "Find out who writes to the tables without the verbs. What ran too early stays: see `milepost batch show`.",
+        repair "Puts it where its job or its inner batch stands, as failed where that is gone, and lets what follows run. Not while ends in its batch are still being counted.";
+    PreCntDiffers = "pre_cnt_differs", Error, All, Full, promise 9,
+        means "A task of a batch counts other ends than its predecessors had, or waits though all that it waits for has ended: it never runs, or ran too early.",
+        mend "Find out who writes to the tables without the verbs. What ran too early stays: see `milepost batch show`.",
+        repair "Counts anew and lets run, or skips, what waits and need not. Not while ends in its batch are still being counted.";
+    BatchCountsDiffer = "batch_counts_differ", Error, All, Full, promise 9,
+        means "A batch's counts, its state or the time of its end are not what its tasks say.",
+        mend "Find out who writes to the tables without the verbs.",
+        repair "Counts anew; the task that it is of another batch then stands where it does. Not while ends in it are still being counted.";
+    BatchIncomplete = "batch_incomplete", Error, All, Full, promise 9,
+        means "A batch that has not ended lacks its input or some of its tasks, or has more than its version: it cannot be brought to its end.",
+        mend "Restore the rows from a backup, or cancel the batch and start another one. The other checks leave it out.";
+    BatchLeftover = "batch_leftover", Warning, All, Full, promise 9,
+        means "Tasks, an input, ends to be counted or a history belong to a batch that is gone.",
+        mend "Delete them when no job of the batch is under way.",
+        repair "Deletes them, unless a job of the batch is under way.";
+    JobWithoutBatch = "job_without_batch", Warning, All, Full, promise 9,
+        means "A job that has not ended belongs to a batch that is gone: nothing follows from its end.",
+        mend "Cancel it, or let it run for its own sake.";
+    TaskLeftDue = "task_left_due", Warning, All, Quick, promise 9,
+        means "Tasks of a batch could run and nobody works out what they do, or nobody counts ends: no living process sees to batches.",
+        mend "Start a worker; if some live, their logs say why they cannot go on with the batch.";
     HistoryWithoutJob = "history_without_job", Warning, All, Full, promise 6,
         means "A history belongs to a job that is gone: its row of job was deleted by hand.",
         mend "Keep it as evidence, or delete it.";

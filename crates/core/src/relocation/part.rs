@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ident::JobId;
+use crate::ident::{BatchId, JobId};
 use crate::state::named_enum;
 
 named_enum! {
@@ -26,6 +26,12 @@ named_enum! {
         Schedules = "schedule",
         /// What bulk jobs there are.
         BulkDefinitions = "bulk_definition",
+        /// What versions DAGs have.
+        DagVersions = "dag_version",
+        /// Which version is the latest.
+        Dags = "dag",
+        /// Tasks of versions.
+        DagTasks = "dag_task",
         /// What people did to the store.
         Audit = "audit",
         /// What was asked.
@@ -44,6 +50,16 @@ named_enum! {
         BulkFiles = "bulk_file",
         /// Rows of such files.
         BulkTargets = "bulk_target",
+        /// Runs of DAGs.
+        Batches = "batch",
+        /// What they were started with.
+        BatchInputs = "batch_input",
+        /// Where their tasks stand.
+        BatchTasks = "batch_task",
+        /// Ends that wait to be counted.
+        BatchSpreads = "batch_spread",
+        /// What happened to batches.
+        BatchHistory = "batch_history",
         /// What happened.
         History = "history",
         /// Who holds groups.
@@ -73,4 +89,10 @@ pub enum Position {
     Slot(String, i64),
     /// A run and a row of its file.
     Row(JobId, i64),
+    /// A batch.
+    Batch(BatchId),
+    /// A task of a batch.
+    Task(BatchId, u32),
+    /// A task of a version of a DAG.
+    VersionTask(i64, u32),
 }

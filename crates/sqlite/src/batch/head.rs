@@ -122,7 +122,7 @@ impl Stand {
 }
 
 /// How predecessors ended: those that have not, then the others by outcome.
-pub(super) fn tally(row: &Row<'_>, column: usize) -> rusqlite::Result<Tally> {
+pub(crate) fn tally(row: &Row<'_>, column: usize) -> rusqlite::Result<Tally> {
     let count = |at: usize| row.get::<_, u32>(column + at);
     let (succeeded, failed, skipped, canceled) = (count(1)?, count(2)?, count(3)?, count(4)?);
     let total = count(0)? + succeeded + failed + skipped + canceled;

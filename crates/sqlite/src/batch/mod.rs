@@ -10,6 +10,7 @@ mod dag;
 mod due;
 mod head;
 mod listing;
+mod mend;
 mod operation;
 mod output;
 mod port;
@@ -21,5 +22,7 @@ mod start;
 mod total;
 
 pub(crate) use advance::is_needed;
+pub(crate) use head::tally;
+pub(crate) use mend::mend_batch;
 pub(crate) use settle::{check_result, settle_jobs};
 pub use start::start_batch;

@@ -48,7 +48,12 @@ impl Settler<'_> {
     }
 
     /// Whoever waits for ends that stand in line can still go on.
-    fn state_of(&self, batch: BatchId, head: &Head, counts: &ByState) -> Result<BatchState, Failure> {
+    pub(super) fn state_of(
+        &self,
+        batch: BatchId,
+        head: &Head,
+        counts: &ByState,
+    ) -> Result<BatchState, Failure> {
         let state = head.state_with(counts);
         if state.is_ended() || state == BatchState::Running {
             return Ok(state);

@@ -5,7 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
+use milepost_core::batch::operation::{BatchOperation, BatchVerb};
+use milepost_core::batch::start::NewBatch;
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::rule::Rule;
+use milepost_core::dag::state::TaskState;
 use milepost_core::finish::End;
+use milepost_core::ident::BatchId;
 use milepost_core::job::NewJob;
 use milepost_core::port::Operation;
 use milepost_core::state::JobState;
@@ -13,7 +20,8 @@ use milepost_core::transition::Verb;
 use serde_json::json;
 
 use crate::examine::{examine, examined};
-use crate::scene::{LONG, Scene, failure, register, retry};
+use crate::scene::{KIND, LONG, Scene, failure, register, retry};
+use crate::suite::batches::{graph, job};
 use crate::wait;
 
 pub async fn a_store_with_jobs_in_every_state_has_no_findings(scene: Scene) {
@@ -33,10 +41,40 @@ pub async fn a_check_that_the_store_does_not_have_finds_nothing(scene: Scene) {
     }
 }
 
+/// A DAG with tasks of all sorts; what comes after a failure goes on.
+fn busy_dag() -> Definition {
+    let each = Task::each(KIND, "input.items");
+    graph("busy", &[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("d", &["b", "c"])])
+        .task("never", job().when("input.no").after(["a"]))
+        .task("list", each.after(["b"]).rule(Rule::AllDone))
+        .task("last", job().after(["d", "list", "never"]).rule(Rule::Always))
+}
+
+/// Starts batches and intervenes in earlier ones.
+async fn bustle_batches(scene: &Scene, last: &mut Option<BatchId>) {
+    let input = json!({ "no": false, "items": [1, 2, 3] });
+    let started = scene.store.start_batch(&NewBatch::new("busy", &input).unwrap()).await.unwrap();
+    if let Some(batch) = last.replace(started.batch) {
+        let tasks = vec![fastrand::u32(0..7), fastrand::u32(0..7)];
+        let what = match fastrand::u8(0..6) {
+            0 => BatchVerb::Abort,
+            1 => BatchVerb::Cancel { tasks },
+            2 => BatchVerb::Rerun { tasks },
+            3 => BatchVerb::Mark { task: tasks[0], state: TaskState::Succeeded },
+            _ => BatchVerb::Resume,
+        };
+        let operation = BatchOperation { batch, generation: None, grace: Duration::ZERO, note: None, what };
+        drop(scene.store.operate_batch(&operation).await);
+    }
+    scene.store.advance_batches().await.unwrap();
+}
+
 /// Enqueues, claims, ends in every way and intervenes, until it is told to stop.
 async fn bustle(scene: Scene, number: u32, stop: Arc<AtomicBool>, ended: Arc<AtomicU32>) {
     let worker = register(&scene.store, LONG).await;
+    let mut last = None;
     while !stop.load(Ordering::SeqCst) {
+        bustle_batches(&scene, &mut last).await;
         let job = |n: u32| match n % 4 {
             0 => Scene::job().group(format!("g{}", fastrand::u32(0..3))),
             1 => Scene::job().key(format!("{number}-{}", fastrand::u32(..))),
@@ -68,6 +106,7 @@ async fn bustle(scene: Scene, number: u32, stop: Arc<AtomicBool>, ended: Arc<Ato
 }
 
 pub async fn a_busy_store_has_no_findings(scene: Scene) {
+    scene.store.define_dag(&Dag::check(busy_dag()).unwrap()).await.unwrap();
     let (stop, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
     let bustle = |n| tokio::spawn(bustle(scene.clone(), n, Arc::clone(&stop), Arc::clone(&ended)));
     let workers: Vec<_> = (0..4).map(bustle).collect();

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{Position, Row};
 use crate::history::HistoryEntry;
-use crate::ident::{JobId, RunToken, WorkerId};
+use crate::ident::{BatchId, JobId, RunToken, WorkerId};
 use crate::state::JobState;
 use crate::transition::Verb;
 
@@ -33,6 +33,10 @@ pub struct Job {
     pub created_at: Timestamp,
     /// The tick that it stands for.
     pub nominal_at: Option<Timestamp>,
+    /// The batch of which it is a task.
+    pub batch: Option<BatchId>,
+    /// Which task.
+    pub task: Option<u32>,
 }
 
 impl Row for Job {

@@ -1,6 +1,7 @@
 //! Rows as they are carried: every column that both stores have, with the domain's types. Texts called JSON are kept
 //! as they are.
 
+mod batch;
 mod bulk;
 mod job;
 
@@ -11,6 +12,7 @@ use crate::history::HistoryEntry;
 use crate::ident::WorkerId;
 use crate::limit::{Rate, Source};
 
+pub use batch::{Batch, BatchInput, BatchNote, BatchSpread, BatchTask, Dag, DagTask, DagVersion};
 pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
 
@@ -67,6 +69,9 @@ rows! {
     GroupBuckets(GroupBucket),
     Schedules(Schedule),
     BulkDefinitions(BulkDefinition),
+    DagVersions(DagVersion),
+    Dags(Dag),
+    DagTasks(DagTask),
     Audit(Note),
     Jobs(Job),
     Keys(Key),
@@ -76,6 +81,11 @@ rows! {
     BulkFailures(BulkFailure),
     BulkFiles(BulkFile),
     BulkTargets(BulkTarget),
+    Batches(Batch),
+    BatchInputs(BatchInput),
+    BatchTasks(BatchTask),
+    BatchSpreads(BatchSpread),
+    BatchHistory(BatchNote),
     History(HistoryEntry),
     Slots(Slot),
     Ended(Ended),

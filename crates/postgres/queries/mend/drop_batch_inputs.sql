@@ -1,0 +1,12 @@
+-- Deletes inputs of batches that are gone, but for those that have jobs under way. $1 hundreds at most; answers whose
+with gone as (
+    delete from milepost.batch_input
+    where batch_id in (
+        select r.batch_id from milepost.batch_input r
+        where not exists (select from milepost.batch b where b.id = r.batch_id)
+          and not exists (select from milepost.live l join milepost.job j on j.id = l.id where j.batch_id = r.batch_id)
+        limit 100 * $1::bigint
+    )
+    returning batch_id
+)
+select batch_id::text from gone group by batch_id

@@ -1,0 +1,9 @@
+-- Deletes history of batches that are gone, but for those that have jobs under way. ?1 at most
+DELETE FROM milepost_batch_history
+WHERE pos IN (
+    SELECT r.pos FROM milepost_batch_history r
+    WHERE NOT EXISTS (SELECT 1 FROM milepost_batch b WHERE b.id = r.batch_id)
+      AND NOT EXISTS (SELECT 1 FROM milepost_job j CROSS JOIN milepost_live l ON l.id = j.id WHERE j.batch_id = r.batch_id)
+    LIMIT ?1
+)
+RETURNING batch_id
