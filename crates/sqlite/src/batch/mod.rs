@@ -23,3 +23,4 @@ mod total;
 pub(crate) use advance::is_needed;
 pub(crate) use settle::{check_result, settle_jobs};
 pub use start::start_batch;
+pub(crate) use start::{fit, put};

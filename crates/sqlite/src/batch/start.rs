@@ -34,16 +34,38 @@ pub fn start_batch(tx: &Transaction<'_>, batch: &NewBatch) -> StoreResult<Starte
 
 /// Starts a batch that was checked.
 pub(super) fn start(conn: &Connection, batch: &NewBatch) -> Result<Started, Failure> {
+    match same(conn, batch)? {
+        Some(same) => Ok(same),
+        None => make(conn, batch, fit(conn, batch)?),
+    }
+}
+
+/// Starts a batch of this version, whose input fits it.
+pub(crate) fn put(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Failure> {
+    match same(conn, batch)? {
+        Some(same) => Ok(same),
+        None => make(conn, batch, version),
+    }
+}
+
+/// The version that a batch will have, once its input fits that. An error of [`StoreError::Batch`] says why it cannot be.
+pub(crate) fn fit(conn: &Connection, batch: &NewBatch) -> Result<i64, Failure> {
+    let version = dag::find(conn, &batch.dag, batch.version)?;
+    check_input(conn, version, batch.input.get())?;
+    Ok(version)
+}
+
+/// The batch that was there before, under the same id or key.
+fn same(conn: &Connection, batch: &NewBatch) -> Result<Option<Started>, Failure> {
     let same = conn
         .prepare_cached(query::BATCH_SAME)?
         .query_row((batch.id.0.as_bytes(), &batch.dag, &batch.key), |row| row::batch_id(row, 0))
         .optional()?;
-    if let Some(same) = same {
-        return Ok(Started { batch: same, duplicate: true });
-    }
-    let version = dag::find(conn, &batch.dag, batch.version)?;
+    Ok(same.map(|batch| Started { batch, duplicate: true }))
+}
+
+fn make(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Failure> {
     let input = batch.input.get();
-    check_input(conn, version, input)?;
     let place = Place { id: batch.id, dag: &batch.dag, version, parent: None, items_of: None, depth: 1 };
     let mut settler = Settler::new(conn);
     let (tasks, roots) = sizes(conn, version)?;
