@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::duration::whole_ms;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::dag::version::Version;
+use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::Priority;
@@ -145,7 +145,12 @@ impl PostgresStore {
     }
 
     /// A tick that starts a batch. What its first tasks become is worked out by upkeep, which is woken.
-    async fn tick_batch(&self, tick: &Tick, batch: &NewBatch, version: Version) -> StoreResult<Option<Ticked>> {
+    async fn tick_batch(
+        &self,
+        tick: &Tick,
+        batch: &NewBatch,
+        version: Version,
+    ) -> StoreResult<Option<Ticked>> {
         let query = sqlx::query(statement::TICK_BATCH)
             .bind(&tick.schedule)
             .bind(tick.version)
