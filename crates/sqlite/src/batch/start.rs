@@ -107,7 +107,8 @@ impl Settler<'_> {
         let id = BatchId::new();
         let (tasks, roots) = sizes(self.conn, version)?;
         let place = Place { id, dag, version, parent: Some(parent), items_of: None, depth };
-        self.put_batch(&place, None, None, (tasks - roots, roots), input)?;
+        let nominal_at = self.head(parent.batch)?.nominal_at;
+        self.put_batch(&place, None, nominal_at, (tasks - roots, roots), input)?;
         self.conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((id.0.as_bytes(), version))?;
         Ok(id)
     }
@@ -119,7 +120,13 @@ impl Settler<'_> {
         let (id, version, items_of) = (BatchId::new(), head.version, Some(parent.number));
         let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
         let place = Place { id, dag: &head.dag, version, parent: Some(parent), items_of, depth };
-        self.put_batch(&place, None, None, (0, i64::from(count)), &Value::Array(items).to_string())?;
+        self.put_batch(
+            &place,
+            None,
+            head.nominal_at,
+            (0, i64::from(count)),
+            &Value::Array(items).to_string(),
+        )?;
         let mut put = self.conn.prepare_cached(query::BATCH_PUT_ITEM)?;
         for item in 0..count {
             put.execute((id.0.as_bytes(), item))?;

@@ -106,6 +106,7 @@ macro_rules! batch_conformance {
             }
             ticks {
                 a_tick_starts_one_batch_whoever_looks
+                jobs_of_a_tick_know_it
                 ticks_that_were_missed_start_their_batches_in_order
                 a_batch_that_cannot_start_does_not_stop_its_schedule
                 a_schedule_of_batches_comes_back_as_it_was_put

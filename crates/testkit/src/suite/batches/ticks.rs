@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::BatchView;
 use milepost_core::batch::start::NewBatch;
-use milepost_core::dag::definition::Definition;
+use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use milepost_core::schedule::{
@@ -14,6 +14,7 @@ use milepost_core::schedule::{
 use serde_json::{Value, json};
 
 use super::{Batches, graph, job};
+use crate::scene::KIND;
 
 /// The interval of schedules here: so long that no tick comes while a test runs.
 const PERIOD: SignedDuration = SignedDuration::from_hours(24 * 100);
@@ -82,6 +83,19 @@ pub async fn a_tick_starts_one_batch_whoever_looks(batches: Batches) {
     assert_eq!(again.new_ones(), 0);
     assert!(matches!(again.made[..], [Made::Batch(known)] if known.duplicate && known.batch == batch.id));
     assert_eq!(all(&batches).await.len(), 1);
+}
+
+pub async fn jobs_of_a_tick_know_it(batches: Batches) {
+    batches.define(graph("inner", &[("x", &[])])).await;
+    let each = Task::each(KIND, "input.list");
+    let dag = graph("d", &[("a", &[])]).task("b", job().when("true")).task("l", each);
+    batches.define(dag.task("i", Task::batch("inner"))).await;
+    let ticks = stand(&batches, &rare("s", json!({ "list": [1] })), 0).await;
+    assert_eq!(tick(batches.store.as_ref()).await.unwrap().new_ones(), 1);
+    batches.advance().await;
+    let claimed = batches.scene.claim(10).await;
+    let known: Vec<_> = claimed.iter().map(|job| job.nominal_at).collect();
+    assert_eq!(known, [Some(ticks[0]); 4], "plain, worked out, of a list, of an inner batch");
 }
 
 pub async fn ticks_that_were_missed_start_their_batches_in_order(batches: Batches) {
