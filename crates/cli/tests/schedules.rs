@@ -12,6 +12,11 @@ on_each_store! {
     a_paused_schedule_says_so_and_goes_on,
     run_now_makes_a_job_that_names_its_schedule,
     a_bad_schedule_is_refused_with_a_remedy_and_makes_no_store,
+    a_schedule_of_batches_is_made_shown_and_run,
+    a_worker_starts_the_batches_of_its_configuration,
+    a_backfill_starts_the_batches_that_are_missing_and_none_twice,
+    a_backfill_enqueues_the_jobs_that_are_missing,
+    a_backfill_that_cannot_be_is_refused,
 }
 
 fn add(place: &Place, args: &[&str]) -> support::Ran {
@@ -129,6 +134,164 @@ fn a_bad_schedule_is_refused_with_a_remedy_and_makes_no_store(place: Place) {
     assert!(neither.status == 2 && neither.err.contains("--cron"), "{}", neither.err);
     let listed = place.run(&["schedules", "list"]);
     assert_eq!(listed.status, 1, "no store was made: {}", listed.out);
+}
+
+const DAG: &str = r#"
+name = "close"
+[input_schema]
+type = "object"
+properties.country = { type = "string" }
+[tasks.count]
+kind = "mail"
+"#;
+
+/// Stores the DAG `close`.
+fn define(place: &Place) {
+    place.write("close.toml", DAG);
+    place.run(&["batch", "define", "close.toml"]).ok();
+}
+
+/// The ticks of the batches that there are, oldest first.
+fn ticks(place: &Place) -> Vec<String> {
+    let batches = place.run(&["batch", "list", "--json"]).json();
+    let mut ticks: Vec<String> = batches
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["nominal_at"].as_str().unwrap().to_owned())
+        .collect();
+    ticks.sort();
+    ticks
+}
+
+fn a_schedule_of_batches_is_made_shown_and_run(place: Place) {
+    let daily = ["close", "--cron", "@daily", "--dag", "close"];
+    let early = add(&place, &daily).ok();
+    assert!(early.err.contains("there is no DAG \"close\""), "{}", early.err);
+    let run = place.run(&["schedules", "run-now", "close"]);
+    assert!(run.status == 1 && run.err.contains("there is no DAG"), "{}", run.err);
+    define(&place);
+    let unfit = add(&place, &[&daily[..], &["--replace", "--input", r#"{"country": 7}"#]].concat());
+    assert!(unfit.status == 1 && unfit.err.contains("the input cannot be used"), "{}", unfit.err);
+    let of_jobs = add(&place, &[&daily[..], &["--replace", "--queue", "slow"]].concat());
+    assert!(of_jobs.status == 2 && of_jobs.err.contains("--queue"), "{}", of_jobs.err);
+    add(&place, &[&daily[..], &["--replace", "--input", r#"{"country": "DE"}"#]].concat()).ok();
+
+    let json = place.run(&["schedules", "show", "close", "--json"]).json();
+    assert_eq!(json["batch"], serde_json::json!({ "dag": "close", "input": { "country": "DE" } }));
+    let shown = place.run(&["schedules", "show", "close"]).ok().out;
+    for words in ["dag       close, the latest version", "input     {", "DE"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(place.run(&["schedules", "list"]).ok().out.contains("batch of close"));
+
+    let started = place.run(&["schedules", "run-now", "close", "--json"]).json();
+    let batch = place.run(&["batch", "show", started["batch"].as_str().unwrap(), "--json"]).json();
+    let key = batch["key"].as_str().unwrap();
+    assert!(key.starts_with("schedule/close/now/") && batch["nominal_at"].is_string(), "{batch}");
+}
+
+fn a_worker_starts_the_batches_of_its_configuration(place: Place) {
+    place.write("close.toml", DAG);
+    let schedules = |dag: &str| {
+        format!(
+            "[batch.close]\nfile = \"close.toml\"\n[kinds.mail]\nexec = {{ program = \"true\" }}\n\
+             [[schedules]]\nname = \"s\"\nevery = \"1s\"\ndag = \"{dag}\"\ninput = {{ country = \"DE\" }}\n"
+        )
+    };
+    place.write("milepost.toml", schedules("close"));
+    let until = |what: &str, come: &dyn Fn() -> bool| {
+        let mut worker = place.command(&["work"]).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !come() {
+            assert!(std::time::Instant::now() < patience, "{what}");
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+    };
+    let done = || place.run(&["batch", "list", "--state", "done", "--json"]);
+    until("two batches are done", &|| {
+        let ran = done();
+        ran.status == 0 && ran.json().as_array().unwrap().len() >= 2
+    });
+    let mut found = ticks(&place);
+    let all = found.len();
+    found.dedup();
+    assert_eq!(found.len(), all, "one batch a tick");
+
+    place.write("milepost.toml", schedules("clsoe"));
+    until("the schedule says why it starts nothing", &|| {
+        let shown = place.run(&["schedules", "show", "s", "--json"]);
+        shown.status == 0 && shown.json()["refused"]["why"].is_string()
+    });
+    let shown = place.run(&["schedules", "show", "s"]).ok().out;
+    assert!(shown.contains("started no batch: there is no DAG \"clsoe\""), "{shown}");
+}
+
+/// Three days of which the second has its batch.
+const THREE_DAYS: [&str; 4] = ["--from", "2026-03-01T00:00:00Z", "--to", "2026-03-03T00:00:00Z"];
+
+fn a_backfill_starts_the_batches_that_are_missing_and_none_twice(place: Place) {
+    define(&place);
+    add(&place, &["close", "--cron", "@daily", "--dag", "close"]).ok();
+    place.run(&["batch", "start", "close", "--key", "schedule/close/2026-03-02T00:00:00Z"]).ok();
+    let backfill =
+        |args: &[&str]| place.run(&[&["schedules", "backfill", "close"], &THREE_DAYS[..], args].concat());
+
+    let shown = backfill(&["--dry-run"]).ok().err;
+    assert!(
+        shown.contains("2 of 3 ticks have no batch yet") && shown.contains("2026-03-03T00:00:00Z"),
+        "{shown}"
+    );
+    let unasked = backfill(&[]);
+    assert!(unasked.status == 1 && unasked.err.contains("--yes does it"), "{}", unasked.err);
+    assert_eq!(
+        place.run(&["batch", "list", "--json"]).json().as_array().unwrap().len(),
+        1,
+        "only shown so far"
+    );
+
+    let done = backfill(&["--yes"]).ok().out;
+    assert!(done.contains("schedule close: 2 ticks got a batch, 1 had one"), "{done}");
+    assert!(done.contains("was there before"), "{done}");
+    let json = backfill(&["--yes", "--json"]).json();
+    let before: Vec<_> =
+        json.as_array().unwrap().iter().map(|tick| tick["before"].as_bool().unwrap()).collect();
+    assert_eq!(before, [true; 3], "all of them were there");
+    let batches = place.run(&["batch", "list", "--json"]).json();
+    let keys: Vec<_> = batches.as_array().unwrap().iter().map(|row| row["key"].as_str().unwrap()).collect();
+    let key = |day: u8| format!("schedule/close/2026-03-0{day}T00:00:00Z");
+    assert_eq!(keys, [key(3), key(1), key(2)], "in the order of the ticks, newest first");
+    let again = backfill(&[]).ok();
+    assert!(again.err.contains("all 3 ticks have their batch"), "{}", again.err);
+}
+
+fn a_backfill_enqueues_the_jobs_that_are_missing(place: Place) {
+    add(&place, &["nightly", "--cron", "@daily", "--kind", "mail"]).ok();
+    let backfill =
+        || place.run(&[&["schedules", "backfill", "nightly", "--yes"], &THREE_DAYS[..]].concat()).ok();
+    assert!(backfill().out.contains("3 ticks got a job, 0 had one"));
+    assert!(backfill().err.contains("all 3 ticks have their job"));
+    let jobs = place.run(&["jobs", "list", "--json"]).json();
+    let mut ticks: Vec<_> =
+        jobs.as_array().unwrap().iter().map(|job| job["nominal_at"].as_str().unwrap()).collect();
+    ticks.sort_unstable();
+    assert_eq!(ticks, ["2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z"]);
+}
+
+fn a_backfill_that_cannot_be_is_refused(place: Place) {
+    add(&place, &["nightly", "--every", "1m", "--kind", "mail"]).ok();
+    for (name, from, to, words) in [
+        ("nightly", "2026-03-02T00:00:00Z", "2026-03-01T00:00:00Z", "is after --to"),
+        ("nightly", "2026-03-01T00:00:00Z", "2126-03-01T00:00:00Z", "is still to come"),
+        ("nightly", "2026-03-01T00:00:00Z", "2026-03-01T16:40:00Z", "more than 1000 ticks"),
+        ("nothing", "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z", "there is no schedule \"nothing\""),
+    ] {
+        let ran = place.run(&["schedules", "backfill", name, "--from", from, "--to", to, "--yes"]);
+        assert!(ran.status == 1 && ran.err.contains(words), "{words}: {}", ran.err);
+    }
+    assert_eq!(place.run(&["jobs", "list", "--json"]).json().as_array().unwrap().len(), 0);
 }
 
 #[test]

@@ -61,14 +61,18 @@ async fn once(store: &dyn Store, stats: &Stats) -> StoreResult<Duration> {
     Ok(if moved { Duration::ZERO } else { LOOK_EVERY })
 }
 
-/// Moves one schedule on, unless another node has. Answers how many jobs that made.
+/// Moves one schedule on, unless another node has. Answers how many jobs and batches that made.
 async fn tick(store: &dyn Store, view: &ScheduleView, now: Timestamp) -> StoreResult<usize> {
     let Some(tick) = view.tick(now) else { return Ok(0) };
-    let Some(made) = store.tick_schedule(&tick).await? else { return Ok(0) };
-    if tick.dropped > 0 {
-        let Tick { schedule, dropped, jobs, .. } = &tick;
+    let Some(ticked) = store.tick_schedule(&tick).await? else { return Ok(0) };
+    let Tick { schedule, dropped, last_at, .. } = &tick;
+    if *dropped > 0 {
         let since = view.next_at.map(tracing::field::display);
-        tracing::warn!(schedule, dropped, since, jobs = jobs.len(), "missed ticks made no job");
+        tracing::warn!(schedule, dropped, since, made = ticked.made.len(), "missed ticks made nothing");
     }
-    Ok(made.iter().filter(|made| !made.duplicate).count())
+    if let Some(refused) = &ticked.refused {
+        let tick = last_at.map(tracing::field::display);
+        tracing::error!(schedule, tick, why = %refused, "the batch of a tick could not be started; the schedule goes on");
+    }
+    Ok(ticked.new_ones())
 }

@@ -145,3 +145,9 @@ create index batch_history_task on milepost.batch_history (batch_id, task, pos) 
 
 alter table milepost.job add column batch_id uuid;
 alter table milepost.job add column task int;
+
+-- dag: what the schedule starts batches of. Then payload is their input, and what else is of jobs says nothing.
+-- refused_at, refusal: the last tick, if its batch could not be started, and why.
+alter table milepost.schedule add column dag text;
+alter table milepost.schedule add column refused_at timestamptz;
+alter table milepost.schedule add column refusal text;

@@ -1,10 +1,11 @@
 -- Moves schedule $13 on from version $14 to its next tick $15 and enqueues the jobs of the ticks before ($1 to $12
--- as in enqueue_many); $16 the last of these ticks, $17 how many others were dropped. One statement on purpose: a
--- process that is stopped cannot leave a transaction open in the middle. No row: it has another version by now.
+-- as in enqueue_many); $16 the last of these ticks, $17 how many others were dropped, $18 the tick whose batch was
+-- refused, $19 why. One statement on purpose: a process that is stopped cannot leave a transaction open in the
+-- middle. No row: it has another version by now.
 with moved as (
     update milepost.schedule
     set next_at = $15, last_at = coalesce($16, last_at), fired = fired + cardinality($11::uuid[]),
-        dropped = dropped + $17, version = version + 1
+        dropped = dropped + $17, refused_at = $18, refusal = $19, version = version + 1
     where name = $13 and version = $14 and paused_at is null
     returning name
 )

@@ -3,14 +3,22 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
-use milepost_core::job::{Enqueued, Priority};
+use milepost_core::error::StoreError;
+use milepost_core::ident::BatchId;
+use milepost_core::job::Priority;
 use milepost_core::ownership::Put;
 use milepost_core::port::{ScheduleStore, StoreResult};
-use milepost_core::schedule::{Clock, JobTemplate, Misfire, Schedule, ScheduleView, Source, Spec, Tick};
+use milepost_core::schedule::{
+    Clock, JobTemplate, Made, Makes, Misfire, Refusal, Schedule, ScheduleView, Source, Spec, Tick, Ticked,
+};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::batch::fit;
 use crate::enqueue;
 use crate::error::enqueue_error;
 use crate::row::{self, Decoded, count, named};
@@ -48,7 +56,8 @@ impl ScheduleStore for PostgresStore {
         source: Source,
         next_at: Option<jiff::Timestamp>,
     ) -> StoreResult<Put> {
-        let Schedule { name, spec, job, misfire, misfire_grace } = schedule;
+        let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
+        let (dag, job) = makes.columns();
         let query = sqlx::query(statement::WRITE_SCHEDULE)
             .bind(name)
             .bind(spec.to_string())
@@ -64,7 +73,8 @@ impl ScheduleStore for PostgresStore {
             .bind(misfire.max().map(u32::cast_signed))
             .bind(whole_ms(*misfire_grace))
             .bind(source.as_str())
-            .bind(next_at.map(jiff_sqlx::Timestamp::from));
+            .bind(next_at.map(jiff_sqlx::Timestamp::from))
+            .bind(dag.map(str::to_owned));
         let written = self.inner.intake.execute(query).await.map_err(|e| self.fail("write_schedule", e))?;
         Ok(if written == 1 { Put::Stands } else { Put::Foreign })
     }
@@ -94,20 +104,79 @@ impl ScheduleStore for PostgresStore {
         unpaused.map(|rows| rows == 1).map_err(|e| self.fail("unpause_schedule", e))
     }
 
-    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
+    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {
+        let Some(batch) = &tick.batch else { return self.tick_jobs(tick, None).await };
+        match self.fitting(batch).await? {
+            Ok(version) => self.tick_batch(tick, batch, version).await,
+            Err(refused) => self.tick_jobs(tick, Some(refused)).await,
+        }
+    }
+}
+
+impl PostgresStore {
+    /// A tick that makes jobs, or nothing: its batch was refused.
+    async fn tick_jobs(&self, tick: &Tick, refused: Option<InvalidBatch>) -> StoreResult<Option<Ticked>> {
         enqueue::check(&tick.jobs, self.inner.options.payload_bytes_max)?;
+        let last_at = tick.last_at.map(jiff_sqlx::Timestamp::from);
         let query = enqueue::bind(sqlx::query(statement::TICK_SCHEDULE), &tick.jobs)
             .bind(&tick.schedule)
             .bind(tick.version)
             .bind(tick.next_at.map(jiff_sqlx::Timestamp::from))
-            .bind(tick.last_at.map(jiff_sqlx::Timestamp::from))
-            .bind(i64::from(tick.dropped));
+            .bind(last_at.filter(|_| refused.is_none()))
+            .bind(i64::from(tick.dropped) + i64::from(refused.is_some()))
+            .bind(last_at.filter(|_| refused.is_some()))
+            .bind(refused.as_ref().map(ToString::to_string));
         let rows = self.inner.hot.rows(query).await.map_err(|e| enqueue_error(&self.inner.place, e))?;
         let made = if tick.jobs.is_empty() { &rows[..0] } else { &rows[..] };
-        let made: Decoded<Vec<Enqueued>> = made.iter().map(enqueue::enqueued).collect();
+        let made: Decoded<Vec<Made>> = made.iter().map(|row| enqueue::enqueued(row).map(Made::Job)).collect();
         let made = made.map_err(|e| self.fail("tick_schedule", e))?;
-        Ok((!rows.is_empty()).then_some(made))
+        Ok((!rows.is_empty()).then_some(Ticked { made, refused }))
     }
+
+    /// Which version the batch of a tick has, or why there can be none.
+    async fn fitting(&self, batch: &NewBatch) -> StoreResult<Result<Version, InvalidBatch>> {
+        batch.check(self.inner.options.payload_bytes_max)?;
+        let fit = self.inner.hot.run(async |session| fit(session, batch).await).await;
+        match fit.map_err(|e| self.fail("tick_schedule", e))? {
+            Ok(version) => Ok(Ok(version)),
+            Err(StoreError::Batch(refused)) => Ok(Err(refused)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A tick that starts a batch. What its first tasks become is worked out by upkeep, which is woken.
+    async fn tick_batch(
+        &self,
+        tick: &Tick,
+        batch: &NewBatch,
+        version: Version,
+    ) -> StoreResult<Option<Ticked>> {
+        let query = sqlx::query(statement::TICK_BATCH)
+            .bind(&tick.schedule)
+            .bind(tick.version)
+            .bind(tick.next_at.map(jiff_sqlx::Timestamp::from))
+            .bind(batch.dag.clone())
+            .bind(version.to_string())
+            .bind(batch.key.clone())
+            .bind(batch.input.get().to_owned())
+            .bind(batch.id.0)
+            .bind(batch.nominal_at.map(jiff_sqlx::Timestamp::from))
+            .bind(i64::from(tick.dropped));
+        let row = self.inner.hot.row(query).await;
+        let started = row.and_then(|row| row.as_ref().map(started).transpose());
+        let started = started.map_err(|e| self.fail("tick_schedule", e))?;
+        Ok(started.map(|started| Ticked { made: vec![Made::Batch(started)], refused: None }))
+    }
+}
+
+fn started(row: &PgRow) -> Decoded<Started> {
+    Ok(Started { batch: BatchId(row.try_get(0)?), duplicate: row.try_get(1)? })
+}
+
+fn refusal(row: &PgRow) -> Decoded<Option<Refusal>> {
+    let at = row::time(row, "refused_at")?;
+    let why: Option<String> = row.try_get("refusal")?;
+    Ok(at.zip(why).map(|(at, why)| Refusal { at, why }))
 }
 
 async fn rows(sessions: &Sessions, name: Option<&str>, due: bool, limit: i64) -> Decoded<Vec<PgRow>> {
@@ -139,6 +208,7 @@ fn view(row: &PgRow) -> Decoded<ScheduleView> {
         last_at: row::time(row, "last_at")?,
         fired: row.try_get("fired")?,
         dropped: row.try_get("dropped")?,
+        refused: refusal(row)?,
         version: row.try_get("version")?,
     })
 }
@@ -149,7 +219,7 @@ fn schedule(row: &PgRow) -> Decoded<Schedule> {
     Ok(Schedule {
         name: row.try_get("name")?,
         spec: Spec::parse(row.try_get("spec")?, row.try_get("time_zone")?).map_err(|e| odd("spec", e))?,
-        job: template(row)?,
+        makes: Makes::of_columns(row.try_get("dag")?, template(row)?),
         misfire: Misfire::named(row.try_get("misfire")?, max).map_err(|e| odd("misfire", e))?,
         misfire_grace: ms(row.try_get("misfire_grace_ms")?),
     })

@@ -88,6 +88,7 @@ statements! {
     SLEEP = "sleep";
     STOP_REQUESTS = "stop_requests";
     TAKE_TURN = "take_turn";
+    TICK_BATCH = "tick_batch";
     TICK_SCHEDULE = "tick_schedule";
     UNPAUSE_SCHEDULE = "unpause_schedule";
     UNSEAT_WAKER = "unseat_waker";

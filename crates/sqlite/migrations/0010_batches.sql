@@ -140,3 +140,9 @@ ALTER TABLE milepost_job ADD COLUMN batch_id BLOB;
 ALTER TABLE milepost_job ADD COLUMN task INTEGER;
 
 CREATE INDEX milepost_job_batch ON milepost_job (batch_id, task) WHERE batch_id IS NOT NULL;
+
+-- dag: what the schedule starts batches of. Then payload is their input, and what else is of jobs says nothing.
+-- refused_at_ms, refusal: the last tick, if its batch could not be started, and why.
+ALTER TABLE milepost_schedule ADD COLUMN dag TEXT;
+ALTER TABLE milepost_schedule ADD COLUMN refused_at_ms INTEGER;
+ALTER TABLE milepost_schedule ADD COLUMN refusal TEXT;

@@ -3,13 +3,17 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use milepost_core::duration::whole_ms;
-use milepost_core::job::{Enqueued, Priority};
+use milepost_core::error::StoreError;
+use milepost_core::job::Priority;
 use milepost_core::ownership::Put;
 use milepost_core::port::{ScheduleStore, StoreResult};
-use milepost_core::schedule::{Clock, JobTemplate, Misfire, Schedule, ScheduleView, Source, Spec, Tick};
+use milepost_core::schedule::{
+    Clock, JobTemplate, Made, Makes, Misfire, Refusal, Schedule, ScheduleView, Source, Spec, Tick, Ticked,
+};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
+use crate::batch;
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::{Failure, defect};
@@ -77,8 +81,10 @@ impl ScheduleStore for SqliteStore {
         .await
     }
 
-    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
-        enqueue::check(&tick.jobs, self.options().payload_bytes_max)?;
+    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {
+        let bytes_max = self.options().payload_bytes_max;
+        enqueue::check(&tick.jobs, bytes_max)?;
+        tick.batch.iter().try_for_each(|batch| batch.check(bytes_max))?;
         let tick = tick.clone();
         self.write("tick_schedule", Hint::READY, move |tx| move_on(tx, &tick)).await
     }
@@ -108,7 +114,8 @@ fn write(
     source: Source,
     next_at: Option<Timestamp>,
 ) -> Result<Put, Failure> {
-    let Schedule { name, spec, job, misfire, misfire_grace } = schedule;
+    let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
+    let (dag, job) = makes.columns();
     let written = conn.prepare_cached(query::WRITE_SCHEDULE)?.execute(rusqlite::params![
         name,
         spec.to_string(),
@@ -126,20 +133,38 @@ fn write(
         source.as_str(),
         next_at.map(Timestamp::as_millisecond),
         now_ms() * 1000,
+        dag,
     ])?;
     Ok(if written == 1 { Put::Stands } else { Put::Foreign })
 }
 
-fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Vec<Enqueued>>, Failure> {
+fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Ticked>, Failure> {
+    // What refuses a batch is looked at first, in the same transaction.
+    let fit = tick.batch.as_ref().map(|batch| batch::fit(conn, batch)).transpose();
+    let (version, refused) = match fit {
+        Ok(version) => (version, None),
+        Err(Failure::Told(StoreError::Batch(invalid))) => (None, Some(invalid)),
+        Err(failure) => return Err(failure),
+    };
+    let made = tick.jobs.len() + usize::from(version.is_some());
     let moved = conn.prepare_cached(query::TICK_SCHEDULE)?.execute((
         &tick.schedule,
         tick.version,
         tick.next_at.map(Timestamp::as_millisecond),
-        tick.last_at.map(Timestamp::as_millisecond),
-        i64::try_from(tick.jobs.len()).unwrap_or(i64::MAX),
-        tick.dropped,
+        tick.last_at.filter(|_| made > 0).map(Timestamp::as_millisecond),
+        i64::try_from(made).unwrap_or(i64::MAX),
+        tick.dropped + u32::from(refused.is_some()),
+        tick.last_at.filter(|_| refused.is_some()).map(Timestamp::as_millisecond),
+        refused.as_ref().map(ToString::to_string),
     ))?;
-    if moved == 0 { Ok(None) } else { enqueue::insert(conn, &tick.jobs).map(Some) }
+    if moved == 0 {
+        return Ok(None);
+    }
+    let mut made: Vec<Made> = enqueue::insert(conn, &tick.jobs)?.into_iter().map(Made::Job).collect();
+    if let Some((batch, version)) = tick.batch.as_ref().zip(version) {
+        made.push(Made::Batch(batch::put(conn, batch, version)?));
+    }
+    Ok(Some(Ticked { made, refused }))
 }
 
 /// The schedule, unless its row says something that this binary does not know.
@@ -162,24 +187,31 @@ fn view(row: &Row<'_>) -> rusqlite::Result<ScheduleView> {
         last_at: row::time_opt(row, 17)?,
         fired: row.get(18)?,
         dropped: row.get(19)?,
+        refused: refusal(row)?,
     })
+}
+
+fn refusal(row: &Row<'_>) -> rusqlite::Result<Option<Refusal>> {
+    let at = row::time_opt(row, 21)?;
+    Ok(at.zip(row.get(22)?).map(|(at, why)| Refusal { at, why }))
 }
 
 fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
     let (spec, zone): (String, String) = (row.get(1)?, row.get(2)?);
     let misfire: String = row.get(10)?;
+    let job = JobTemplate {
+        kind: row.get(3)?,
+        queue: row.get(4)?,
+        payload: row::json(row, 5)?,
+        priority: Priority::try_from(row.get::<_, u8>(6)?).map_err(|e| row::odd(6, Type::Integer, e))?,
+        max_attempts: row.get(7)?,
+        group: row.get(8)?,
+        timeout: row::duration_opt(row, 9)?,
+    };
     Ok(Schedule {
         name: row.get(0)?,
         spec: Spec::parse(&spec, &zone).map_err(|e| row::odd(1, Type::Text, e))?,
-        job: JobTemplate {
-            kind: row.get(3)?,
-            queue: row.get(4)?,
-            payload: row::json(row, 5)?,
-            priority: Priority::try_from(row.get::<_, u8>(6)?).map_err(|e| row::odd(6, Type::Integer, e))?,
-            max_attempts: row.get(7)?,
-            group: row.get(8)?,
-            timeout: row::duration_opt(row, 9)?,
-        },
+        makes: Makes::of_columns(row.get(20)?, job),
         misfire: Misfire::named(&misfire, row.get(11)?).map_err(|e| row::odd(10, Type::Text, e))?,
         misfire_grace: row::duration_opt(row, 12)?.unwrap_or_default(),
     })

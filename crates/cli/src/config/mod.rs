@@ -70,7 +70,7 @@ struct Sections {
     /// The kinds of jobs that the worker runs, each by its name.
     #[serde(default)]
     kinds: BTreeMap<String, Kind>,
-    /// Jobs that come back by themselves. A file without any leaves those of the store alone; `schedules = []` removes
+    /// Jobs and batches that come back by themselves. A file without any leaves those of the store alone; `schedules = []` removes
     /// all that came from a configuration.
     #[serde(default)]
     schedules: Option<Vec<ScheduleEntry>>,

@@ -1,13 +1,14 @@
-//! `[[schedules]]`: jobs that come back by themselves.
+//! `[[schedules]]`: jobs and batches that come back by themselves.
 
 use std::collections::HashSet;
 
 use anyhow::{Context, Result};
+use milepost_core::batch::start::NewBatch;
 use milepost_core::job::{NewJob, Priority};
-use milepost_core::schedule::{InvalidSchedule, Misfire, Schedule, Spec};
+use milepost_core::schedule::{InvalidSchedule, Makes, Misfire, Schedule, Spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::document::Node;
 use super::fault::Faults;
@@ -21,7 +22,7 @@ const ZONE_REMEDY: &str = "write an IANA name such as \"Europe/Berlin\"";
 /// How many missed ticks get a job when `misfire` is `all` and nothing else is said.
 const MISFIRE_MAX_DEFAULT: u32 = 100;
 
-/// A job that comes back by itself, by exactly one of `cron` and `every`. Schedules that the file no longer names are
+/// A job or a batch that comes back by itself: exactly one of `kind` and `dag`, by exactly one of `cron` and `every`. Schedules that the file no longer names are
 /// removed when the worker starts; those made by `milepost schedules add` stay as they
 /// are, whatever the file says of their name.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,7 +41,14 @@ pub(crate) struct ScheduleEntry {
     #[serde(default)]
     pub(super) zone: Option<String>,
     /// Which kind of job each tick makes; it may be run by any worker.
-    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) kind: Option<String>,
+    /// The DAG of which each tick starts a batch, of its latest version.
+    #[serde(default)]
+    pub(super) dag: Option<String>,
+    /// With `dag`, the input of each batch. The default is `{}`.
+    #[serde(default)]
+    pub(super) input: Option<Json>,
     /// The input of each job. The default is `null`.
     #[serde(default)]
     pub(super) payload: Json,
@@ -62,11 +70,11 @@ pub(crate) struct ScheduleEntry {
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     pub(super) timeout: Option<Humane>,
-    /// What becomes of ticks that were missed: `skip`, `once` (one job for all) or `all`. The default is `once`.
+    /// What becomes of ticks that were missed: `skip`, `once` (one job or batch for all) or `all`. The default is `once`.
     #[serde(default)]
     #[schemars(extend("enum" = ["skip", "once", "all"]))]
     pub(super) misfire: Option<String>,
-    /// With `all`, the most missed ticks that get a job, the youngest. The default is 100.
+    /// With `all`, the most missed ticks that get a job or a batch, the youngest. The default is 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub(super) misfire_max: Option<u32>,
@@ -88,21 +96,32 @@ impl ScheduleEntry {
                 Spec::cron(self.cron.as_deref().unwrap_or(""), self.zone.as_deref().unwrap_or(ZONE_DEFAULT))?
             }
         };
-        let mut job = NewJob::new(&self.kind, &self.payload)?;
-        job.queue = self.queue.clone().unwrap_or(job.queue);
-        job.priority = self.priority.map_or(Ok(job.priority), Priority::try_from)?;
-        job.max_attempts = self.max_attempts.unwrap_or(job.max_attempts);
-        job.group.clone_from(&self.group);
-        job.timeout = self.timeout.map(|time| time.0);
+        let makes: Makes = match &self.dag {
+            Some(dag) => {
+                let empty = || Json::Object(Map::new());
+                NewBatch::new(dag, &self.input.clone().unwrap_or_else(empty))?.into()
+            }
+            None => self.job()?.into(),
+        };
         let max = Some(self.misfire_max.unwrap_or(MISFIRE_MAX_DEFAULT));
         let misfire =
             self.misfire.as_deref().map_or(Ok(Misfire::default()), |name| Misfire::named(name, max))?;
-        let mut schedule = Schedule::new(&self.name, spec, job).misfire(misfire);
+        let mut schedule = Schedule::new(&self.name, spec, makes).misfire(misfire);
         if let Some(grace) = self.misfire_grace {
             schedule = schedule.misfire_grace(grace.0);
         }
         schedule.check()?;
         Ok(schedule)
+    }
+
+    fn job(&self) -> Result<NewJob> {
+        let mut job = NewJob::new(self.kind.as_deref().unwrap_or_default(), &self.payload)?;
+        job.queue = self.queue.clone().unwrap_or(job.queue);
+        job.priority = self.priority.map_or(Ok(job.priority), Priority::try_from)?;
+        job.max_attempts = self.max_attempts.unwrap_or(job.max_attempts);
+        job.group.clone_from(&self.group);
+        job.timeout = self.timeout.map(|time| time.0);
+        Ok(job)
     }
 }
 
@@ -110,8 +129,44 @@ pub(super) fn check(schedules: Option<&Node>, faults: &mut Faults) {
     let mut names = HashSet::new();
     for schedule in schedules.map(Node::nodes).unwrap_or_default() {
         check_names(schedule, &mut names, faults);
+        check_makes(schedule, faults);
         check_spec(schedule, faults);
         check_misfire(schedule, faults);
+    }
+}
+
+/// Refuses what makes neither jobs nor batches, or both.
+fn check_makes(schedule: &Node, faults: &mut Faults) {
+    match (schedule.get("kind"), schedule.get("dag")) {
+        (None, None) => faults.add(
+            schedule.span.start,
+            "the schedule says neither kind nor dag: it would make nothing",
+            "add kind = \"report\" for jobs, or dag = \"orders\" for batches",
+        ),
+        (Some(kind), Some(dag)) => faults.add(
+            kind.span.start.max(dag.span.start),
+            "the schedule says both kind and dag",
+            "keep one of the two; make a second schedule for the other",
+        ),
+        (None, Some(_)) => {
+            for key in ["payload", "queue", "priority", "max_attempts", "group", "timeout"] {
+                if let Some(node) = schedule.get(key) {
+                    let what = format!("{key} is of jobs, and the schedule starts batches");
+                    let remedy =
+                        if key == "payload" { "write input" } else { "write it at the tasks of the DAG" };
+                    faults.add(node.span.start, what, remedy);
+                }
+            }
+        }
+        (Some(_), None) => {
+            if let Some(node) = schedule.get("input") {
+                faults.add(
+                    node.span.start,
+                    "input is of batches, and the schedule makes jobs",
+                    "write payload",
+                );
+            }
+        }
     }
 }
 
@@ -132,7 +187,8 @@ pub(super) fn check_zone(node: &Node, zone: &str, faults: &mut Faults) {
 }
 
 fn check_names<'a>(schedule: &'a Node, names: &mut HashSet<&'a str>, faults: &mut Faults) {
-    let fields = [("name", "schedule"), ("kind", "kind"), ("queue", "queue"), ("group", "group")];
+    let fields =
+        [("name", "schedule"), ("kind", "kind"), ("dag", "DAG"), ("queue", "queue"), ("group", "group")];
     for (key, field) in fields {
         let Some(node) = schedule.get(key) else { continue };
         if let Some(Err(why)) = node.text().map(|name| kind::check_name(field, name)) {

@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use anyhow::{Context, Result, bail};
+use clap::{ArgGroup, Args, ValueEnum};
 use jiff::Timestamp;
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::start::NewBatch;
+use milepost_core::dag::schema::InputSchema;
+use milepost_core::error::StoreError;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
-use milepost_core::schedule::{Misfire, Schedule, Source, Spec};
+use milepost_core::port::Store;
+use milepost_core::schedule::{BatchTemplate, Makes, Misfire, Schedule, Source, Spec};
+use serde_json::{Value, json};
 
 use crate::args;
 use crate::output::{self, Outcome};
@@ -26,14 +32,18 @@ with * go by what the clock shows. See `milepost schedules preview`.
 
 Ticks are missed when no worker runs for longer than --misfire-grace.
 
+With --dag each tick starts a batch of the latest version of that DAG; its key
+names schedule and tick, so that a tick has at most one.
+
 Examples:
   milepost schedules add nightly --cron '0 3 * * *' --zone Europe/Berlin --kind report
   milepost schedules add poll --every 10m --kind poll --payload '{\"feed\": 7}'
   milepost schedules add invoices --cron '0 6 1 * *' --kind invoice \\
-      --misfire all --misfire-max 12 --group invoices";
+      --misfire all --misfire-max 12 --group invoices
+  milepost schedules add settlement --cron '30 4 * * *' --dag settlement --input '{\"country\": \"DE\"}'";
 
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, group = ArgGroup::new("makes").required(true))]
 pub(crate) struct AddArgs {
     /// The schedule's name
     name: String,
@@ -45,31 +55,37 @@ pub(crate) struct AddArgs {
     zone: String,
 
     /// Which handler runs the jobs
-    #[arg(long)]
-    kind: String,
+    #[arg(long, group = "makes")]
+    kind: Option<String>,
+    /// The DAG of which each tick starts a batch
+    #[arg(long, group = "makes")]
+    dag: Option<String>,
+    /// The input of each batch, as JSON [default: {}]
+    #[arg(long, value_name = "JSON", requires = "dag")]
+    input: Option<String>,
     /// The input of each job, as JSON
-    #[arg(long, value_name = "JSON", default_value = "null")]
+    #[arg(long, value_name = "JSON", default_value = "null", conflicts_with = "dag")]
     payload: String,
     /// Where the jobs wait
-    #[arg(long, default_value = QUEUE_DEFAULT)]
+    #[arg(long, default_value = QUEUE_DEFAULT, conflicts_with = "dag")]
     queue: String,
     /// Which jobs of the queue go first: from 1 (first) to 4 (last)
-    #[arg(long, default_value = "2", value_parser = args::priority)]
+    #[arg(long, default_value = "2", value_parser = args::priority, conflicts_with = "dag")]
     priority: Priority,
     /// How many attempts each job gets; a crash of its worker spends one
-    #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT)]
+    #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT, conflicts_with = "dag")]
     max_attempts: u32,
     /// Jobs of a group run one at a time
-    #[arg(long)]
+    #[arg(long, conflicts_with = "dag")]
     group: Option<String>,
     /// How long one attempt may take
-    #[arg(long, value_name = "DURATION", value_parser = args::positive_duration)]
+    #[arg(long, value_name = "DURATION", conflicts_with = "dag", value_parser = args::positive_duration)]
     timeout: Option<Duration>,
 
     /// What becomes of ticks that were missed
     #[arg(long, value_enum, default_value_t = Policy::Once)]
     misfire: Policy,
-    /// The most missed ticks that get a job, the youngest; needs --misfire all
+    /// The most missed ticks that get a job or a batch, the youngest; needs --misfire all
     #[arg(long, value_name = "N", default_value_t = 100)]
     misfire_max: u32,
     /// A tick that is no later than this was not missed
@@ -86,29 +102,59 @@ pub(crate) struct AddArgs {
 enum Policy {
     /// They are dropped
     Skip,
-    /// One job for all of them, with the nominal time of the last
+    /// One job or batch for all of them, with the nominal time of the last
     Once,
-    /// A job each, up to --misfire-max
+    /// One each, up to --misfire-max
     All,
 }
 
 impl AddArgs {
     fn schedule(self) -> Result<Schedule> {
         let spec: Spec = self.when.spec(&self.zone)?;
-        let mut job = NewJob::from_json(self.kind, self.payload)?
-            .queue(self.queue)
-            .priority(self.priority)
-            .max_attempts(self.max_attempts);
-        job.group = self.group;
-        job.timeout = self.timeout;
+        let makes = self.makes()?;
         let misfire = match self.misfire {
             Policy::Skip => Misfire::Skip,
             Policy::Once => Misfire::Once,
             Policy::All => Misfire::All { max: self.misfire_max },
         };
-        let schedule = Schedule::new(self.name, spec, job).misfire(misfire).misfire_grace(self.misfire_grace);
+        let schedule =
+            Schedule::new(self.name, spec, makes).misfire(misfire).misfire_grace(self.misfire_grace);
         schedule.check()?;
         Ok(schedule)
+    }
+
+    fn makes(&self) -> Result<Makes> {
+        if let Some(dag) = &self.dag {
+            let input: Value = match &self.input {
+                Some(input) => serde_json::from_str(input).context("--input is no JSON")?,
+                None => json!({}),
+            };
+            return Ok(NewBatch::new(dag, &input)?.into());
+        }
+        let mut job = NewJob::from_json(self.kind.clone().unwrap_or_default(), self.payload.clone())?
+            .queue(&self.queue)
+            .priority(self.priority)
+            .max_attempts(self.max_attempts);
+        job.group.clone_from(&self.group);
+        job.timeout = self.timeout;
+        Ok(job.into())
+    }
+}
+
+/// Refuses an input that does not fit the DAG of today. One that is not there yet may come before the first tick.
+async fn check_fit(batch: &BatchTemplate, store: &dyn Store) -> Result<()> {
+    match store.dag(&batch.dag, None).await {
+        Err(StoreError::Batch(missing @ InvalidBatch::NoSuchDag { .. })) => {
+            output::note(format_args!("{missing}. Until then its ticks start nothing"));
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+        Ok((_, definition)) => {
+            let Some(schema) = &definition.input_schema else { return Ok(()) };
+            let input = serde_json::from_str(batch.input.get())?;
+            let unfit = |why| StoreError::from(InvalidBatch::Input { why });
+            Ok(InputSchema::compile(schema)?.check(&input).map_err(|invalid| unfit(invalid.why))?)
+        }
     }
 }
 
@@ -120,6 +166,9 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     let before = store.schedule(name).await?;
     if before.is_some() && !replace {
         bail!("there is a schedule {name} already; --replace puts this one in its place");
+    }
+    if let Makes::Batch(batch) = &schedule.makes {
+        check_fit(batch, store.as_ref()).await?;
     }
     store.put_schedule(&schedule, Source::Operator).await?;
     if before.as_ref().is_some_and(|view| view.source == Source::Config) {

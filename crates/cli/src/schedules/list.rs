@@ -5,7 +5,7 @@ use clap::Args;
 use jiff::Timestamp;
 use milepost_core::listing::QueueView;
 use milepost_core::port::Store;
-use milepost_core::schedule::{ScheduleView, Spec};
+use milepost_core::schedule::{JobTemplate, Makes, Refusal, ScheduleView, Spec};
 use milepost_core::worker::WorkerView;
 use serde::Serialize;
 
@@ -14,7 +14,8 @@ use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const EXAMPLES: &str = "\
-STATUS says why a schedule does not tick, or why its jobs would not run.
+STATUS says why a schedule does not tick, why its last tick started no batch, or
+why its jobs would not run.
 
 Examples:
   milepost schedules list
@@ -55,7 +56,7 @@ fn print(views: &[ScheduleView], scene: &Surroundings) -> Result<()> {
     let mut listing = Listing::new([
         Column::new("NAME"),
         Column::new("TICKS"),
-        Column::new("KIND"),
+        Column::new("MAKES"),
         Column::unbroken("LAST"),
         Column::unbroken("NEXT"),
         Column::new("STATUS"),
@@ -66,13 +67,21 @@ fn print(views: &[ScheduleView], scene: &Surroundings) -> Result<()> {
         listing.row([
             Field::text(&view.schedule.name),
             Field::text(ticks(&view.schedule.spec)),
-            Field::text(&view.schedule.job.kind),
+            Field::text(makes(&view.schedule.makes)),
             when(view.last_at),
             when(next_at),
             scene.obstacle(view).map_or_else(|| Field::text("ok"), Field::warning),
         ]);
     }
     Ok(listing.print()?)
+}
+
+/// What it makes, in a word or two.
+fn makes(makes: &Makes) -> String {
+    match makes {
+        Makes::Job(job) => job.kind.clone(),
+        Makes::Batch(batch) => format!("batch of {}", batch.dag),
+    }
 }
 
 /// When it ticks, with the zone where that says something.
@@ -98,16 +107,24 @@ impl Surroundings {
         Ok(Self { now, workers, queues: store.queues().await? })
     }
 
-    /// Why the schedule does not tick, or why its jobs would not run.
+    /// Why the schedule does not tick, why its last batch was not started, or why its jobs would not run.
     pub(super) fn obstacle(&self, view: &ScheduleView) -> Option<String> {
-        let job = &view.schedule.job;
-        let (kind, queue) = (&job.kind, &job.queue);
         if let Some(since) = view.paused_at {
             return Some(format!("paused {}", relative(since, self.now)));
         }
         if self.workers.is_empty() {
             return Some("no worker lives to let it tick".to_owned());
         }
+        if let Some(Refusal { at, why }) = &view.refused {
+            return Some(format!("the tick at {at} started no batch: {why}"));
+        }
+        match &view.schedule.makes {
+            Makes::Job(job) => self.obstacle_of_job(job),
+            Makes::Batch(_) => None,
+        }
+    }
+
+    fn obstacle_of_job(&self, JobTemplate { kind, queue, .. }: &JobTemplate) -> Option<String> {
         let paused = |known: &QueueView| known.name == *queue && known.paused_at.is_some();
         if self.queues.iter().any(paused) {
             return Some(format!("queue {queue} is paused"));

@@ -1,6 +1,7 @@
 //! `milepost schedules`: work that comes back.
 
 mod add;
+mod backfill;
 mod list;
 mod operate;
 mod preview;
@@ -21,7 +22,7 @@ pub(crate) enum SchedulesCommand {
     Show(show::ShowArgs),
     /// Make a schedule
     Add(Box<add::AddArgs>),
-    /// Remove a schedule; the jobs it made stay
+    /// Remove a schedule; what it made stays
     #[command(after_help = "Examples:\n  milepost schedules remove nightly")]
     Remove(operate::ScheduleName),
     /// Stop a schedule's ticks
@@ -31,9 +32,11 @@ pub(crate) enum SchedulesCommand {
     /// Let a paused schedule go on with its next tick from now
     #[command(after_help = "Examples:\n  milepost schedules resume nightly")]
     Resume(operate::ScheduleName),
-    /// Enqueue a job of a schedule at once; its ticks stay as they are
+    /// Enqueue a job, or start a batch, of a schedule at once; its ticks stay as they are
     #[command(after_help = "Examples:\n  milepost schedules run-now nightly")]
     RunNow(operate::RunNowArgs),
+    /// Make what past ticks of a schedule should have made and did not, after a look at what that is
+    Backfill(backfill::BackfillArgs),
     /// Print the next ticks of a cron expression or an interval
     Preview(preview::PreviewArgs),
 }
@@ -55,6 +58,7 @@ pub(crate) async fn run(command: SchedulesCommand, address: &StoreAddress) -> Re
         SchedulesCommand::Pause(args) => operate::pause(&args, store().await?.as_ref()).await,
         SchedulesCommand::Resume(args) => operate::resume(&args, store().await?.as_ref()).await,
         SchedulesCommand::RunNow(args) => operate::run_now(&args, store().await?.as_ref()).await,
+        SchedulesCommand::Backfill(args) => backfill::run(args, store().await?.as_ref()).await,
         SchedulesCommand::Preview(args) => preview::run(&args),
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
-use milepost_core::schedule::Source;
+use milepost_core::schedule::{Made, Source};
 
 use crate::output::{self, Outcome};
 
@@ -32,7 +32,7 @@ pub(super) async fn remove(args: &ScheduleName, store: &dyn Store) -> Result<Out
         ),
         _ if !store.remove_schedule(name, Source::Operator).await? => Err(none(name)),
         _ => {
-            output::deed(format_args!("schedule {name} is removed; jobs it made stay"))?;
+            output::deed(format_args!("schedule {name} is removed; what it made stays"))?;
             Ok(Outcome::Done)
         }
     }
@@ -62,7 +62,10 @@ pub(super) async fn run_now(args: &RunNowArgs, store: &dyn Store) -> Result<Outc
     if args.json {
         output::heard_or_not(output::json(&made))?;
     } else {
-        output::deed(format_args!("{}  enqueued", made.job))?;
+        match made {
+            Made::Job(made) => output::deed(format_args!("{}  enqueued", made.job))?,
+            Made::Batch(made) => output::deed(format_args!("{}  started", made.batch))?,
+        }
     }
     Ok(Outcome::Done)
 }

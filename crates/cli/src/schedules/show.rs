@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use clap::Args;
-use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
-use milepost_core::schedule::ScheduleView;
+use milepost_core::schedule::{Makes, ScheduleView};
 
+use super::backfill::found;
 use super::list::{ScheduleDocument, Surroundings};
 use super::operate::none;
 use crate::output::{self, Outcome, printable};
@@ -33,27 +33,24 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn Store) -> Result<Outcome> {
     if args.json {
         output::json(&ScheduleDocument { view: &view, obstacle })?;
     } else {
-        print(&view, obstacle, last_job(&view, store).await?, &scene)?;
+        print(&view, obstacle, last_made(&view, store).await?, &scene)?;
     }
     Ok(Outcome::Done)
 }
 
-/// The job of the last tick and where it stands.
-async fn last_job(view: &ScheduleView, store: &dyn Store) -> Result<Option<String>> {
+/// What the last tick made, and where that stands.
+async fn last_made(view: &ScheduleView, store: &dyn Store) -> Result<Option<String>> {
     let Some(last_at) = view.last_at else { return Ok(None) };
-    let filter = JobFilter { key: view.schedule.tick(last_at).key, limit: 1, ..JobFilter::default() };
-    let jobs = store.jobs(&filter).await?;
-    Ok(jobs.first().map(|job| format!("{} ({})", job.id, job.state)))
+    Ok(found(&view.schedule.tick(last_at), store).await?.map(|(id, state)| format!("{id} ({state})")))
 }
 
 fn print(
     view: &ScheduleView,
     obstacle: Option<String>,
-    last_job: Option<String>,
+    last_made: Option<String>,
     scene: &Surroundings,
 ) -> Result<()> {
     let ScheduleView { schedule, .. } = view;
-    let job = &schedule.job;
     let when = |time: Option<jiff::Timestamp>| time.map(|time| exact(time, scene.now));
     let facts = [
         ("schedule", Some(format!("{}, made by {}", schedule.name, view.source.as_str()))),
@@ -61,20 +58,32 @@ fn print(
         ("status", Some(obstacle.unwrap_or_else(|| "ok".to_owned()))),
         ("next", when(view.next_at.filter(|_| view.paused_at.is_none()))),
         ("last", when(view.last_at)),
-        ("last job", last_job),
-        ("jobs", Some(format!("{} made, {} missed ticks made none", view.fired, view.dropped))),
+        ("last made", last_made),
+        ("made", Some(format!("{}; {} ticks made nothing", view.fired, view.dropped))),
         ("misfire", Some(format!("{} after {}", schedule.misfire, length(schedule.misfire_grace)))),
-        ("kind", Some(job.kind.clone())),
-        ("queue", Some(format!("{}, priority {}", job.queue, job.priority.get()))),
-        ("group", job.group.clone()),
-        ("attempts", Some(job.max_attempts.to_string())),
-        ("timeout", job.timeout.map(length)),
-        ("payload", Some(job.payload.get().to_owned())),
     ];
-    for (name, fact) in facts {
+    for (name, fact) in facts.into_iter().chain(facts_of(&schedule.makes)) {
         if let Some(fact) = fact {
             output::line(format_args!("{name:<9} {}", printable(&fact)))?;
         }
     }
     Ok(())
+}
+
+/// What is told of the jobs or batches that it makes.
+fn facts_of(makes: &Makes) -> Vec<(&'static str, Option<String>)> {
+    match makes {
+        Makes::Job(job) => vec![
+            ("kind", Some(job.kind.clone())),
+            ("queue", Some(format!("{}, priority {}", job.queue, job.priority.get()))),
+            ("group", job.group.clone()),
+            ("attempts", Some(job.max_attempts.to_string())),
+            ("timeout", job.timeout.map(length)),
+            ("payload", Some(job.payload.get().to_owned())),
+        ],
+        Makes::Batch(batch) => vec![
+            ("dag", Some(format!("{}, the latest version", batch.dag))),
+            ("input", Some(batch.input.get().to_owned())),
+        ],
+    }
 }

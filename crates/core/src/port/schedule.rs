@@ -3,16 +3,15 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{IntakeStore, StoreResult};
+use super::{BatchStore, IntakeStore, StoreResult};
 use crate::error::StoreError;
-use crate::job::Enqueued;
 use crate::ownership::{Put, Synced};
-use crate::schedule::{Clock, Schedule, ScheduleView, Source, Tick};
+use crate::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 
 /// Keeps schedules and lets them tick. Any number of processes may do so at once: a tick is one atomic step that
 /// happens only while the schedule has the version it was decided on.
 #[async_trait]
-pub trait ScheduleStore: IntakeStore {
+pub trait ScheduleStore: IntakeStore + BatchStore {
     /// The store's time and the next tick.
     async fn clock(&self) -> StoreResult<Clock>;
 
@@ -35,7 +34,7 @@ pub trait ScheduleStore: IntakeStore {
         next_at: Option<Timestamp>,
     ) -> StoreResult<Put>;
 
-    /// Removes a schedule, an operator's only for an operator; its jobs stay. Answers whether one was removed.
+    /// Removes a schedule, an operator's only for an operator; what it made stays. Answers whether one was removed.
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool>;
 
     /// Stops a schedule's ticks. Answers whether that changed anything.
@@ -49,10 +48,10 @@ pub trait ScheduleStore: IntakeStore {
         next_at: Option<Timestamp>,
     ) -> StoreResult<bool>;
 
-    /// Enqueues the jobs of a tick and moves the schedule on, both or neither, in one call that leaves no
-    /// transaction open. `None`, and nothing was changed, when the schedule has another version by now, is paused
-    /// or gone.
-    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>>;
+    /// Makes what a tick is to make and moves the schedule on, both or neither, in a call that leaves no transaction
+    /// open. `None`, and nothing was changed, when the schedule has another version by now, is paused or gone. A
+    /// batch that cannot be started is refused, and the schedule moves on without it.
+    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>>;
 
     /// Stores a schedule. Its first tick is the next one from now; when it replaces one that ticks the same way,
     /// ticks that are due stay due.
@@ -78,11 +77,18 @@ pub trait ScheduleStore: IntakeStore {
         }
     }
 
-    /// Enqueues a job of a schedule at once, whatever its ticks and even while it is paused.
-    async fn run_schedule_now(&self, name: &str) -> StoreResult<Enqueued> {
+    /// Enqueues a job, or starts a batch, of a schedule at once, whatever its ticks and even while it is paused.
+    async fn run_schedule_now(&self, name: &str) -> StoreResult<Made> {
         let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
-        let job = view.schedule.run_now(self.clock().await?.now);
-        self.enqueue(&job).await
+        self.make(&view.schedule.run_now(self.clock().await?.now)).await
+    }
+
+    /// Makes what a schedule orders, beside its ticks. What has its key already is answered instead.
+    async fn make(&self, order: &Order) -> StoreResult<Made> {
+        match order {
+            Order::Job(job) => self.enqueue(job).await.map(Made::Job),
+            Order::Batch(batch) => self.start_batch(batch).await.map(Made::Batch),
+        }
     }
 
     /// Makes the schedules of a configuration stand as it says and removes those that it no longer names.

@@ -11,8 +11,6 @@ use crate::error::UnknownName;
 
 /// The most missed ticks that one schedule makes up for.
 pub const MISFIRE_MAX: u32 = 1000;
-/// The most jobs of one transaction; what is left over stays due.
-const FIRED_AT_ONCE: usize = 500;
 /// Dropped ticks are counted up to this many.
 const COUNTED_MAX: u32 = 10_000;
 
@@ -22,10 +20,10 @@ const COUNTED_MAX: u32 = 10_000;
 pub enum Misfire {
     /// They are dropped.
     Skip,
-    /// One job stands for all of them, with the nominal time of the last.
+    /// One job or batch stands for all of them, with the nominal time of the last.
     #[default]
     Once,
-    /// Each gets its job.
+    /// Each gets its own.
     All {
         /// At most so many, the youngest; older ones are dropped.
         max: u32,
@@ -33,7 +31,7 @@ pub enum Misfire {
 }
 
 impl Misfire {
-    /// How many of the youngest missed ticks get a job.
+    /// How many of the youngest missed ticks make something.
     const fn kept(self) -> u32 {
         match self {
             Self::Skip => 0,
@@ -96,9 +94,9 @@ impl fmt::Display for Misfire {
 /// What is to be done about ticks that are due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatchUp {
-    /// The ticks that get a job, oldest first.
+    /// The ticks that make something, oldest first.
     pub fire: Vec<Timestamp>,
-    /// How many get none; counted up to 10,000.
+    /// How many make nothing; counted up to 10,000.
     pub dropped: u32,
     /// The first tick that stays: still due when there were very many.
     pub next_at: Option<Timestamp>,
@@ -108,6 +106,7 @@ impl Schedule {
     /// What is to be done at `now` when `first` is the first tick that nobody has seen to, and is due.
     #[must_use]
     pub fn catch_up(&self, first: Timestamp, now: Timestamp) -> CatchUp {
+        let at_once = self.makes.at_once();
         let grace = SignedDuration::try_from(self.misfire_grace).unwrap_or(SignedDuration::MAX);
         let missed_before = now.checked_sub(grace).unwrap_or(Timestamp::MIN);
         let (mut fire, dropped) =
@@ -119,18 +118,18 @@ impl Schedule {
             None => Some(first),
         };
         let mut next_at = on_time;
-        while let Some(tick) = next_at.filter(|tick| *tick <= now && fire.len() <= FIRED_AT_ONCE) {
+        while let Some(tick) = next_at.filter(|tick| *tick <= now && fire.len() <= at_once) {
             fire.push(tick);
             next_at = self.spec.next_after(tick);
         }
-        if fire.len() > FIRED_AT_ONCE {
-            next_at = Some(fire[FIRED_AT_ONCE]);
-            fire.truncate(FIRED_AT_ONCE);
+        if fire.len() > at_once {
+            next_at = Some(fire[at_once]);
+            fire.truncate(at_once);
         }
         CatchUp { fire, dropped, next_at }
     }
 
-    /// Of the ticks from `first`, which is one, to `before`, those that get a job, and how many do not.
+    /// Of the ticks from `first`, which is one, to `before`, those that make something, and how many do not.
     fn missed(&self, first: Timestamp, before: Timestamp) -> (Vec<Timestamp>, u32) {
         let mut kept = VecDeque::new();
         let mut end = before;

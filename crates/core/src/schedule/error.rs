@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::batch::error::InvalidBatch;
 use crate::error::InvalidJob;
 
 /// A schedule that cannot be accepted as it is. Nothing of it was stored.
@@ -75,6 +76,9 @@ pub enum InvalidSchedule {
     /// The job that its ticks would enqueue.
     #[error("its job cannot be accepted: {0}")]
     Job(InvalidJob),
+    /// The batch that its ticks would start.
+    #[error("its batch cannot be accepted: {0}")]
+    Batch(InvalidBatch),
 }
 
 fn did_you_mean(nearest: &[String]) -> String {

@@ -13,7 +13,9 @@ use milepost::{
 };
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
+use milepost_core::job::Enqueued;
 use milepost_core::port::Operation;
+use milepost_core::schedule::Made;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_executors::exec::{Exec, ExecConfig};
@@ -82,7 +84,8 @@ impl Stage {
         let daily = Spec::cron("@daily", "UTC").unwrap();
         let schedule = Schedule::new("daily", daily, NewJob::new(KIND, &()).unwrap());
         self.scene.store.put_schedule(&schedule, Source::Operator).await.unwrap();
-        let job = self.scene.store.run_schedule_now("daily").await.unwrap().job;
+        let made = self.scene.store.run_schedule_now("daily").await.unwrap();
+        let Made::Job(Enqueued { job, .. }) = made else { panic!("not a job: {made:?}") };
         self.scene.assert_all_succeed(&[job]).await;
         (job, self.scene.view(job).await.row.nominal_at.unwrap().to_string())
     }

@@ -11,4 +11,4 @@ mod start;
 pub(crate) use due::{go_on, settle_ended};
 pub(crate) use error::{ILLEGAL, job_of_batch};
 pub use start::start_batch;
-pub(crate) use start::start_in;
+pub(crate) use start::{fit, start_in};

@@ -60,7 +60,7 @@ impl PostgresStore {
 }
 
 /// Which version the batch will have, once its input fits that.
-async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<StoreResult<Version>> {
+pub(crate) async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<StoreResult<Version>> {
     let version = batch.version.map(|version| version.to_string());
     let query = sqlx::query(statement::BATCH_SCHEMA).bind(batch.dag.clone()).bind(version.clone());
     let Some(row) = session.row(query).await? else {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::dag::rule::{Rule, Tally};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
@@ -34,6 +35,7 @@ pub(super) struct Head {
     pub(super) parent: Option<TaskId>,
     pub(super) items_of: Option<u32>,
     pub(super) depth: u32,
+    pub(super) nominal_at: Option<Timestamp>,
     pub(super) counts: ByState,
 }
 
@@ -54,6 +56,7 @@ impl Head {
                 parent: parent.map(|(batch, number)| TaskId { batch, number }),
                 items_of: row.get(7)?,
                 depth: row.get(8)?,
+                nominal_at: row::time_opt(row, 17)?,
                 counts,
             })
         });

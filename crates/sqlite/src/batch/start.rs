@@ -34,16 +34,38 @@ pub fn start_batch(tx: &Transaction<'_>, batch: &NewBatch) -> StoreResult<Starte
 
 /// Starts a batch that was checked.
 pub(super) fn start(conn: &Connection, batch: &NewBatch) -> Result<Started, Failure> {
+    match same(conn, batch)? {
+        Some(same) => Ok(same),
+        None => make(conn, batch, fit(conn, batch)?),
+    }
+}
+
+/// Starts a batch of this version, whose input fits it.
+pub(crate) fn put(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Failure> {
+    match same(conn, batch)? {
+        Some(same) => Ok(same),
+        None => make(conn, batch, version),
+    }
+}
+
+/// The version that a batch will have, once its input fits that. An error of [`StoreError::Batch`] says why it cannot be.
+pub(crate) fn fit(conn: &Connection, batch: &NewBatch) -> Result<i64, Failure> {
+    let version = dag::find(conn, &batch.dag, batch.version)?;
+    check_input(conn, version, batch.input.get())?;
+    Ok(version)
+}
+
+/// The batch that was there before, under the same id or key.
+fn same(conn: &Connection, batch: &NewBatch) -> Result<Option<Started>, Failure> {
     let same = conn
         .prepare_cached(query::BATCH_SAME)?
         .query_row((batch.id.0.as_bytes(), &batch.dag, &batch.key), |row| row::batch_id(row, 0))
         .optional()?;
-    if let Some(same) = same {
-        return Ok(Started { batch: same, duplicate: true });
-    }
-    let version = dag::find(conn, &batch.dag, batch.version)?;
+    Ok(same.map(|batch| Started { batch, duplicate: true }))
+}
+
+fn make(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Failure> {
     let input = batch.input.get();
-    check_input(conn, version, input)?;
     let place = Place { id: batch.id, dag: &batch.dag, version, parent: None, items_of: None, depth: 1 };
     let mut settler = Settler::new(conn);
     let (tasks, roots) = sizes(conn, version)?;
@@ -85,7 +107,8 @@ impl Settler<'_> {
         let id = BatchId::new();
         let (tasks, roots) = sizes(self.conn, version)?;
         let place = Place { id, dag, version, parent: Some(parent), items_of: None, depth };
-        self.put_batch(&place, None, None, (tasks - roots, roots), input)?;
+        let nominal_at = self.head(parent.batch)?.nominal_at;
+        self.put_batch(&place, None, nominal_at, (tasks - roots, roots), input)?;
         self.conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((id.0.as_bytes(), version))?;
         Ok(id)
     }
@@ -97,7 +120,13 @@ impl Settler<'_> {
         let (id, version, items_of) = (BatchId::new(), head.version, Some(parent.number));
         let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
         let place = Place { id, dag: &head.dag, version, parent: Some(parent), items_of, depth };
-        self.put_batch(&place, None, None, (0, i64::from(count)), &Value::Array(items).to_string())?;
+        self.put_batch(
+            &place,
+            None,
+            head.nominal_at,
+            (0, i64::from(count)),
+            &Value::Array(items).to_string(),
+        )?;
         let mut put = self.conn.prepare_cached(query::BATCH_PUT_ITEM)?;
         for item in 0..count {
             put.execute((id.0.as_bytes(), item))?;

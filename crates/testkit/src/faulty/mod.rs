@@ -28,7 +28,7 @@ use milepost_core::port::{
     WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
-use milepost_core::schedule::{Clock, Schedule, ScheduleView, Source, Tick};
+use milepost_core::schedule::{Clock, Schedule, ScheduleView, Source, Tick, Ticked};
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 use tokio::sync::watch;
@@ -283,7 +283,7 @@ impl ScheduleStore for Faulty {
         self.inner.unpause_schedule(name, version, next_at).await
     }
 
-    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Vec<Enqueued>>> {
+    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {
         self.inner.tick_schedule(tick).await
     }
 }

@@ -7,11 +7,14 @@ use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use milepost::{Outcome, RetryPolicy};
 use milepost_core::error::StoreError;
+use milepost_core::job::Enqueued;
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::listing::{JobFilter, JobRow};
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::Store;
-use milepost_core::schedule::{Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key};
+use milepost_core::schedule::{
+    JobTemplate, Made, Makes, Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key,
+};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -44,6 +47,22 @@ async fn view(scene: &Scene, name: &str) -> ScheduleView {
     scene.store.schedule(name).await.unwrap().expect("there is such a schedule")
 }
 
+/// The job that was made.
+fn job_of(made: Made) -> Enqueued {
+    match made {
+        Made::Job(job) => job,
+        Made::Batch(batch) => panic!("a batch: {batch:?}"),
+    }
+}
+
+/// The jobs of a schedule.
+fn template(schedule: &Schedule) -> &JobTemplate {
+    match &schedule.makes {
+        Makes::Job(job) => job,
+        Makes::Batch(batch) => panic!("of batches: {batch:?}"),
+    }
+}
+
 async fn is_due(store: &dyn Store) -> bool {
     let clock = store.clock().await.unwrap();
     clock.next_at.is_some_and(|next_at| next_at <= clock.now)
@@ -56,8 +75,7 @@ async fn tick_all(store: &dyn Store) -> usize {
     let mut made = 0;
     for view in due {
         let tick = view.tick(now).expect("it is due");
-        let enqueued = store.tick_schedule(&tick).await.unwrap().unwrap_or_default();
-        made += enqueued.iter().filter(|enqueued| !enqueued.duplicate).count();
+        made += store.tick_schedule(&tick).await.unwrap().map_or(0, |ticked| ticked.new_ones());
     }
     made
 }
@@ -154,7 +172,7 @@ pub async fn a_tick_decided_on_an_old_version_changes_nothing(scene: Scene) {
     let seen = view(&scene, "h").await;
     let now = scene.store.clock().await.unwrap().now;
     let tick = || seen.tick(now).expect("due");
-    assert_eq!(scene.store.tick_schedule(&tick()).await.unwrap().map(|made| made.len()), Some(1));
+    assert_eq!(scene.store.tick_schedule(&tick()).await.unwrap().map(|ticked| ticked.new_ones()), Some(1));
     // Another node that looked at the same moment, and slept since.
     assert!(scene.store.tick_schedule(&tick()).await.unwrap().is_none());
     assert!(scene.store.remove_schedule("h", Source::Operator).await.unwrap());
@@ -243,8 +261,8 @@ pub async fn run_now_leaves_the_ticks_as_they_are(scene: Scene) {
     scene.store.put_schedule(&rare("h").misfire(Misfire::Skip), Source::Operator).await.unwrap();
     scene.store.pause_schedule("h").await.unwrap();
     let before = view(&scene, "h").await;
-    let first = scene.store.run_schedule_now("h").await.unwrap();
-    let second = scene.store.run_schedule_now("h").await.unwrap();
+    let first = job_of(scene.store.run_schedule_now("h").await.unwrap());
+    let second = job_of(scene.store.run_schedule_now("h").await.unwrap());
     assert!(first.job != second.job && !first.duplicate && !second.duplicate);
     let row = scene.view(first.job).await.row;
     assert_eq!(row.key.as_deref().and_then(schedule_of_key), Some("h"));
@@ -258,11 +276,11 @@ pub async fn a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise(sc
     let due = periods_ago(&scene, 1).await;
     stand(&scene, &rare("h"), due).await;
     let mut changed = rare("h");
-    changed.job = NewJob::new(KIND, &json!("changed")).unwrap().into();
+    changed.makes = NewJob::new(KIND, &json!("changed")).unwrap().into();
     scene.store.put_schedule(&changed, Source::Operator).await.unwrap();
     let kept = view(&scene, "h").await;
     assert_eq!(kept.next_at, Some(due), "a restart that puts its schedules loses no tick");
-    assert_eq!(kept.schedule.job.payload.get(), "\"changed\"");
+    assert_eq!(template(&kept.schedule).payload.get(), "\"changed\"");
     changed.spec = Spec::every(Duration::from_secs(7200)).unwrap();
     scene.store.put_schedule(&changed, Source::Operator).await.unwrap();
     let now = scene.store.clock().await.unwrap().now;
@@ -276,7 +294,9 @@ pub async fn what_is_not_there_or_not_right_is_said(scene: Scene) {
     assert!(!scene.store.pause_schedule("nowhere").await.unwrap());
     assert!(!scene.store.remove_schedule("nowhere", Source::Operator).await.unwrap());
     let mut no_kind = rare("h");
-    no_kind.job.kind = String::new();
+    let mut job = Scene::job();
+    job.kind = String::new();
+    no_kind.makes = job.into();
     for bad in [rare(""), rare("a\nb"), rare("h").misfire(Misfire::All { max: 0 }), no_kind] {
         let refused = scene.store.put_schedule(&bad, Source::Operator).await;
         assert!(matches!(refused, Err(StoreError::InvalidSchedule { .. })), "{refused:?}");
@@ -306,13 +326,13 @@ pub async fn an_operators_schedule_stays_whatever_a_configuration_says(scene: Sc
     let store = scene.store.as_ref();
     store.sync_schedules(&[rare("a")]).await.unwrap();
     let mut by_hand = rare("a");
-    by_hand.job.queue = "by hand".to_owned();
+    by_hand.makes = Scene::job().queue("by hand").into();
     assert_eq!(store.put_schedule(&by_hand, Source::Operator).await.unwrap(), Put::Stands);
     assert_eq!(store.sync_schedules(&[rare("a")]).await.unwrap().foreign, ["a"]);
     assert_eq!(store.sync_schedules(&[]).await.unwrap(), Synced::default());
     assert!(!store.remove_schedule("a", Source::Config).await.unwrap());
     let stands = view(&scene, "a").await;
-    assert_eq!((stands.source, stands.schedule.job.queue), (Source::Operator, by_hand.job.queue));
+    assert_eq!((stands.source, template(&stands.schedule).queue.as_str()), (Source::Operator, "by hand"));
     assert!(store.remove_schedule("a", Source::Operator).await.unwrap());
     assert_eq!(store.sync_schedules(&[rare("a")]).await.unwrap(), Synced::default());
     assert_eq!(view(&scene, "a").await.source, Source::Config);
@@ -321,7 +341,7 @@ pub async fn an_operators_schedule_stays_whatever_a_configuration_says(scene: Sc
 pub async fn a_worker_ticks_and_its_handler_knows_the_tick(scene: Scene) {
     let due = periods_ago(&scene, 0).await;
     let mut schedule = rare("h");
-    schedule.job = runtime::job().into();
+    schedule.makes = runtime::job().into();
     stand(&scene, &schedule, due).await;
     let (told, mut heard) = mpsc::unbounded_channel();
     let worker = start(&scene.store, told).await;

@@ -59,9 +59,10 @@ fn bulk_jobs_are_read_in_full() {
     let opens_at = popular.windows().unwrap().unwrap().opens_at(noon.timestamp()).unwrap();
     assert_eq!(opens_at.as_second() - noon.timestamp().as_second(), 10 * 3600);
     let schedule = popular.schedule("popular").unwrap().unwrap();
-    assert_eq!((schedule.name.as_str(), schedule.job.kind.as_str()), ("popular", "popular"));
-    assert_eq!(schedule.job.group.as_deref(), Some("notifications"));
-    assert_eq!((schedule.job.payload.get(), schedule.job.max_attempts), (r#"{"topic":4}"#, 7));
+    let (_, job) = schedule.makes.columns();
+    assert_eq!((schedule.name.as_str(), job.kind.as_str()), ("popular", "popular"));
+    assert_eq!(job.group.as_deref(), Some("notifications"));
+    assert_eq!((job.payload.get(), job.max_attempts), (r#"{"topic":4}"#, 7));
     let push = bulks.remove("push").unwrap();
     let definition = push.definition("push").unwrap();
     assert_eq!((definition.group.as_str(), definition.queue.as_str()), ("push", "bulk"));

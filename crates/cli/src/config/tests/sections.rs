@@ -155,16 +155,27 @@ fn schedules_are_read_in_full() {
         name = "poll"
         every = "10m"
         kind = "poll"
+
+        [[schedules]]
+        name = "settlement"
+        cron = "@daily"
+        dag = "settlement"
+        input = { country = "DE" }
     "#;
     let config = parse(text, Path::new("/"), |_| None).unwrap();
     let schedules = config.schedules.unwrap();
     let nightly = schedules[0].schedule().unwrap();
-    assert_eq!((nightly.spec.zone_name(), nightly.job.payload.get()), ("Europe/Berlin", r#"{"days":1}"#));
-    assert_eq!((nightly.job.queue.as_str(), nightly.job.max_attempts), ("slow", 3));
-    assert_eq!(nightly.job.group.as_deref(), Some("reports"));
+    let (_, job) = nightly.makes.columns();
+    assert_eq!((nightly.spec.zone_name(), job.payload.get()), ("Europe/Berlin", r#"{"days":1}"#));
+    assert_eq!((job.queue.as_str(), job.max_attempts), ("slow", 3));
+    assert_eq!(job.group.as_deref(), Some("reports"));
     assert_eq!((nightly.misfire.max(), nightly.misfire_grace.as_secs()), (Some(7), 120));
     let poll = schedules[1].schedule().unwrap();
-    assert_eq!((poll.spec.to_string(), poll.job.payload.get()), ("@every 10m".to_owned(), "null"));
+    let (dag, job) = poll.makes.columns();
+    assert_eq!((poll.spec.to_string(), dag, job.payload.get()), ("@every 10m".to_owned(), None, "null"));
+    let settlement = schedules[2].schedule().unwrap();
+    let (dag, columns) = settlement.makes.columns();
+    assert_eq!((dag, columns.payload.get()), (Some("settlement"), r#"{"country":"DE"}"#));
     assert!(parse("", Path::new("/"), |_| None).unwrap().schedules.is_none(), "nothing is said about them");
 }
 
@@ -190,6 +201,16 @@ fn schedules_that_could_not_tick_are_refused() {
     ];
     for (lines, begins, remedy) in cases {
         assert_faults(&schedule(lines), &[(begins, remedy)]);
+    }
+    let cases = [
+        ("every = \"1m\"", "1:1 the schedule says neither kind nor dag", "dag = \"orders\""),
+        ("every = \"1m\"\nkind = \"k\"\ndag = \"d\"", "5:7 the schedule says both kind and dag", "keep one"),
+        ("every = \"1m\"\ndag = \"d\"\npayload = 1", "5:11 payload is of jobs", "write input"),
+        ("every = \"1m\"\ndag = \"d\"\nqueue = \"q\"", "5:9 queue is of jobs", "tasks of the DAG"),
+        ("every = \"1m\"\nkind = \"k\"\ninput = 1", "5:9 input is of batches", "write payload"),
+    ];
+    for (lines, begins, remedy) in cases {
+        assert_faults(&format!("[[schedules]]\nname = \"n\"\n{lines}\n"), &[(begins, remedy)]);
     }
     let twice = format!("{0}{0}", schedule("every = \"1m\""));
     assert_faults(&twice, &[("6:8 there is another schedule with the name n", "another name")]);

@@ -8,6 +8,7 @@ pub mod operations;
 pub mod reruns;
 pub mod skips;
 pub mod starts;
+pub mod ticks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -102,6 +103,14 @@ macro_rules! batch_conformance {
                 a_rerun_of_one_task_leaves_what_follows
                 a_job_of_a_batch_is_not_rerun_by_itself
                 a_rerun_of_a_hub_takes_back_what_stood_in_line
+            }
+            ticks {
+                a_tick_starts_one_batch_whoever_looks
+                jobs_of_a_tick_know_it
+                ticks_that_were_missed_start_their_batches_in_order
+                a_batch_that_cannot_start_does_not_stop_its_schedule
+                a_schedule_of_batches_comes_back_as_it_was_put
+                run_now_starts_a_batch_beside_the_ticks
             }
             model {
                 random_batches_go_as_the_model

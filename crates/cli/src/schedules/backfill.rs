@@ -1,0 +1,214 @@
+//! `milepost schedules backfill`.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use milepost_core::batch::listing::BatchFilter;
+use milepost_core::listing::JobFilter;
+use milepost_core::port::Store;
+use milepost_core::schedule::{Made, Makes, Order, Schedule, Spec};
+use serde::Serialize;
+
+use super::operate::none;
+use crate::output::{self, Outcome};
+use crate::table::{Column, Field, Listing};
+
+/// The most ticks of one back-fill.
+const TICKS_MAX: usize = 1000;
+/// How many ticks a preview lists.
+const PREVIEWED: usize = 20;
+
+const EXAMPLES: &str = "\
+Each tick in the range that has made nothing gets its job, or its batch, in the
+order of the ticks; those that have one keep it, so that doing it twice is safe.
+The schedule goes on as before. Batches are of the latest version of their DAG.
+
+What would be made is shown first. On a terminal it is asked whether to go on;
+in scripts --yes says so.
+
+Examples:
+  milepost schedules backfill settlement --from 2026-10-01T00:00:00Z --to 2026-10-31T23:59:59Z --dry-run
+  milepost schedules backfill settlement --from 2026-10-01T00:00:00Z --to 2026-10-31T23:59:59Z --yes";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BackfillArgs {
+    /// The schedule's name
+    name: String,
+    /// The first time whose tick counts
+    #[arg(long, value_name = "TIME")]
+    from: Timestamp,
+    /// The last time whose tick counts; at most now
+    #[arg(long, value_name = "TIME")]
+    to: Timestamp,
+    /// Only show what would be made
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Do it without asking
+    #[arg(long)]
+    yes: bool,
+    /// Print one JSON array; needs --yes or --dry-run
+    #[arg(long)]
+    json: bool,
+}
+
+/// A tick and what it has, as JSON shows it.
+#[derive(Serialize)]
+struct TickDocument {
+    tick: Timestamp,
+    key: String,
+    /// The job or batch of the tick; none before it is made.
+    id: Option<String>,
+    /// Whether it was there before.
+    before: bool,
+}
+
+pub(super) async fn run(args: BackfillArgs, store: &dyn Store) -> Result<Outcome> {
+    if args.json && !(args.yes || args.dry_run) {
+        bail!("--json needs --yes or --dry-run: nobody can be asked in between");
+    }
+    let view = store.schedule(&args.name).await?.ok_or_else(|| none(&args.name))?;
+    let schedule = view.schedule;
+    let ticks = ticks(&schedule.spec, args.from, args.to, store.clock().await?.now)?;
+    let mut found = Vec::with_capacity(ticks.len());
+    for tick in ticks {
+        found.push(look(&schedule, tick, store).await?);
+    }
+    let missing = found.iter().filter(|tick| !tick.before).count();
+    if args.dry_run && args.json {
+        output::json(&found)?;
+        return Ok(Outcome::Done);
+    }
+    if !args.json {
+        preview(&schedule, &found, missing)?;
+    }
+    if args.dry_run || (missing == 0 && !args.json) {
+        return Ok(Outcome::Done);
+    }
+    if !args.yes {
+        match output::confirmed("Make them?")? {
+            Some(true) => {}
+            Some(false) => bail!("nothing was done"),
+            None => bail!("nothing was done, since nobody can be asked here; --yes does it without asking"),
+        }
+    }
+    make_all(&schedule, &mut found, store).await?;
+    tell(&schedule, &found, args.json)?;
+    Ok(Outcome::Done)
+}
+
+/// The ticks from one time to another, both counted in.
+fn ticks(spec: &Spec, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<Vec<Timestamp>> {
+    if from > to {
+        bail!("--from {from} is after --to {to}");
+    }
+    if to > now {
+        bail!("--to {to} is still to come; the schedule sees to such ticks itself. Give a time before now");
+    }
+    let before = from.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(from);
+    let ticks = std::iter::successors(spec.next_after(before), |tick| spec.next_after(*tick));
+    let ticks: Vec<Timestamp> = ticks.take_while(|tick| *tick <= to).take(TICKS_MAX + 1).collect();
+    if let Some(over) = ticks.get(TICKS_MAX) {
+        bail!(
+            "there are more than {TICKS_MAX} ticks from {from} to {to}; at most so many are made at once. The first \
+             {TICKS_MAX} end before {over}: give a smaller range, and then the next one"
+        );
+    }
+    Ok(ticks)
+}
+
+/// What a tick has.
+async fn look(schedule: &Schedule, tick: Timestamp, store: &dyn Store) -> Result<TickDocument> {
+    let order = schedule.tick(tick);
+    let id = found(&order, store).await?.map(|(id, _)| id);
+    Ok(TickDocument { tick, key: order.key().unwrap_or_default().to_owned(), before: id.is_some(), id })
+}
+
+/// The job or the batch that has the key of an order: its id, and where it stands.
+pub(super) async fn found(order: &Order, store: &dyn Store) -> Result<Option<(String, String)>> {
+    let key = order.key().map(str::to_owned);
+    match order {
+        Order::Job(job) => {
+            let filter = JobFilter { key, kind: Some(job.kind.clone()), limit: 1, ..JobFilter::default() };
+            let jobs = store.jobs(&filter).await?;
+            Ok(jobs.first().map(|job| (job.id.to_string(), job.state.to_string())))
+        }
+        Order::Batch(batch) => {
+            let filter =
+                BatchFilter { key, dag: Some(batch.dag.clone()), limit: 1, ..BatchFilter::default() };
+            let batches = store.batches(&filter).await?;
+            Ok(batches.first().map(|batch| (batch.id.to_string(), batch.state.to_string())))
+        }
+    }
+}
+
+/// Makes what is missing, oldest tick first.
+async fn make_all(schedule: &Schedule, found: &mut [TickDocument], store: &dyn Store) -> Result<()> {
+    let mut made = 0;
+    for tick in found.iter_mut().filter(|tick| !tick.before) {
+        let one = store.make(&schedule.tick(tick.tick)).await.with_context(|| {
+            format!("the tick at {} got none; {made} before it were made, and the rest waits", tick.tick)
+        })?;
+        tick.before = one.is_duplicate();
+        tick.id = Some(match one {
+            Made::Job(job) => job.job.to_string(),
+            Made::Batch(batch) => batch.batch.to_string(),
+        });
+        made += u32::from(!tick.before);
+    }
+    Ok(())
+}
+
+/// What would be made, and what there is.
+fn preview(schedule: &Schedule, found: &[TickDocument], missing: usize) -> Result<()> {
+    let one = noun(schedule);
+    output::note(match (found.len(), missing) {
+        (0, _) => format!("schedule {} has no tick in this time", schedule.name),
+        (all, 0) => format!("all {} have their {one}: there is nothing to make", count(all)),
+        (all, missing) => format!("{missing} of {} have no {one} yet and would get one", count(all)),
+    });
+    if missing == 0 {
+        return Ok(());
+    }
+    for tick in found.iter().filter(|tick| !tick.before).take(PREVIEWED) {
+        output::note(format_args!("  {}", tick.tick));
+    }
+    if missing > PREVIEWED {
+        output::note(format_args!("  and {} more", missing - PREVIEWED));
+    }
+    Ok(())
+}
+
+/// What was made, and what was there before.
+fn tell(schedule: &Schedule, found: &[TickDocument], json: bool) -> Result<()> {
+    if json {
+        return output::heard_or_not(output::json(&found));
+    }
+    let mut listing =
+        Listing::new([Column::unbroken("TICK"), Column::unbroken("ID"), Column::unbroken("STATUS")]);
+    for TickDocument { tick, id, before, .. } in found {
+        listing.row([
+            Field::text(tick.to_string()),
+            Field::maybe(id.clone()),
+            Field::text(if *before { "was there before" } else { "made" }),
+        ]);
+    }
+    output::heard_or_not(listing.print().map_err(Into::into))?;
+    let made = found.iter().filter(|tick| !tick.before).count();
+    let before = found.len() - made;
+    let one = noun(schedule);
+    output::deed(format_args!("schedule {}: {} got a {one}, {before} had one", schedule.name, count(made)))
+}
+
+/// `1 tick`, `12 ticks`.
+fn count(ticks: usize) -> String {
+    if ticks == 1 { "1 tick".to_owned() } else { format!("{ticks} ticks") }
+}
+
+/// What a tick makes.
+const fn noun(schedule: &Schedule) -> &'static str {
+    match schedule.makes {
+        Makes::Job(_) => "job",
+        Makes::Batch(_) => "batch",
+    }
+}
