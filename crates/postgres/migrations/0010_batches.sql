@@ -26,7 +26,7 @@ create table milepost.dag_version (
 -- Which version a batch gets that names none.
 create table milepost.dag (
     name text primary key,
-    latest bigint not null references milepost.dag_version (id),
+    latest bigint not null,
     updated_at timestamptz not null default now()
 );
 
@@ -34,7 +34,7 @@ create table milepost.dag (
 -- plain: a job whose payload is ready, so that it needs no more than its counters to run. spec: all else that
 -- the definition says. reads: the predecessors whose results its expressions read.
 create table milepost.dag_task (
-    version_id bigint not null references milepost.dag_version (id) on delete cascade,
+    version_id bigint not null,
     task int not null,
     rule milepost.task_rule not null,
     plain boolean not null,
@@ -59,7 +59,7 @@ create table milepost.dag_task (
 create table milepost.batch (
     id uuid primary key,
     dag text not null,
-    version_id bigint not null references milepost.dag_version (id),
+    version_id bigint not null,
     key text,
     state milepost.batch_state not null,
     stop milepost.verb,
@@ -95,7 +95,7 @@ create index batch_parent on milepost.batch (parent_id) where parent_id is not n
 
 -- A task of a batch. pre_cnt: predecessors that have not ended; the four others: those that have, by how.
 -- job_id: its job, in the generation in which it was decided last; child_id: the batch that it is. is_due: set while the state is
--- due, so that no index depends on the state, and most updates touch none.
+-- due. No index depends on the state itself, or every change of it would write to all indexes.
 create table milepost.batch_task (
     batch_id uuid not null,
     task int not null,
@@ -108,7 +108,7 @@ create table milepost.batch_task (
     state milepost.task_state not null,
     job_id uuid,
     child_id uuid,
-    is_due boolean,
+    is_due boolean generated always as (case when state = 'due' then true end) stored,
     primary key (batch_id, task)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 

@@ -340,7 +340,7 @@ begin
     select array(select task from decided where decision = 'run' or a.items_of is not null order by task),
            array(select task from decided where decision = 'skip' and a.items_of is null order by task)
     into runs, skips;
-    update milepost.batch_task t set state = 'due', is_due = true where t.batch_id = a.id and t.task = any (runs);
+    update milepost.batch_task t set state = 'due' where t.batch_id = a.id and t.task = any (runs);
     perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['due'::milepost.task_state], array[cardinality(runs)], 'rerun', rerun_tasks.note);
     if cardinality(skips) > 0 then
         perform milepost.settle(

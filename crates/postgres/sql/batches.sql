@@ -109,13 +109,13 @@ begin
     batch_id := new_id;
     duplicate := false;
     if of_items is not null then
-        insert into milepost.batch_task (batch_id, task, pre_cnt, state, is_due)
-        select new_id, n, 0, 'due', true from generate_series(0, jsonb_array_length(new_input) - 1) n;
+        insert into milepost.batch_task (batch_id, task, pre_cnt, state)
+        select new_id, n, 0, 'due' from generate_series(0, jsonb_array_length(new_input) - 1) n;
     else
-        insert into milepost.batch_task (batch_id, task, pre_cnt, state, job_id, is_due)
+        insert into milepost.batch_task (batch_id, task, pre_cnt, state, job_id)
         select new_id, d.task, d.pre_cnt,
                case when d.pre_cnt > 0 then 'waiting' when d.plain then 'active' else 'due' end::milepost.task_state,
-               case when d.pre_cnt = 0 and d.plain then milepost.uuid_v7() end, case when d.pre_cnt = 0 and not d.plain then true end
+               case when d.pre_cnt = 0 and d.plain then milepost.uuid_v7() end
         from milepost.dag_task d
         where d.version_id = of_version;
     end if;
@@ -147,7 +147,7 @@ begin
         where t.state = 'due'
     ),
     moved as (
-        update milepost.batch_task t set state = 'active', job_id = g.job_id, is_due = null
+        update milepost.batch_task t set state = 'active', job_id = g.job_id
         from given g where t.batch_id = g.batch_id and t.task = g.task
     )
     select array_agg(batch_id order by batch_id, task) as batches, array_agg(task order by batch_id, task) as tasks,
@@ -193,7 +193,7 @@ begin
         end;
         -- Of a row that nobody has seen.
         update milepost.job set batch_id = of_batch, task = of_task where id = bulk_job;
-        update milepost.batch_task set state = 'active', job_id = bulk_job, is_due = null where batch_id = of_batch and task = of_task;
+        update milepost.batch_task set state = 'active', job_id = bulk_job where batch_id = of_batch and task = of_task;
     else
         if a.depth >= 8 then
             return 'batches would lie more than 8 deep in one another';
@@ -214,7 +214,7 @@ begin
             select * into made from milepost.make_batch(
                 milepost.uuid_v7(), name, inner_version.id, null, payload, a.nominal_at, of_batch, of_task, null, a.depth + 1);
         end if;
-        update milepost.batch_task set state = 'active', child_id = made.batch_id, is_due = null where batch_id = of_batch and task = of_task;
+        update milepost.batch_task set state = 'active', child_id = made.batch_id where batch_id = of_batch and task = of_task;
         if made.due_made > 0 then
             perform milepost.wake_to_advance();
         end if;

@@ -208,7 +208,7 @@ begin
         moved as (
             update milepost.batch_task t
             set state = n.state, pre_cnt = n.pre_cnt, succeeded = n.succeeded, failed = n.failed, skipped = n.skipped,
-                canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id), is_due = case when n.state = 'due' then true end
+                canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id)
             from next n
             where t.batch_id = n.batch_id and t.task = n.task
         ),
@@ -334,7 +334,7 @@ begin
     ),
     moved as (
         update milepost.batch_task t
-        set state = i.state, is_due = case when i.state = 'due' then true end
+        set state = i.state
         from told i
         where t.batch_id = i.batch_id and t.task = i.task and i.state <> i.was
     )

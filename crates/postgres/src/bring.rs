@@ -140,6 +140,9 @@ fn schedules(rows: &[Schedule]) -> Query {
         .bind(each(rows, |r| r.last_at.map(time)))
         .bind(each(rows, |r| r.fired))
         .bind(each(rows, |r| r.dropped))
+        .bind(each(rows, |r| r.dag.as_deref()))
+        .bind(each(rows, |r| r.refused_at.map(time)))
+        .bind(each(rows, |r| r.refusal.as_deref().map(storable)))
 }
 
 fn audit(rows: &[Note]) -> Query {

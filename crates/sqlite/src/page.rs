@@ -259,6 +259,9 @@ fn schedule(row: &Row<'_>) -> Sql<Schedule> {
         last_at: row::time_opt(row, 17)?,
         fired: row.get(18)?,
         dropped: row.get(19)?,
+        dag: row.get(20)?,
+        refused_at: row::time_opt(row, 21)?,
+        refusal: row.get(22)?,
     })
 }
 

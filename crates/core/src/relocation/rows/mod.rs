@@ -238,6 +238,12 @@ pub struct Schedule {
     pub fired: i64,
     /// How many ticks made none.
     pub dropped: i64,
+    /// What it starts batches of.
+    pub dag: Option<String>,
+    /// The last tick, if its batch could not be started.
+    pub refused_at: Option<Timestamp>,
+    /// Why it could not.
+    pub refusal: Option<String>,
 }
 
 impl Row for Schedule {
