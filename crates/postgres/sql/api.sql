@@ -240,6 +240,8 @@ begin
             detail = task.batch_id || ' ' || task.key,
             hint = format('milepost batch rerun %s --task %s', task.batch_id, task.key);
     end if;
+    -- Before the row of the job is locked.
+    perform milepost.join_settling(array[task.batch_id]);
     answer := milepost.change_job(job, what, note, delay_ms, grace_ms);
     if not task.replaced then
         perform milepost.tell_batches(array[job], what, note);
@@ -365,7 +367,12 @@ language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
     grouped boolean;
+    of_batch uuid;
 begin
+    select j.batch_id into of_batch from milepost.job j where j.id = job;
+    if of_batch is not null then
+        perform milepost.join_settling(array[of_batch]);
+    end if;
     with gone as (
         delete from milepost.live l
         where l.id = job and l.token = run_token and l.state = 'running'
@@ -384,7 +391,7 @@ begin
         return false;
     end if;
     -- Tasks before groups: see settle.sql for the order of locks.
-    if exists (select from milepost.job j where j.id = job and j.batch_id is not null) then
+    if of_batch is not null then
         if octet_length(result::text) > 262144 then
             raise exception using errcode = 'MP011',
                 message = format('the result of job %s has %s bytes; that of a task has at most 262144', job, octet_length(result::text));

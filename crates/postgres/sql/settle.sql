@@ -1,7 +1,7 @@
 -- Batches: what follows from the end of tasks. Not public: batches.sql, the functions of api.sql and the library call these.
 --
 -- Locks, in this order: jobs (live, by id), the tasks that end, their successors (by batch and number), batches (descending, so that inner ones come
--- before those they are tasks of), groups. Advisory: (19797, bucket of the batch) shared while its ends are settled, exclusive
+-- before those they are tasks of), groups. Advisory, before all of these: (19797, bucket of the batch) shared while its ends are settled, exclusive
 -- while an operator changes which tasks run.
 
 -- Takes part in settling these batches, or (alone) keeps others from it. Few locks, which batches share.

@@ -107,6 +107,9 @@ impl<'a> Ends<'a> {
 
     async fn write(&self, tx: &mut Session<'_>, worker: WorkerId) -> Decoded<Vec<Uuid>> {
         let (jobs, _) = runs(self.all);
+        if self.tasks {
+            tx.execute(sqlx::query(statement::BATCH_JOIN).bind(jobs.clone())).await?;
+        }
         tx.execute(sqlx::query(statement::LOCK_RUNS).bind(jobs)).await?;
         let mut accepted = Vec::new();
         if !self.succeeded.is_empty() {

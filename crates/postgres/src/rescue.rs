@@ -83,6 +83,7 @@ async fn rescue_worker(
     limit: u32,
     delay: RetryDelay<'_>,
 ) -> Decoded<Vec<Rescued>> {
+    tx.execute(sqlx::query(statement::BATCH_JOIN_OF_WORKER).bind(worker.0)).await?;
     let rows = tx.rows(sqlx::query(statement::LOST_RUNS).bind(worker.0).bind(i64::from(limit))).await?;
     let ends = rows.iter().map(|row| lost_run(row, worker, delay)).collect::<Decoded<Vec<Finish>>>()?;
     let (stopped, back): (Vec<&Finish>, Vec<&Finish>) =

@@ -103,6 +103,8 @@ statements! {
     BATCH_FINISH_SUCCEEDED = "batch/finish_succeeded";
     BATCH_GENERATION = "batch/generation";
     BATCH_HISTORY = "batch/history";
+    BATCH_JOIN = "batch/join";
+    BATCH_JOIN_OF_WORKER = "batch/join_of_worker";
     BATCH_LEFT_OVER = "batch/left_over";
     BATCH_LOCK_DAG = "batch/lock_dag";
     BATCH_MARK = "batch/mark";

@@ -1,13 +1,19 @@
 -- Ends runs of tasks that succeeded, as finish_succeeded.sql does, and lets their batches go on: $1 jobs, $2 run tokens, $3
 -- results (JSON text or null), aligned. Answers the jobs whose end was accepted, and what is left to be done.
 with input as materialized (
-    select * from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, result)
+    select i.id, i.token, i.result, j.batch_id, j.task
+    from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, result)
+    join milepost.job j on j.id = i.id
+),
+-- Before any row is locked: an operator who keeps others from settling locks rows of jobs after that.
+joined as materialized (
+    select milepost.join_settling(array(select distinct batch_id from input where batch_id is not null))
 ),
 gone as (
     delete from milepost.live l
     using input i
-    where l.id = i.id and l.token = i.token and l.state = 'running'
-    returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, i.result
+    where l.id = i.id and l.token = i.token and l.state = 'running' and (select count(*) from joined) > 0
+    returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, i.result, i.batch_id, i.task
 ),
 kept as (
     insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state, result)
@@ -20,9 +26,9 @@ logged as (
 ),
 -- A job that ran is the one that its task names. What follows stands in the history behind what it follows from.
 tasks as materialized (
-    select array_agg(j.batch_id) as batches, array_agg(j.task) as tasks
-    from gone g join milepost.job j on j.id = g.id
-    where j.batch_id is not null and (select count(*) from logged) > 0
+    select array_agg(g.batch_id) as batches, array_agg(g.task) as tasks
+    from gone g
+    where g.batch_id is not null and (select count(*) from logged) > 0
 ),
 settled as materialized (
     select s.due_made, s.spread_left

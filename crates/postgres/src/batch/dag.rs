@@ -23,8 +23,12 @@ impl PostgresStore {
     pub(super) async fn define(&self, dag: &Dag) -> StoreResult<Defined> {
         let known = self.inner.calm.atomically(async |tx| define_in(tx, dag).await).await;
         let known = known.map_err(|e| self.fail("define_dag", e))?;
-        let (version, _) = self.definition(&dag.definition().name, Some(dag.version())).await?;
-        Ok(Defined { version, known })
+        let name = &dag.definition().name;
+        let versions = self.versions(Some(name)).await?;
+        match versions.into_iter().find(|stored| stored.version == dag.version()) {
+            Some(version) => Ok(Defined { version, known }),
+            None => Err(self.no_version(name, Some(dag.version())).await),
+        }
     }
 
     pub(super) async fn definition(

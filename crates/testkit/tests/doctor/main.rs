@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
 
+mod batch_damage;
 mod batches;
 mod bulks;
 mod damage;
