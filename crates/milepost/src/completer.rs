@@ -15,7 +15,7 @@ use crate::incarnation::Shared;
 /// The most ends told at once.
 const BATCH_MAX: usize = 2000;
 /// The most ends told at once where some are tasks: what follows from them is done in the same transaction.
-const TASKS_MAX: usize = 250;
+const TASKS_MAX: usize = 1000;
 /// A batch at least this large is told without waiting for more.
 const BATCH_READY: usize = 250;
 /// How long a small batch waits for more.
