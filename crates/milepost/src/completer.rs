@@ -14,8 +14,9 @@ use crate::incarnation::Shared;
 
 /// The most ends told at once.
 const BATCH_MAX: usize = 2000;
-/// The most ends told at once where some are tasks: what follows from them is done in the same transaction.
-const TASKS_MAX: usize = 1000;
+/// The most ends told at once where some are tasks: what follows from them is done in the same transaction, and those who
+/// end other tasks wait for it only where they have successors in common.
+const TASKS_MAX: usize = 250;
 /// A batch at least this large is told without waiting for more.
 const BATCH_READY: usize = 250;
 /// How long a small batch waits for more.
@@ -65,6 +66,8 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
             batch.push(finish);
         }
         if batch.len() > TASKS_MAX && batch.iter().any(|finish| finish.task) {
+            // Tasks that were made together are told together: they have successors in common.
+            batch.sort_unstable_by_key(|finish| finish.run.job);
             rest = batch.split_off(TASKS_MAX);
         }
         let shared = shared.clone();

@@ -10,7 +10,7 @@ language plpgsql as $$
 declare
     bucket int;
 begin
-    for bucket in select distinct hashtext(b::text) & 255 from unnest(batches) b order by 1 loop
+    for bucket in select distinct hashtext(b::text) & 255 from (select distinct u as b from unnest(batches) u) d order by 1 loop
         if alone then
             perform pg_advisory_xact_lock(19797, bucket);
         else
@@ -136,7 +136,6 @@ create or replace function milepost.settle(
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     page int := room;
-    edges record;
     befores milepost.task_state[];
     round record;
     log_batches uuid[] := '{}';
@@ -145,92 +144,16 @@ declare
     log_numbers int[] := '{}';
     waiting_groups text[] := '{}';
     jobs_made int := 0;
-    spread_made int;
 begin
     due_made := 0;
     spread_left := 0;
     perform milepost.join_settling(batches);
     while cardinality(tasks) > 0 loop
-        select * into edges from milepost.edges_of(batches, tasks, from_positions, room, page);
-        room := edges.room_left;
-        befores := coalesce(was, milepost.move_tasks(batches, tasks, states, whys));
         -- Their own rows first, which are theirs alone; those of successors, for which many may wait, as late as can be.
-        perform from (
-            select distinct e.batch_id, e.task from unnest(edges.batches, edges.tasks) e(batch_id, task)
-        ) k
-        join milepost.batch_task t on t.batch_id = k.batch_id and t.task = k.task
-        order by t.batch_id, t.task
-        for update of t;
-
-        -- Statements of their own: they see what those did for whom the locks waited.
-        if 0 < any (edges.left_out) then
-            insert into milepost.batch_spread (batch_id, task, was, state)
-            select batches[o], tasks[o], befores[o], states[o] from unnest(edges.left_out) o
-            where not (milepost.is_open(befores[o]) and milepost.is_open(states[o]));
-            get diagnostics spread_made = row_count;
-            spread_left := spread_left + spread_made;
-        end if;
-
-        with edge as (
-            select e.batch_id, e.task, states[e.o] as state, befores[e.o] as before, edges.versions[e.o] as version_id,
-                   edges.stopped[e.o] as stopped
-            from unnest(edges.batches, edges.tasks, edges.origins) e(batch_id, task, o)
-        ),
-        difference as materialized (
-            select e.batch_id, e.task, max(e.version_id) as version_id, bool_or(e.stopped) as stopped,
-                   (count(*) filter (where milepost.is_open(e.state)) - count(*) filter (where milepost.is_open(e.before)))::int as open,
-                   (count(*) filter (where e.state = 'succeeded') - count(*) filter (where e.before = 'succeeded'))::int as succeeded,
-                   (count(*) filter (where e.state = 'failed') - count(*) filter (where e.before = 'failed'))::int as failed,
-                   (count(*) filter (where e.state = 'skipped') - count(*) filter (where e.before = 'skipped'))::int as skipped,
-                   (count(*) filter (where e.state = 'canceled') - count(*) filter (where e.before = 'canceled'))::int as canceled
-            from edge e
-            where not (milepost.is_open(e.state) and milepost.is_open(e.before))
-            group by e.batch_id, e.task
-        ),
-        next as materialized (
-            select t.batch_id, t.task, t.state as was, t.pre_cnt + x.open as pre_cnt, t.succeeded + x.succeeded as succeeded,
-                   t.failed + x.failed as failed, t.skipped + x.skipped as skipped, t.canceled + x.canceled as canceled,
-                   d.decision,
-                   case when d.decision is distinct from 'run' then t.state
-                        when k.plain and not x.stopped then 'active'::milepost.task_state
-                        else 'due' end as state,
-                   case when d.decision = 'run' and k.plain and not x.stopped then milepost.uuid_v7() end as job_id
-            from difference x
-            cross join lateral milepost.batch_task_of(x.batch_id, x.task) t
-            left join lateral milepost.dag_task_of(x.version_id, x.task) k on t.state = 'waiting'
-            cross join lateral (
-                select case when k.task is not null then
-                    milepost.decide(k.rule, t.pre_cnt + x.open, t.succeeded + x.succeeded, t.failed + x.failed,
-                                    t.skipped + x.skipped, t.canceled + x.canceled) end as decision
-                offset 0
-            ) d
-        ),
-        moved as (
-            update milepost.batch_task t
-            set state = n.state, pre_cnt = n.pre_cnt, succeeded = n.succeeded, failed = n.failed, skipped = n.skipped,
-                canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id)
-            from next n
-            where t.batch_id = n.batch_id and t.task = n.task
-        ),
-        steps as materialized (
-            select n.batch_id, n.was, n.state, count(*)::int as number from next n where n.was <> n.state group by 1, 2, 3
-        ),
-        jobs as (
-            select array_agg(n.batch_id) as batches, array_agg(n.task) as tasks, array_agg(n.job_id) as ids from next n where n.job_id is not null
-        ),
-        skips as (
-            select array_agg(n.batch_id) as batches, array_agg(n.task) as tasks from next n where n.decision = 'skip'
-        ),
-        changes as (
-            select array_agg(s.batch_id) as batches, array_agg(s.was) as was, array_agg(s.state) as states, array_agg(s.number) as numbers,
-                   sum(s.number) filter (where s.was = 'waiting' and s.state = 'due') as due
-            from steps s
-        )
-        select j.batches as job_batches, j.tasks as job_tasks, j.ids as job_ids, k.batches as skip_batches, k.tasks as skip_tasks,
-               c.batches as change_batches, c.was as change_was, c.states as change_states, c.numbers as change_numbers, c.due
-        into round
-        from jobs j, skips k, changes c;
-
+        befores := coalesce(was, milepost.move_tasks(batches, tasks, states, whys));
+        select * into round from milepost.count_ends(batches, tasks, befores, states, from_positions, room, page);
+        room := room - round.edges;
+        spread_left := spread_left + round.left_out;
         if was is null then
             select log_batches || array_agg(o.batch_id), log_was || array_agg(o.before), log_states || array_agg(o.state),
                    log_numbers || array_agg(o.number)
@@ -270,44 +193,6 @@ begin
 end
 $$;
 
--- The successors in which the ends of these tasks are counted now, each with the place of its task (origins): those of the first
--- ends for which there is room, but for hubs, of which each page is a transaction of its own; an end that has others before it in the
--- line stands behind them (left_out). from_positions: those
--- from there on, at most a page. versions, stopped: of the batches of the tasks.
-create or replace function milepost.edges_of(
-    of_batches uuid[], of_tasks int[], from_positions int[], room int, page int,
-    out batches uuid[], out tasks int[], out origins int[], out versions bigint[], out stopped boolean[], out left_out int[], out room_left int
-) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
-begin
-    with given as materialized (
-        select i.ord::int as o, i.batch_id, i.task, i.place, a.version_id, a.stop is not null as is_stopped, d.successors,
-               coalesce(cardinality(d.successors), 0) as number
-        from unnest(of_batches, of_tasks, from_positions) with ordinality i(batch_id, task, place, ord)
-        join milepost.batch a on a.id = i.batch_id
-        left join lateral milepost.dag_task_of(a.version_id, i.task) d on a.items_of is null
-    ),
-    paged as materialized (
-        select g.*, g.place is not null or g.number = 0
-                    or (g.number <= 2000 or room = 2147483647) and sum(g.number) over (order by g.o) <= room
-                       and not exists (select from milepost.batch_spread s where s.batch_id = g.batch_id and s.task = g.task) as here
-        from given g
-    ),
-    flat as (
-        select p.batch_id, u.task, p.o
-        from paged p
-        cross join lateral unnest(milepost.slice(p.successors, p.place, page)) u(task)
-        where p.here
-    )
-    select f.batches, f.tasks, f.origins, g.versions, g.stopped, g.left_out, room - coalesce(cardinality(f.tasks), 0)
-    into batches, tasks, origins, versions, stopped, left_out, room_left
-    from (select array_agg(batch_id) as batches, array_agg(task) as tasks, array_agg(o) as origins from flat) f,
-         (select array_agg(p.version_id order by p.o) as versions, array_agg(p.is_stopped order by p.o) as stopped,
-                 coalesce(array_agg(p.o) filter (where not p.here), '{}') as left_out
-          from paged p) g;
-end
-$$;
-
 -- Puts tasks into these states and answers where they stood before. What happens to one without a job is noted in the history
 -- of its batch, since there is no other.
 create or replace function milepost.move_tasks(
@@ -340,5 +225,113 @@ begin
     )
     select array_agg(t.was order by t.ord) into befores from told t;
     return befores;
+end
+$$;
+
+-- Counts the ends of these tasks in their successors and decides those that wait: of the first ends for which there is
+-- room, but for hubs, of which each page is a transaction of its own; an end that has others before it in the line stands behind
+-- them. from_positions: those successors from there on, at most a page. Answers how many were counted, how many ends were left
+-- out, and what follows: jobs to be made, tasks that are skipped, and how many went from one state to another.
+create or replace function milepost.count_ends(
+    of_batches uuid[], of_tasks int[], befores milepost.task_state[], states milepost.task_state[], from_positions int[], room int, page int,
+    out edges int, out left_out int, out job_batches uuid[], out job_tasks int[], out job_ids uuid[], out skip_batches uuid[],
+    out skip_tasks int[], out change_batches uuid[], out change_was milepost.task_state[], out change_states milepost.task_state[],
+    out change_numbers int[], out due int
+) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+begin
+    with given as materialized (
+        -- What each end adds to the counts of each successor.
+        select i.ord, i.batch_id, i.task, i.before, i.state, i.place, a.version_id, a.stop is not null as is_stopped, d.successors,
+               coalesce(cardinality(d.successors), 0) as number,
+               not (milepost.is_open(i.before) and milepost.is_open(i.state)) as counts,
+               milepost.is_open(i.state)::int - milepost.is_open(i.before)::int as open,
+               (i.state = 'succeeded')::int - (i.before = 'succeeded')::int as succeeded,
+               (i.state = 'failed')::int - (i.before = 'failed')::int as failed,
+               (i.state = 'skipped')::int - (i.before = 'skipped')::int as skipped,
+               (i.state = 'canceled')::int - (i.before = 'canceled')::int as canceled
+        from unnest(of_batches, of_tasks, befores, states, from_positions) with ordinality i(batch_id, task, before, state, place, ord)
+        join milepost.batch a on a.id = i.batch_id
+        left join lateral milepost.dag_task_of(a.version_id, i.task) d on a.items_of is null
+    ),
+    paged as materialized (
+        select g.*, g.place is not null or g.number = 0
+                    or (g.number <= 2000 or room = 2147483647) and sum(g.number) over (order by g.ord) <= room
+                       and not exists (select from milepost.batch_spread s where s.batch_id = g.batch_id and s.task = g.task) as here
+        from given g
+    ),
+    spread as (
+        insert into milepost.batch_spread (batch_id, task, was, state)
+        select p.batch_id, p.task, p.before, p.state
+        from paged p
+        where p.counts and not p.here
+        returning 1
+    ),
+    edge as materialized (
+        select p.batch_id, unnest(milepost.slice(p.successors, p.place, page)) as task, p.version_id, p.is_stopped, p.open,
+               p.succeeded, p.failed, p.skipped, p.canceled
+        from paged p
+        where p.counts and p.here
+    ),
+    difference as materialized (
+        select e.batch_id, e.task, max(e.version_id) as version_id, bool_or(e.is_stopped) as is_stopped, sum(e.open)::int as open,
+               sum(e.succeeded)::int as succeeded, sum(e.failed)::int as failed, sum(e.skipped)::int as skipped,
+               sum(e.canceled)::int as canceled
+        from edge e
+        group by e.batch_id, e.task
+        order by e.batch_id, e.task
+    ),
+    -- In order, and as they are once those have committed for whom the locks wait.
+    locked as materialized (
+        select x.batch_id, x.task, x.version_id, x.is_stopped, t.state as was, t.pre_cnt + x.open as pre_cnt,
+               t.succeeded + x.succeeded as succeeded, t.failed + x.failed as failed, t.skipped + x.skipped as skipped,
+               t.canceled + x.canceled as canceled
+        from difference x
+        cross join lateral (
+            select state, pre_cnt, succeeded, failed, skipped, canceled from milepost.batch_task
+            where batch_id = x.batch_id and task = x.task
+            for update
+        ) t
+    ),
+    next as materialized (
+        select l.*, d.decision,
+               case when d.decision is distinct from 'run' then l.was
+                    when k.plain and not l.is_stopped then 'active'::milepost.task_state
+                    else 'due' end as state,
+               case when d.decision = 'run' and k.plain and not l.is_stopped then milepost.uuid_v7() end as job_id
+        from locked l
+        left join lateral milepost.dag_task_of(l.version_id, l.task) k on l.was = 'waiting'
+        cross join lateral (
+            select case when k.task is not null then
+                milepost.decide(k.rule, l.pre_cnt, l.succeeded, l.failed, l.skipped, l.canceled) end as decision
+            offset 0
+        ) d
+    ),
+    moved as (
+        update milepost.batch_task t
+        set state = n.state, pre_cnt = n.pre_cnt, succeeded = n.succeeded, failed = n.failed, skipped = n.skipped,
+            canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id)
+        from next n
+        where t.batch_id = n.batch_id and t.task = n.task
+    ),
+    steps as materialized (
+        select n.batch_id, n.was, n.state, count(*)::int as number from next n where n.was <> n.state group by 1, 2, 3
+    ),
+    jobs as (
+        select array_agg(n.batch_id) as batches, array_agg(n.task) as tasks, array_agg(n.job_id) as ids from next n where n.job_id is not null
+    ),
+    skips as (
+        select array_agg(n.batch_id) as batches, array_agg(n.task) as tasks from next n where n.decision = 'skip'
+    ),
+    changes as (
+        select array_agg(s.batch_id) as batches, array_agg(s.was) as was, array_agg(s.state) as states, array_agg(s.number) as numbers,
+               sum(s.number) filter (where s.was = 'waiting' and s.state = 'due')::int as due
+        from steps s
+    )
+    select (select count(*) from edge)::int, (select count(*) from spread)::int, j.batches, j.tasks, j.ids, k.batches, k.tasks,
+           c.batches, c.was, c.states, c.numbers, c.due
+    into edges, left_out, job_batches, job_tasks, job_ids, skip_batches, skip_tasks, change_batches, change_was, change_states,
+         change_numbers, due
+    from jobs j, skips k, changes c;
 end
 $$;

@@ -88,9 +88,13 @@ async fn define_in(tx: &mut Session<'_>, dag: &Dag) -> Decoded<bool> {
         .bind(graph.depth().cast_signed());
     let made = tx.row(query).await?.map(|row| row.try_get::<i64, _>(0)).transpose()?;
     if let Some(id) = made {
-        let tasks: Vec<StoredTask<'_>> = dag.stored().collect();
-        for page in tasks.chunks(TASKS_A_STATEMENT) {
-            tx.execute(put_tasks(id, page)?).await?;
+        let mut tasks = dag.stored();
+        loop {
+            let page: Vec<StoredTask<'_>> = tasks.by_ref().take(TASKS_A_STATEMENT).collect();
+            if page.is_empty() {
+                break;
+            }
+            tx.execute(put_tasks(id, &page)?).await?;
         }
     }
     tx.execute(sqlx::query(statement::BATCH_SET_LATEST).bind(name()).bind(dag.version().to_string())).await?;
