@@ -8,7 +8,6 @@ use milepost_core::dag::stored::StoredTask;
 use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
-use milepost_core::port::StoreResult;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::{Value, json};
@@ -17,124 +16,59 @@ use crate::clock::now_ms;
 use crate::failure::{Failure, defect};
 use crate::{query, row};
 
-/// A version as it is written, made ready before the transaction begins.
-pub(super) struct Sheet {
-    name: String,
-    version: Version,
-    edges: usize,
-    depth: u32,
-    input_schema: Option<String>,
-    canonical: String,
-    tasks: Vec<TaskSheet>,
-}
-
-struct TaskSheet {
-    task: u32,
-    rule: &'static str,
-    plain: bool,
-    key: String,
-    kind: Option<String>,
-    queue: String,
-    priority: u8,
-    group: Option<String>,
-    max_attempts: u32,
-    timeout_ms: Option<i64>,
-    waits_for: usize,
-    reads: String,
-    spec: String,
-    successors: String,
-    predecessors: String,
-}
-
-impl Sheet {
-    pub(super) fn of(dag: &Dag) -> StoreResult<Self> {
-        let definition = dag.definition();
-        Ok(Self {
-            name: definition.name.clone(),
-            version: dag.version(),
-            edges: dag.graph().edges(),
-            depth: dag.graph().depth(),
-            input_schema: definition.input_schema.as_ref().map(Value::to_string),
-            canonical: dag.canonical().to_owned(),
-            tasks: dag.stored().map(|task| TaskSheet::of(&task)).collect::<StoreResult<_>>()?,
-        })
-    }
-}
-
-impl TaskSheet {
-    fn of(task: &StoredTask<'_>) -> StoreResult<Self> {
-        let StoredTask { key, spec, .. } = task;
-        let written =
-            serde_json::to_string(spec).map_err(|e| defect("define_dag", format!("task {key:?}: {e}")))?;
-        Ok(Self {
-            task: task.task,
-            rule: task.rule.as_str(),
-            plain: task.plain,
-            key: (*key).to_owned(),
-            kind: spec.kind.clone(),
-            queue: spec.queue.clone(),
-            priority: spec.priority.get(),
-            group: spec.group.clone(),
-            max_attempts: spec.max_attempts,
-            timeout_ms: spec.timeout.map(whole_ms),
-            waits_for: task.predecessors.len(),
-            reads: json!(task.reads).to_string(),
-            spec: written,
-            successors: json!(task.successors).to_string(),
-            predecessors: json!(task.predecessors).to_string(),
-        })
-    }
-}
-
 /// Stores a version, unless it is there, and makes it the latest.
-pub(super) fn define(conn: &Connection, sheet: &Sheet) -> Result<Defined, Failure> {
-    let version = sheet.version.to_string();
+pub(super) fn define(conn: &Connection, dag: &Dag) -> Result<Defined, Failure> {
+    let (name, version) = (&dag.definition().name, dag.version().to_string());
     let known: Option<i64> = conn
         .prepare_cached(query::BATCH_VERSION_ID)?
-        .query_row((&sheet.name, &version), |row| row.get(0))
+        .query_row((name, &version), |row| row.get(0))
         .optional()?;
     let id = match known {
         Some(id) => id,
-        None => put(conn, sheet, &version)?,
+        None => put(conn, dag, &version)?,
     };
-    conn.prepare_cached(query::BATCH_MAKE_LATEST)?.execute((&sheet.name, id, now_ms()))?;
+    conn.prepare_cached(query::BATCH_MAKE_LATEST)?.execute((name, id, now_ms()))?;
     let view = conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], view)?;
     Ok(Defined { version: view, known: known.is_some() })
 }
 
-fn put(conn: &Connection, sheet: &Sheet, version: &str) -> Result<i64, Failure> {
+fn put(conn: &Connection, dag: &Dag, version: &str) -> Result<i64, Failure> {
+    let (definition, graph) = (dag.definition(), dag.graph());
     let id = conn.prepare_cached(query::BATCH_PUT_VERSION)?.query_row(
         (
-            &sheet.name,
+            &definition.name,
             version,
-            number(sheet.tasks.len()),
-            number(sheet.edges),
-            sheet.depth,
+            number(graph.len()),
+            number(graph.edges()),
+            graph.depth(),
             now_ms(),
-            &sheet.input_schema,
-            &sheet.canonical,
+            definition.input_schema.as_ref().map(Value::to_string),
+            dag.canonical(),
         ),
         |row| row.get(0),
     )?;
     let mut statement = conn.prepare_cached(query::BATCH_PUT_TASK)?;
-    for task in &sheet.tasks {
+    for task in dag.stored() {
+        let StoredTask { key, spec, .. } = task;
+        let written =
+            serde_json::to_string(spec).map_err(|e| defect("define_dag", format!("task {key:?}: {e}")))?;
         statement.execute((
             id,
             task.task,
-            task.rule,
+            task.rule.as_str(),
             task.plain,
-            number(task.waits_for),
-            &task.key,
-            &task.kind,
-            &task.queue,
-            task.priority,
-            &task.group,
-            task.max_attempts,
-            task.timeout_ms,
-            &task.reads,
-            &task.spec,
-            &task.successors,
-            &task.predecessors,
+            number(task.predecessors.len()),
+            key,
+            &spec.kind,
+            &spec.queue,
+            spec.priority.get(),
+            &spec.group,
+            spec.max_attempts,
+            spec.timeout.map(whole_ms),
+            json!(task.reads).to_string(),
+            written,
+            json!(task.successors).to_string(),
+            json!(task.predecessors).to_string(),
         ))?;
     }
     Ok(id)

@@ -22,8 +22,8 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl BatchStore for SqliteStore {
     async fn define_dag(&self, dag: &Dag) -> StoreResult<Defined> {
-        let sheet = dag::Sheet::of(dag)?;
-        self.write("define_dag", Hint::NONE, move |tx| dag::define(tx, &sheet)).await
+        let dag = dag.clone();
+        self.write("define_dag", Hint::NONE, move |tx| dag::define(tx, &dag)).await
     }
 
     async fn dags(&self) -> StoreResult<Vec<VersionView>> {

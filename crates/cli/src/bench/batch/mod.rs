@@ -15,7 +15,7 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::dag::state::BatchState;
 use milepost_core::ident::BatchId;
 use milepost_core::port::BatchStore;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::latency::micros;
@@ -86,12 +86,14 @@ pub(super) async fn run(bench: &BatchBench, address: &StoreAddress) -> Result<Ba
     let logged_before = target.logged_bytes().await;
 
     let hops = Arc::new(Hops::of(&dag, bench.batches == 1));
+    let Size { tasks, edges, depth } = Size::of(&dag);
+    drop(dag);
     let seen = Arc::clone(&hops);
     let worker = worker(&target.store, NOOP, move |context| seen.pass(&context.job().payload)).await?;
     let began = Instant::now();
     let started = start_all(&store, bench.batches).await?;
     let start = began.elapsed();
-    let tasks = dag.graph().len() as u64 * bench.batches;
+    let tasks = tasks * bench.batches;
     let mut moved = (0, Instant::now());
     while worker.stats().acknowledged < tasks {
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -111,8 +113,8 @@ pub(super) async fn run(bench: &BatchBench, address: &StoreAddress) -> Result<Ba
         store: target.name,
         batches: bench.batches,
         tasks,
-        edges: dag.graph().edges() as u64 * bench.batches,
-        depth: dag.graph().depth(),
+        edges: edges * bench.batches,
+        depth,
         define_ms: rounded(define.as_secs_f64() * 1000.0),
         start_ms: rounded(start.as_secs_f64() * 1000.0),
         tasks_per_s: per_s(tasks, took.as_secs_f64()),
@@ -122,6 +124,20 @@ pub(super) async fn run(bench: &BatchBench, address: &StoreAddress) -> Result<Ba
             .map(|(before, after)| ((after - before) / tasks as f64).round()),
         peak_rss_mb: process::peak_rss_mb(),
     })
+}
+
+/// How large a DAG is.
+struct Size {
+    tasks: u64,
+    edges: u64,
+    depth: u32,
+}
+
+impl Size {
+    fn of(dag: &Dag) -> Self {
+        let graph = dag.graph();
+        Self { tasks: graph.len() as u64, edges: graph.edges() as u64, depth: graph.depth() }
+    }
 }
 
 async fn start_all(store: &Arc<dyn BatchStore>, batches: u64) -> Result<Vec<BatchId>> {
@@ -141,11 +157,6 @@ async fn check(store: &Arc<dyn BatchStore>, started: &[BatchId]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-#[derive(Deserialize)]
-struct Numbered {
-    n: usize,
 }
 
 /// How long tasks wait after the last of their predecessors.
@@ -172,7 +183,7 @@ impl Hops {
 
     /// A task runs, which takes no time.
     fn pass(&self, payload: &str) {
-        let Ok(Numbered { n }) = serde_json::from_str(payload) else { return };
+        let Ok(n) = payload.parse::<usize>() else { return };
         let Some(ran) = self.ran.get(n) else { return };
         let now = micros(self.began.elapsed());
         let last =

@@ -65,7 +65,7 @@ impl Shape {
         let mut definition = Definition::new("milepost-bench");
         for (number, (key, after)) in after.into_iter().enumerate() {
             // Its place in order is its number: what the handler knows it by.
-            let mut task = Task::job(NOOP).payload(json!({ "n": number })).after(after);
+            let mut task = Task::job(NOOP).payload(json!(number)).after(after);
             task.queue = QUEUE.to_owned();
             definition = definition.task(key, task);
         }

@@ -1,13 +1,14 @@
 //! Checks a definition as a whole.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use super::super::definition::{Definition, Task};
 use super::super::fault::{FAULTS_MAX, Fault, InvalidDag};
 use super::super::graph::{Circular, Graph};
 use super::super::schema::InputSchema;
 use super::super::version::{Version, canonical};
-use super::{BYTES_MAX, CheckedTask, Dag, EDGES_MAX, TASKS_MAX};
+use super::{BYTES_MAX, CheckedTask, Content, Dag, EDGES_MAX, TASKS_MAX};
 use crate::error::InvalidJob;
 use crate::job::{
     NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_name, check_payload, check_timeout,
@@ -55,7 +56,7 @@ pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
         let given = canonical.len();
         return Err(refuse(vec![Fault::TooMany { what: "bytes", given, max: BYTES_MAX }]));
     }
-    Ok(Dag { version: Version::of(&canonical), canonical, definition, graph, tasks })
+    Ok(Dag(Arc::new(Content { version: Version::of(&canonical), canonical, definition, graph, tasks })))
 }
 
 /// What is too much to be looked at more closely.

@@ -3,6 +3,8 @@
 mod check;
 mod task;
 
+use std::sync::Arc;
+
 use super::definition::Definition;
 use super::fault::InvalidDag;
 use super::graph::Graph;
@@ -17,9 +19,12 @@ pub const EDGES_MAX: usize = 1_000_000;
 /// The largest canonical form of a DAG.
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// A DAG that can run: its content, its version, its graph, and its expressions, compiled.
+/// A DAG that can run: its content, its version, its graph, and its expressions, compiled. Clones share all of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Dag {
+pub struct Dag(Arc<Content>);
+
+#[derive(Debug, PartialEq)]
+struct Content {
     definition: Definition,
     canonical: String,
     version: Version,
@@ -38,46 +43,46 @@ impl Dag {
 
     /// The definition, its tasks in the order of their numbers.
     #[must_use]
-    pub const fn definition(&self) -> &Definition {
-        &self.definition
+    pub fn definition(&self) -> &Definition {
+        &self.0.definition
     }
 
     /// The [canonical form](super::version::canonical): what a store keeps of a version.
     #[must_use]
     pub fn canonical(&self) -> &str {
-        &self.canonical
+        &self.0.canonical
     }
 
     /// The version: the same content has the same.
     #[must_use]
-    pub const fn version(&self) -> Version {
-        self.version
+    pub fn version(&self) -> Version {
+        self.0.version
     }
 
     /// The graph.
     #[must_use]
-    pub const fn graph(&self) -> &Graph {
-        &self.graph
+    pub fn graph(&self) -> &Graph {
+        &self.0.graph
     }
 
     /// A task by its number.
     #[must_use]
     pub fn task(&self, task: u32) -> &CheckedTask {
-        &self.tasks[task as usize]
+        &self.0.tasks[task as usize]
     }
 
     /// The rule of each task, by number.
     #[must_use]
     pub fn rules(&self) -> Vec<Rule> {
-        self.definition.tasks.iter().map(|(_, task)| task.rule).collect()
+        self.0.definition.tasks.iter().map(|(_, task)| task.rule).collect()
     }
 
     /// What canceling these tasks and all that comes after them cancels, each once, in order: a task with the rule
     /// [`Rule::Always`] that is not named stays, and so does what only such a task leads to.
     #[must_use]
     pub fn cancel_set(&self, tasks: &[u32]) -> Vec<u32> {
-        let stays = |task: u32| self.definition.tasks[task as usize].1.rule == Rule::Always;
-        self.graph.downstream_where(tasks, |task| !stays(task))
+        let stays = |task: u32| self.0.definition.tasks[task as usize].1.rule == Rule::Always;
+        self.0.graph.downstream_where(tasks, |task| !stays(task))
     }
 }
 
