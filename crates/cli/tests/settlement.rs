@@ -7,6 +7,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -56,10 +57,13 @@ fn a_worker_killed_in_the_middle_of_a_batch_costs_an_attempt_and_doubles_nothing
     // What a program has done and its worker has not told yet would be done again.
     let done = || list(&place, &["jobs", "list", "--kind", "country", "--state", "succeeded"]).len();
     until("the other countries are done", || done() == COUNTRIES.len() - 1);
+    let mut watch = place.command(&["batch", "watch", &batch]).spawn().unwrap();
+    let mut told = BufReader::new(watch.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(told.any(|line| line.contains(": country 11/12, 1 active")), "how far the items are");
     let (job, holder) = fatal_job(&place);
     workers.kill(&holder);
     place.write("killed", "");
-    place.run(&["batch", "watch", &batch]).ok();
+    assert!(watch.wait().unwrap().success());
 
     let died: Vec<Value> = list(&place, &["workers", "list"]);
     let died: Vec<&Value> =
