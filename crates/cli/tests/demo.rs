@@ -34,7 +34,7 @@ fn the_demo_kills_a_worker_and_every_check_passes(place: Place) {
         "in the middle of a chunk of demo.",
         "went on from the cursor",
         "aborted demo.",
-        "a third is done: killed worker 5 (process ",
+        "a third done: killed worker 5 (process ",
         "the others took its tasks back",
         "the report is written; most places are in ",
     ] {

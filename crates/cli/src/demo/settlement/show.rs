@@ -38,7 +38,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How long nothing may move before the demo gives up.
 const STALL_MAX: Duration = Duration::from_secs(60);
 /// How many countries are named.
-const NAMED: usize = 4;
+const NAMED: usize = 3;
 
 /// Shows it, and answers what was verified; `None` when there are no programs here that could run.
 pub(crate) async fn perform(
@@ -55,7 +55,7 @@ pub(crate) async fn perform(
     let countries = expected.len() as u64;
     let folder = Folder::make(plan)?;
     output::note(format_args!(
-        "a batch: {} places by country, a program for each of {countries}, then join and report",
+        "a batch: {} places by country, a program for each of {countries}, then a report",
         HumanCount(plan.places.into())
     ));
     let dag = folder.dag(&queue(scope))?;
@@ -205,10 +205,8 @@ impl Stage<'_> {
         let (name, pid) = (victim.name.clone(), victim.pid());
         victim.kill().await?;
         let held = self.held_by(id).await?;
-        self.bar.note(format_args!(
-            "a third is done: killed {name} (process {pid}) at work on {}",
-            held.join(", ")
-        ));
+        self.bar
+            .note(format_args!("a third done: killed {name} (process {pid}) at work on {}", held.join(", ")));
         self.killed = Some(Killed { id, at: Instant::now(), held: held.len() as u64, taken_back: false });
         Ok(())
     }

@@ -32,7 +32,7 @@ pub(super) fn verify(facts: &Facts, report: Report, countries: u64, held: u64) -
     let attempts = facts.changes(|entry| entry.verb == Verb::Claim);
     let [first, again, back] = [jobs, retries, lost].map(HumanCount);
     vec![
-        Check::equal("batches", *done, 2, "done: the whole, and its list of countries"),
+        Check::equal("batches", *done, 2, "done: the whole and its countries"),
         Check::equal("tasks", counts.total(), countries + TASKS, "of both"),
         Check::equal("  not ended", counts.total() - counts.ended(), 0, "none is left behind"),
         Check::equal("  skipped", counts.skipped, 1, "warning: no place is missing"),
