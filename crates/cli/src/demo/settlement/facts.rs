@@ -6,18 +6,20 @@ use anyhow::{Context, Result};
 use milepost::{HistoryEntry, JobState, Store, Verb};
 use milepost_core::batch::listing::{BatchView, TaskFilter};
 use milepost_core::dag::checked::Dag;
-use milepost_core::dag::state::{BatchState, Counts};
+use milepost_core::dag::state::BatchState;
 use milepost_core::ident::BatchId;
 
 use super::COUNTRY;
 
-/// The histories of the jobs of a batch.
+/// How a batch and the one of its items stand, and the histories of their jobs.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// How many of the batch and the one of its items are done.
+    /// How many of the two are done.
     pub(super) done: u64,
-    /// How many of their tasks stand where.
-    pub(super) counts: Counts,
+    /// All their tasks, those that have not ended, and those that were skipped.
+    pub(super) tasks: u64,
+    pub(super) open: u64,
+    pub(super) skipped: u64,
     /// The histories of each task's jobs: one, or one for each item. A task that was skipped has none.
     pub(super) histories: BTreeMap<String, Vec<Vec<HistoryEntry>>>,
     /// Which task comes after which.
@@ -54,10 +56,9 @@ impl Facts {
 
     fn add(&mut self, batch: &BatchView) {
         self.done += u64::from(batch.state == BatchState::Done);
-        self.counts.waiting += batch.counts.total() - batch.counts.ended();
-        self.counts.succeeded += batch.counts.succeeded;
-        self.counts.skipped += batch.counts.skipped;
-        self.counts.canceled += batch.counts.canceled;
+        self.tasks += batch.counts.total();
+        self.open += batch.counts.total() - batch.counts.ended();
+        self.skipped += batch.counts.skipped;
     }
 
     /// The histories of all jobs.
