@@ -1,3 +1,6 @@
+# Numbers have points, whatever the language.
+export LC_ALL=C
+
 # Reads a payload: `payload=$(cat)`, then `field NAME` prints the text or number of that name. For payloads whose
 # texts hold no quotes, as these are; with jq it would be `jq -r .NAME`.
 field() {

@@ -80,6 +80,11 @@ impl Listing {
     }
 }
 
+/// How many columns the terminal has; `None` when the answer goes elsewhere.
+pub(crate) fn terminal_columns() -> Option<u16> {
+    Table::new().width()
+}
+
 /// What stands in one place of a listing.
 pub(crate) struct Field {
     text: String,

@@ -5,7 +5,6 @@
 
 mod support;
 
-use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -97,14 +96,7 @@ fn until(place: &Place, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
 }
 
 fn the_settlement_example_runs_to_its_end(place: Place) {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/settlement");
-    for file in std::fs::read_dir(&example).unwrap() {
-        let file = file.unwrap();
-        let name = file.file_name();
-        if file.path().is_file() && !name.to_string_lossy().contains(".db") {
-            std::fs::copy(file.path(), place.path(&name.to_string_lossy())).unwrap();
-        }
-    }
+    place.copy_settlement();
     let cities = "id,name,country,lat,lng\n1,Vila,AD,42.53,1.56\n2,\"Washington, D.C.\",US,38.89,-77.03\n\
                   3,El Tarter,AD,42.57,1.65\n4,Nome,US,64.5,-165.4\n";
     place.write("cities.csv", cities);

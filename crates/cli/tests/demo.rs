@@ -26,12 +26,17 @@ fn the_demo_kills_a_worker_and_every_check_passes(place: Place) {
     let workers = place.run(&["workers", "list", "--json"]).json();
     let died: Vec<bool> =
         workers.as_array().unwrap().iter().map(|worker| worker["died"].as_bool().unwrap()).collect();
-    assert_eq!(died.iter().filter(|&&died| died).count(), 2, "{workers}");
+    assert_eq!(died.iter().filter(|&&died| died).count(), 3, "{workers}");
+    let batches = place.run(&["batch", "list", "--dag", "demo.settlement", "--json"]).json();
+    assert_eq!((batches.as_array().unwrap().len(), &batches[0]["state"]), (1, &"done".into()), "{batches}");
     for told in [
         "at the same moment",
         "in the middle of a chunk of demo.",
         "went on from the cursor",
         "aborted demo.",
+        "a third done: killed worker 5 (process ",
+        "the others took its tasks back",
+        "the report is written; most places are in ",
     ] {
         assert!(ran.err.contains(told), "{told}: {}", ran.err);
     }
@@ -47,8 +52,8 @@ fn demos_on_a_store_in_use_count_only_themselves_and_leave_other_jobs_alone(plac
 /// A demo in which all went well.
 fn demo(place: &Place, places: &str) -> Ran {
     let ran = place.run(&["demo", "--places", places, "--no-serve"]).ok();
-    assert_eq!(ran.out.matches("Every check passed.\n").count(), 2, "{}", ran.out);
-    assert!(ran.out.matches('✓').count() >= 20 && !ran.out.contains('✗'), "{}", ran.out);
+    assert_eq!(ran.out.matches("Every check passed.\n").count(), 3, "{}", ran.out);
+    assert!(ran.out.matches('✓').count() >= 30 && !ran.out.contains('✗'), "{}", ran.out);
     ran
 }
 
@@ -59,6 +64,15 @@ fn without_a_store_the_demo_works_in_a_temporary_file_and_removes_it() {
     assert!(ran.out.ends_with("Every check passed.\n"), "{}", ran.out);
     assert!(ran.err.contains(&place.path("milepost-demo-").display().to_string()), "{}", ran.err);
     assert!(left_in(&place).is_empty(), "{:?}", left_in(&place));
+}
+
+#[test]
+fn where_programs_cannot_run_the_demo_says_so_and_shows_the_rest() {
+    let place = Place::sqlite();
+    let mut command = place.command(&["demo", "--places", "1000", "--no-serve"]);
+    let ran = Ran::from(command.env("PATH", place.path("")).output().unwrap()).ok();
+    assert_eq!(ran.out.matches("Every check passed.\n").count(), 2, "{}", ran.out);
+    assert!(ran.err.contains("the batch is left out: "), "{}", ran.err);
 }
 
 #[test]

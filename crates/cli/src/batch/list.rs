@@ -10,8 +10,11 @@ use milepost_core::port::BatchStore;
 
 use super::{find, words};
 use crate::output::{self, Outcome};
-use crate::table::{Column, Field, Listing};
+use crate::table::{Column, Field, Listing, terminal_columns};
 use crate::time::relative;
+
+/// From how many columns on a terminal has room for when batches began.
+const WIDE: u16 = 100;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,36 +87,35 @@ pub(super) async fn run(args: ListArgs, store: &dyn BatchStore) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// Columns that would say nothing are left out, so that a usual list fits 80 characters.
+/// Columns that would say nothing are left out, so that a usual list fits 80 characters; when they began is left out
+/// where it takes the room of keys.
 fn print(batches: &[BatchView]) -> Result<()> {
     let now = Timestamp::now();
     let keys = batches.iter().any(|row| row.key.is_some());
-    let failed = batches.iter().any(|row| row.counts.failed > 0);
+    let started = terminal_columns().is_none_or(|columns| columns >= WIDE);
     let columns = [
         Some(Column::unbroken("ID")),
         Some(Column::new("DAG")),
         keys.then_some(Column::new("KEY")),
         Some(Column::unbroken("STATE")),
         Some(Column::unbroken("ENDED")),
-        failed.then_some(Column::unbroken("FAILED")),
-        Some(Column::unbroken("STARTED")),
+        started.then_some(Column::unbroken("STARTED")),
     ];
     let mut listing = Listing::new(columns.into_iter().flatten());
     for row in batches {
         let counts = &row.counts;
         let ended = format!("{}/{}", words::count(counts.ended()), words::count(counts.total()));
-        let warning = match counts.failed {
-            0 => Field::text(""),
-            failed => Field::warning(words::count(failed)),
+        let ended = match counts.failed {
+            0 => Field::text(ended),
+            failed => Field::warning(format!("{ended}, {} ✗", words::count(failed))),
         };
         let fields = [
             Some(Field::text(row.id.to_string())),
             Some(Field::text(name(row))),
             keys.then(|| Field::maybe(row.key.as_deref())),
             Some(Field::batch_state(row.state)),
-            Some(Field::text(ended)),
-            failed.then_some(warning),
-            Some(Field::text(relative(row.created_at, now))),
+            Some(ended),
+            started.then(|| Field::text(relative(row.created_at, now))),
         ];
         listing.line(fields.into_iter().flatten());
     }

@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::listing::BatchView;
-use milepost_core::dag::state::BatchState;
+use milepost_core::batch::listing::{BatchView, TaskFilter};
+use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::port::BatchStore;
@@ -21,6 +21,10 @@ use crate::output::{self, Outcome, printable};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Where there is no terminal, a line is written for every so many percent.
 const PERCENT_A_LINE: u64 = 10;
+/// Of how many tasks that are batches it is told how far they are.
+const INNER: usize = 2;
+/// Among how many active tasks they are looked for.
+const ACTIVE: u32 = 20;
 
 const EXAMPLES: &str = "\
 It ends when the batch has ended, has failed or was aborted: when nothing happens
@@ -46,7 +50,7 @@ pub(super) async fn follow(id: BatchId, store: &dyn BatchStore) -> Result<Outcom
     let mut row = look(id, store).await?;
     let mut screen = Screen::new(&row);
     while row.state == BatchState::Running {
-        screen.show(&row);
+        screen.show(&row, &inner(id, store).await?);
         tokio::time::sleep(LOOK_EVERY).await;
         row = look(id, store).await?;
     }
@@ -59,6 +63,18 @@ pub(super) async fn follow(id: BatchId, store: &dyn BatchStore) -> Result<Outcom
     Ok(Outcome::SomeFailed)
 }
 
+/// The tasks that go on and are batches of their own, each with how far it is.
+async fn inner(id: BatchId, store: &dyn BatchStore) -> Result<Vec<(String, Counts)>> {
+    let active = TaskFilter { states: vec![TaskState::Active], limit: ACTIVE, ..TaskFilter::default() };
+    let mut inner = Vec::new();
+    for task in store.batch_tasks(id, &active).await? {
+        if let Some(batch) = task.batch.filter(|_| inner.len() < INNER) {
+            inner.push((task.key, look(batch, store).await?.counts));
+        }
+    }
+    Ok(inner)
+}
+
 async fn look(id: BatchId, store: &dyn BatchStore) -> Result<BatchView> {
     let detail = store.batch(id).await?;
     detail.map(|detail| detail.row).ok_or_else(|| StoreError::from(InvalidBatch::NoSuchBatch(id)).into())
@@ -67,8 +83,8 @@ async fn look(id: BatchId, store: &dyn BatchStore) -> Result<BatchView> {
 /// A bar on a terminal, a line now and then elsewhere.
 struct Screen {
     bar: ProgressBar,
-    /// What was told last where there is no terminal: how far it was, and how many had failed.
-    told: Option<(u64, u64, bool)>,
+    /// What was told last where there is no terminal: how far it and its tasks were, and how many had failed.
+    told: Option<(u64, Vec<u64>, u64, bool)>,
 }
 
 impl Screen {
@@ -83,20 +99,26 @@ impl Screen {
         Self { bar, told: None }
     }
 
-    fn show(&mut self, row: &BatchView) {
+    fn show(&mut self, row: &BatchView, inner: &[(String, Counts)]) {
         let counts = &row.counts;
         let stopping = if row.stopped { "asked to stop, " } else { "" };
-        let words = format!("{stopping}{}", words::counts(counts));
+        let of = |(key, counts): &(String, Counts)| {
+            format!("{} {}/{}, ", printable(key), words::count(counts.ended()), words::count(counts.total()))
+        };
+        let inner_words: String = inner.iter().map(of).collect();
+        let words = format!("{stopping}{inner_words}{}", words::counts(counts));
         if stderr().is_terminal() {
             self.bar.set_length(counts.total());
             self.bar.set_position(counts.ended());
             self.bar.set_message(format!("{} %, {words}", words::percent(counts)));
             return;
         }
-        let now = (words::percent(counts) / PERCENT_A_LINE, counts.failed, row.stopped);
-        if self.told != Some(now) {
+        let steps = |counts: &Counts| words::percent(counts) / PERCENT_A_LINE;
+        let inner_steps = inner.iter().map(|(_, counts)| steps(counts)).collect();
+        let now = Some((steps(counts), inner_steps, counts.failed, row.stopped));
+        if self.told != now {
             output::note(format_args!("{}: {words}", words::progress(counts)));
-            self.told = Some(now);
+            self.told = now;
         }
     }
 }

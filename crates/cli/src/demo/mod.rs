@@ -8,6 +8,7 @@ mod places;
 mod plan;
 mod process;
 mod report;
+mod settlement;
 mod show;
 #[cfg(test)]
 mod tampering;
@@ -44,14 +45,21 @@ process that runs the first is killed in the middle of a chunk; the other goes o
 from the cursor. A run is aborted and resumed. Again the database is asked: every
 target has one row a run, and no two ran at once.
 
+At last a batch: the places are split by country, programs (sh and awk) look at
+one country each, their results are joined, a report is written. Three worker
+processes run them, one is killed while its programs run. The report is held
+against what the places come to without any batch, and each task must have
+succeeded once, after all that it waits for.
+
 Without --store and MILEPOST_STORE the demo works in a temporary SQLite file,
 which it removes. A store that you name is made when it is empty. What the demo
-did stays there to be looked at: jobs in a queue of each run's own (demo-...),
-and rows in tables named milepost_demo_.... Other jobs are not touched.
+did stays there to be looked at: jobs in queues of each run's own (demo-...), batches
+of the DAG demo.settlement, and rows in tables named milepost_demo_.... Other
+jobs are not touched.
 
 Examples:
   milepost demo
-  milepost demo --store sqlite:demo.db
+  milepost demo --store sqlite:demo.db && milepost --store sqlite:demo.db batch list
   milepost demo --store postgres://postgres@localhost/demo --places 20000
 
 Exit status: 0 every check passed, 1 one did not, or the demo failed.";
@@ -104,7 +112,12 @@ async fn demonstrate(plan: Plan, address: &StoreAddress) -> Result<Outcome> {
     output::heard_or_not(report::print(plan, &checks, &seen))?;
     let notices = notices::perform(address, &scope, plan).await?;
     output::heard_or_not(report::print_notices(&notices))?;
-    let passed = checks.iter().chain(&notices).all(|check| check.passed);
+    let settlement = settlement::perform(ledger.store(), address, &scope, plan).await?;
+    if let Some(checks) = &settlement {
+        output::heard_or_not(report::print_settlement(checks))?;
+    }
+    let settlement = settlement.unwrap_or_default();
+    let passed = checks.iter().chain(&notices).chain(&settlement).all(|check| check.passed);
     Ok(if passed { Outcome::Done } else { Outcome::SomeFailed })
 }
 

@@ -1,6 +1,6 @@
 //! The places that the demo works on: real data, inside the binary.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 
 use anyhow::{Context, Result, bail};
 use flate2::bufread::GzDecoder;
@@ -41,6 +41,11 @@ impl Places {
         Ok(places)
     }
 
+    /// So many, from all over the world.
+    pub(super) fn spread(count: u32) -> Result<impl Iterator<Item = Result<Place>>> {
+        Ok(Self::open()?.step_by(step(count)).take(count as usize))
+    }
+
     fn fields(&mut self) -> Result<Option<Vec<&str>>> {
         self.line.clear();
         if self.csv.read_until(b'\n', &mut self.line)? == 0 {
@@ -62,6 +67,25 @@ impl Places {
             lat: lat.parse()?,
             lng: lng.parse()?,
         }))
+    }
+}
+
+/// Writes the CSV of those that [`Places::spread`] gives, as they stand in it.
+pub(super) fn write_spread(count: u32, to: &mut impl Write) -> Result<()> {
+    let mut lines = BufReader::new(GzDecoder::new(PACKED)).lines();
+    let header = lines.next().context("there are no places inside this binary")??;
+    writeln!(to, "{header}")?;
+    for line in lines.step_by(step(count)).take(count as usize) {
+        writeln!(to, "{}", line?)?;
+    }
+    Ok(())
+}
+
+/// They are in the order of their countries.
+const fn step(count: u32) -> usize {
+    match PLACES_MAX.checked_div(count) {
+        Some(step @ 1..) => step as usize,
+        _ => 1,
     }
 }
 
@@ -87,6 +111,19 @@ mod tests {
             assert_eq!(place.unwrap().id, count);
         }
         assert_eq!(count, PLACES_MAX);
+    }
+
+    #[test]
+    fn a_few_places_are_from_many_countries_and_their_csv_has_the_same() {
+        let mut csv = Vec::new();
+        write_spread(1000, &mut csv).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        let spread: Vec<Place> = Places::spread(1000).unwrap().map(Result::unwrap).collect();
+        let ids = csv.lines().skip(1).map(|line| line.split(',').next().unwrap().parse::<u32>().unwrap());
+        assert!(ids.eq(spread.iter().map(|place| place.id)));
+        let countries: std::collections::BTreeSet<&str> =
+            spread.iter().map(|place| place.country.as_str()).collect();
+        assert_eq!((spread.len(), countries.len() > 100), (1000, true));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The worker processes that the demo starts, watches and kills.
 
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -22,13 +23,24 @@ pub(super) struct WorkerProcess {
 }
 
 impl WorkerProcess {
+    /// One that runs the handlers of the demo.
     pub(super) fn spawn(number: u32, address: &StoreAddress, scope: &Scope, plan: Plan) -> Result<Self> {
+        Self::start(number, address, &["--queue", &scope.queue, "--places", &plan.places.to_string()])
+    }
+
+    /// One that runs the programs of this folder, for jobs of this queue.
+    pub(super) fn spawn_in(number: u32, address: &StoreAddress, queue: &str, folder: &Path) -> Result<Self> {
+        let folder = folder.to_str().with_context(|| format!("{} is no text", folder.display()))?;
+        Self::start(number, address, &["--queue", queue, "--programs", folder])
+    }
+
+    fn start(number: u32, address: &StoreAddress, args: &[&str]) -> Result<Self> {
         let name = format!("worker {number}");
         let binary = std::env::current_exe().context("cannot find this binary to start a worker process")?;
         let mut command = Command::new(&binary);
         command
-            .args(["demo-worker", "--name", &name, "--queue", &scope.queue])
-            .args(["--places", &plan.places.to_string()])
+            .args(["demo-worker", "--name", &name])
+            .args(args)
             .env("MILEPOST_STORE", address.reveal())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

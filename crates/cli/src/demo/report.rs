@@ -13,7 +13,7 @@ use crate::table::{Column, Field, Listing};
 
 /// Prints what was verified and how fast it went.
 pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
-    print_checks(checks)?;
+    print_checks("IN THE DATABASE", checks)?;
     let speed = |what, duration: Duration| {
         let rate = HumanCount(per_s(plan.places.into(), duration));
         format!("{what} in {:.1} s: {rate} jobs a second", duration.as_secs_f64())
@@ -25,16 +25,25 @@ pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
 
 /// Prints what was verified of the bulk jobs.
 pub(super) fn print_notices(checks: &[Check]) -> Result<()> {
+    print_more("IN THE DATABASE", checks)
+}
+
+/// Prints what was verified of the batch.
+pub(super) fn print_settlement(checks: &[Check]) -> Result<()> {
+    print_more("IN DATABASE AND REPORT", checks)
+}
+
+fn print_more(where_found: &'static str, checks: &[Check]) -> Result<()> {
     output::line("")?;
-    print_checks(checks)?;
+    print_checks(where_found, checks)?;
     output::line("")?;
     print_sum(checks)
 }
 
-fn print_checks(checks: &[Check]) -> Result<()> {
+fn print_checks(where_found: &'static str, checks: &[Check]) -> Result<()> {
     let mut listing = Listing::new([
         Column::unbroken(""),
-        Column::unbroken("IN THE DATABASE"),
+        Column::unbroken(where_found),
         Column::unbroken("FOUND"),
         Column::new("EXPECTED"),
     ]);

@@ -25,7 +25,7 @@ impl Check {
         Self { what, found, expected: expected_text, passed: found == expected }
     }
 
-    fn some(what: &'static str, found: u64, meaning: &str) -> Self {
+    pub(super) fn some(what: &'static str, found: u64, meaning: &str) -> Self {
         Self { what, found, expected: meaning.to_owned(), passed: found > 0 }
     }
 }

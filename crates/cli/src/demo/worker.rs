@@ -1,17 +1,19 @@
 //! A worker process of the demo: runs jobs until its parent closes its standard input.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use milepost::{Context, Job, JobError, Outcome, RetryPolicy, Worker};
+use milepost::{Context, Job, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder};
 
 use super::ledger::{self, Ledger, Notification};
 use super::notices;
-use super::places::Place;
+use super::places::{PLACES_MAX, Place};
 use super::plan::{BACKOFF, Plan};
+use super::settlement;
 use crate::output;
 use crate::store::StoreAddress;
 
@@ -32,8 +34,20 @@ pub(crate) struct DemoWorkerArgs {
     pub(super) name: String,
     #[arg(long)]
     pub(super) queue: String,
+    #[command(flatten)]
+    duty: Duty,
+}
+
+/// What it runs: one of the two.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Duty {
+    /// The handlers of the demo, for so many places
     #[arg(long)]
-    pub(super) places: u32,
+    places: Option<u32>,
+    /// The programs of this folder
+    #[arg(long)]
+    programs: Option<PathBuf>,
 }
 
 impl Job for Place {
@@ -48,28 +62,43 @@ impl Job for Place {
 /// Works until the parent says that it is enough, or is gone.
 pub(crate) async fn run(args: DemoWorkerArgs, address: &StoreAddress) -> Result<output::Outcome> {
     let ledger = ledger::open(address).await?;
-    let DemoWorkerArgs { name, queue, places } = args;
-    let notifier =
-        Arc::new(Notifier { ledger: ledger.clone(), plan: Plan { places }, queue: queue.as_str().into() });
-    let concurrency = (places / TURNS_MIN).clamp(1, CONCURRENCY_MAX) as usize;
-    let worker = Worker::builder(ledger.store()).queues([queue.as_str()]);
-    let worker = notices::serve(worker, address, &queue, Plan { places }).await?;
-    let worker = worker
-        .handle(move |place, context| notifier.clone().notify(place, context))
-        .options(|options| {
-            options.name = name;
-            options.lease = LEASE;
-            options.concurrency = concurrency;
-            options.claim_batch = concurrency.div_ceil(2);
-            options.poll_interval = Duration::from_millis(100);
-        })
-        .start()
-        .await?;
+    let DemoWorkerArgs { name, queue, duty } = args;
+    let worker = Worker::builder(ledger.store()).queues([queue.as_str()]).options(|options| {
+        options.name = name;
+        options.lease = LEASE;
+        options.poll_interval = Duration::from_millis(100);
+    });
+    let worker = match duty {
+        Duty { programs: Some(folder), .. } => settlement::serve(worker, &folder, address)?,
+        Duty { places, .. } => {
+            let plan = Plan { places: places.unwrap_or(PLACES_MAX) };
+            serve(worker, ledger, address, &queue, plan).await?
+        }
+    };
+    let worker = worker.start().await?;
     leave_interrupts_to_the_parent();
     // The pipe ends when the parent closes it, and also when the parent dies, however it dies.
     tokio::task::spawn_blocking(|| io::copy(&mut io::stdin().lock(), &mut io::sink())).await??;
     worker.shutdown().await;
     Ok(output::Outcome::Done)
+}
+
+/// Lets the worker run the handlers of the demo.
+async fn serve(
+    worker: WorkerBuilder,
+    ledger: Arc<dyn Ledger>,
+    address: &StoreAddress,
+    queue: &str,
+    plan: Plan,
+) -> Result<WorkerBuilder> {
+    let notifier = Arc::new(Notifier { ledger, plan, queue: queue.into() });
+    let concurrency = (plan.places / TURNS_MIN).clamp(1, CONCURRENCY_MAX) as usize;
+    let worker =
+        worker.handle(move |place, context| notifier.clone().notify(place, context)).options(|options| {
+            options.concurrency = concurrency;
+            options.claim_batch = concurrency.div_ceil(2);
+        });
+    notices::serve(worker, address, queue, plan).await
 }
 
 /// A Ctrl-C reaches every process of the terminal; the parent decides what comes of it.

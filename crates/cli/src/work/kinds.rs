@@ -16,7 +16,7 @@ use crate::config::{Executor, Kind};
 pub(super) const REAP: Duration = Duration::from_secs(1);
 
 /// Gives the worker a handler for each kind, and enough time to stop them.
-pub(super) fn serve(
+pub(crate) fn serve(
     mut builder: WorkerBuilder,
     kinds: BTreeMap<String, Kind>,
     folder: &Path,

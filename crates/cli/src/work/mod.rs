@@ -2,7 +2,7 @@
 
 mod batches;
 mod bulk;
-mod kinds;
+pub(crate) mod kinds;
 mod signals;
 
 use std::collections::BTreeMap;

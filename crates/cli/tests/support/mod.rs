@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,6 +148,18 @@ impl Place {
                 store.finish_many(worker, &[finish]).await.unwrap();
             }
         });
+    }
+
+    /// The files of `examples/settlement`.
+    pub(crate) fn copy_settlement(&self) {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/settlement");
+        for file in std::fs::read_dir(&example).unwrap() {
+            let (path, name) = file.map(|file| (file.path(), file.file_name())).unwrap();
+            let name = name.to_string_lossy();
+            if path.is_file() && !name.contains(".db") {
+                std::fs::copy(&path, self.path(&name)).unwrap();
+            }
+        }
     }
 
     /// Runs SQL in the place's PostgreSQL database.

@@ -4,10 +4,11 @@ mod canvas;
 mod route;
 
 use milepost_core::dag::graph::Graph;
+use unicode_width::UnicodeWidthStr;
 
 use self::canvas::Canvas;
 use self::route::Wire;
-use super::text::{WIDTH, legend, mark};
+use super::text::{self, WIDTH, legend};
 use super::{Scene, layout};
 use crate::output::printable;
 
@@ -56,10 +57,11 @@ impl Placed {
     }
 }
 
-/// Draws a graph; `None` when it has no room, or its lines could not be told apart.
+/// Draws a graph; `None` when it has no room, its lines could not be told apart, or a key has characters that are not
+/// one column wide.
 pub(super) fn draw(scene: &Scene) -> Option<String> {
     let graph = scene.dag.graph();
-    if graph.len() > TASKS_MAX {
+    if graph.len() > TASKS_MAX || graph.keys().iter().any(|key| key.width() != key.chars().count()) {
         return None;
     }
     let layout = layout::of(graph).ok()?;
@@ -135,11 +137,7 @@ fn spread(scene: &Scene, layer: &[(f64, Thing)], room: usize, scale: f64) -> Opt
 
 fn label(scene: &Scene, thing: Thing) -> String {
     let Thing::Task(task) = thing else { return String::new() };
-    let key = printable(scene.dag.graph().key(task));
-    match scene.state(task) {
-        Some(state) => format!("{} {key}", mark(state)),
-        None => key,
-    }
+    printable(&text::label(scene, task, usize::MAX))
 }
 
 /// A box with this in it; a line when there is nothing.

@@ -165,6 +165,34 @@ fn what_is_too_large_to_be_drawn_says_what_can_be_had() {
 }
 
 #[test]
+fn in_svg_a_state_has_its_mark_too_and_the_legend_has_room() {
+    let svg = svg::draw(&with_states(scene("a-b"), TaskState::ALL)).unwrap();
+    assert!(svg.contains(">· a</text>") && svg.contains(">○ b</text>"), "{svg}");
+    let number = |text: &str, name: &str| -> f64 {
+        let (_, rest) = text.split_once(&format!("{name}=\"")).unwrap();
+        rest.split_once('"').unwrap().0.parse().unwrap()
+    };
+    let all = "a-c b-c d-c e-c f-c g-c h-c";
+    let svg = svg::draw(&with_states(scene(all), TaskState::ALL)).unwrap();
+    let last = svg.lines().rfind(|line| line.contains("⊘ canceled")).unwrap();
+    let (_, text) = last.split_once("<text").unwrap();
+    let end = number(text, "x") + 7.2 * "⊘ canceled".chars().count() as f64;
+    assert!(end < number(&svg, "width"), "the legend ends at {end}: {svg}");
+}
+
+#[test]
+fn characters_of_two_columns_get_the_room_that_they_take() {
+    let scene = scene("検査データ-b");
+    assert!(!text::draw(&scene).contains('┐'), "boxes would not close");
+    assert_eq!(
+        (text::cut("検査データ", 10), text::cut("検査データ", 9)),
+        ("検査データ".into(), "検査デー…".into())
+    );
+    assert_eq!(text::cut("検査データ", 8), "検査デ…");
+    assert!(svg::draw(&scene).unwrap().contains("width=\"96.0\""), "ten columns and the padding");
+}
+
+#[test]
 fn dot_names_tasks_by_their_keys_and_colours_their_states() {
     let scene = with_states(scene("a\"b-c\\d"), &[TaskState::Failed, TaskState::Waiting]);
     let dot = dot::draw(&scene);

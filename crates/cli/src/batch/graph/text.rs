@@ -2,6 +2,7 @@
 
 use milepost_core::dag::graph::Graph;
 use milepost_core::dag::state::{Counts, TaskState};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::super::words;
 use super::{Scene, drawing};
@@ -80,11 +81,11 @@ fn layer(scene: &Scene, number: usize, tasks: &[u32], is_last: bool, lines: &mut
     let states: Counts = tasks.iter().filter_map(|&task| scene.state(task)).collect();
     let standing = if states.total() == 0 { String::new() } else { format!(": {}", words::counts(&states)) };
     let head = format!("{corner}─ layer {}, {}{standing}", number + 1, words::tasks(tasks.len() as u64));
-    lines.push(shortened(&head));
+    lines.push(cut(&head, WIDTH));
     let mut tasks = tasks.to_vec();
     tasks.sort_by_key(|&task| scene.state(task).is_some_and(TaskState::is_ended));
     for &task in tasks.iter().take(TASKS) {
-        lines.push(shortened(&format!("{rail}    {}", described(scene, task))));
+        lines.push(cut(&format!("{rail}    {}", described(scene, task)), WIDTH));
     }
     if tasks.len() > TASKS {
         lines.push(format!("{rail}    and {} more", words::count((tasks.len() - TASKS) as u64)));
@@ -103,9 +104,21 @@ fn described(scene: &Scene, task: u32) -> String {
     printable(&format!("{mark}{}{arrow}", graph.key(task))).replace('\n', "\u{fffd}")
 }
 
-fn shortened(line: &str) -> String {
-    if line.chars().count() <= WIDTH {
-        return line.to_owned();
+/// What a task is called in a picture: its mark, if it has a state, and as much of its key as may be.
+pub(super) fn label(scene: &Scene, task: u32, key_width: usize) -> String {
+    let key = cut(scene.dag.graph().key(task), key_width);
+    scene.state(task).map_or_else(|| key.clone(), |state| format!("{} {key}", mark(state)))
+}
+
+/// As much of a text as has room in so many columns; some characters take two.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
     }
-    line.chars().take(WIDTH - 1).chain(['…']).collect()
+    let mut taken = 1;
+    let fits = text.chars().take_while(|c| {
+        taken += c.width().unwrap_or(0);
+        taken <= columns
+    });
+    fits.chain(['…']).collect()
 }

@@ -1,0 +1,105 @@
+//! The folder in which the batch works: the files of the example, and the places as a CSV file.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use milepost_core::dag::checked::Dag;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::DAG;
+use crate::batch::file;
+use crate::config::{self, Config};
+use crate::demo::places;
+use crate::demo::plan::Plan;
+use crate::store::StoreAddress;
+
+/// The example as it stands in `examples/settlement`.
+const FILES: [(&str, &str); 9] = [
+    ("clean.sh", include_str!("../../../../../examples/settlement/clean.sh")),
+    ("country.sh", include_str!("../../../../../examples/settlement/country.sh")),
+    ("join.sh", include_str!("../../../../../examples/settlement/join.sh")),
+    ("json.sh", include_str!("../../../../../examples/settlement/json.sh")),
+    (CONFIG, include_str!("../../../../../examples/settlement/milepost.toml")),
+    ("report.sh", include_str!("../../../../../examples/settlement/report.sh")),
+    (DEFINITION, include_str!("../../../../../examples/settlement/settlement.toml")),
+    ("split.sh", include_str!("../../../../../examples/settlement/split.sh")),
+    ("warn.sh", include_str!("../../../../../examples/settlement/warn.sh")),
+];
+const CONFIG: &str = "milepost.toml";
+const DEFINITION: &str = "settlement.toml";
+const CITIES: &str = "cities.csv";
+/// Where the batch writes, seen from the folder.
+const INTO: &str = "out";
+
+/// The configuration that lies in the folder.
+pub(super) fn config(folder: &Path, address: &StoreAddress) -> Result<Config> {
+    config::load(&folder.join(CONFIG), Some(address))
+}
+
+/// The folder; it goes when it is dropped.
+pub(super) struct Folder(TempDir);
+
+impl Folder {
+    /// Makes it, with the places of this plan.
+    pub(super) fn make(plan: Plan) -> Result<Self> {
+        let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
+        let folder = Self(folder);
+        folder.fill(plan).with_context(|| format!("cannot write to {}", folder.path().display()))?;
+        Ok(folder)
+    }
+
+    fn fill(&self, plan: Plan) -> Result<()> {
+        for (name, text) in FILES {
+            let path = self.path().join(name);
+            std::fs::write(&path, text)?;
+            make_executable(&path)?;
+        }
+        let mut csv = BufWriter::new(File::create(self.path().join(CITIES))?);
+        places::write_spread(plan.places, &mut csv)?;
+        Ok(csv.flush()?)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The DAG of the example under the demo's name, whose tasks wait in this queue.
+    pub(super) fn dag(&self, queue: &str) -> Result<Dag> {
+        let mut definition = file::read(&self.path().join(DEFINITION))?.definition().clone();
+        DAG.clone_into(&mut definition.name);
+        for (_, task) in &mut definition.tasks {
+            queue.clone_into(&mut task.queue);
+        }
+        Ok(Dag::check(definition)?)
+    }
+
+    /// What the batch is started with.
+    pub(super) fn input(&self) -> Value {
+        json!({ "file": CITIES, "into": INTO })
+    }
+
+    /// What the batch counted, a line a country.
+    pub(super) fn totals(&self) -> Result<String> {
+        self.read("totals.csv")
+    }
+
+    fn read(&self, name: &str) -> Result<String> {
+        let path: PathBuf = self.path().join(INTO).join(name);
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    }
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_path: &Path) -> std::io::Result<()> {
+    Ok(())
+}

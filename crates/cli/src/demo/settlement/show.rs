@@ -1,0 +1,281 @@
+//! The show: a batch of programs on three worker processes, one of which is killed.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use indicatif::HumanCount;
+use milepost::{JobState, Store, WorkerId, WorkerView};
+use milepost_core::batch::listing::{BatchView, TaskFilter};
+use milepost_core::batch::start::NewBatch;
+use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::ident::BatchId;
+use serde::Deserialize;
+use tokio::process::Command;
+
+use super::facts::{self, Facts};
+use super::folder::Folder;
+use super::totals::{self, Total};
+use super::verify::{Report, verify};
+use super::{DAG, queue};
+use crate::demo::bar::Bar;
+use crate::demo::ledger::Scope;
+use crate::demo::places::Places;
+use crate::demo::plan::Plan;
+use crate::demo::process::WorkerProcess;
+use crate::demo::verify::Check;
+use crate::demo::worker::LEASE;
+use crate::output;
+use crate::store::StoreAddress;
+
+/// The numbers of the worker processes; the first of them is killed.
+const WORKERS: std::ops::RangeInclusive<u32> = 5..=7;
+/// When one of so many countries is done, the process is killed.
+const KILL_AT: u64 = 3;
+/// How often the batch is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// How long nothing may move before the demo gives up.
+const STALL_MAX: Duration = Duration::from_secs(60);
+/// How many countries are named.
+const NAMED: usize = 3;
+
+/// Shows it, and answers what was verified; `None` when there are no programs here that could run.
+pub(crate) async fn perform(
+    store: Arc<dyn Store>,
+    address: &StoreAddress,
+    scope: &Scope,
+    plan: Plan,
+) -> Result<Option<Vec<Check>>> {
+    if !programs_run().await {
+        output::note("the batch is left out: its programs are written for sh and awk, which are not here");
+        return Ok(None);
+    }
+    let expected = totals::of(Places::spread(plan.places)?)?;
+    let countries = expected.len() as u64;
+    let folder = Folder::make(plan)?;
+    output::note(format_args!(
+        "a batch: {} places by country, a program for each of {countries}, then a report",
+        HumanCount(plan.places.into())
+    ));
+    let dag = folder.dag(&queue(scope))?;
+    let version = store.define_dag(&dag).await?.version.version;
+    let batch = NewBatch::new(DAG, &folder.input())?.key(&scope.queue).version(version);
+    let spawn = |number| WorkerProcess::spawn_in(number, address, &queue(scope), folder.path());
+    let mut stage = Stage {
+        store: store.as_ref(),
+        batch: batch.id,
+        items: None,
+        queue: queue(scope),
+        countries,
+        workers: WORKERS.map(spawn).collect::<Result<_>>()?,
+        killed: None,
+        bar: Bar::new("batch", countries),
+    };
+    stage.until_workers_are_there().await?;
+    store.start_batch(&batch).await?;
+    let held = stage.run().await?;
+    let lines = totals::read(&folder.totals()?)?;
+    tell(&lines);
+    let report = Report {
+        places: lines.iter().map(|(_, total)| total.places).sum(),
+        places_expected: plan.places.into(),
+        wrong: totals::wrong(&lines, &expected),
+    };
+    let facts = Facts::read(store.as_ref(), batch.id, &dag).await?;
+    Ok(Some(verify(&facts, report, countries, held)))
+}
+
+/// Whether there is what the programs are written for.
+async fn programs_run() -> bool {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "awk 'BEGIN { exit }'"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().await.is_ok_and(|status| status.success())
+}
+
+/// What came of it, for people.
+fn tell(lines: &[(String, Total)]) {
+    let told = |(country, total): &(String, Total)| format!("{country} ({})", HumanCount(total.places));
+    let most: Vec<String> = lines.iter().take(NAMED).map(told).collect();
+    output::note(format_args!("the report is written; most places are in {}", most.join(", ")));
+}
+
+/// A worker that was killed.
+struct Killed {
+    id: WorkerId,
+    at: Instant,
+    held: u64,
+    /// Whether it was declared dead and its tasks were taken back.
+    taken_back: bool,
+}
+
+/// The batch and who works on it.
+struct Stage<'a> {
+    store: &'a dyn Store,
+    batch: BatchId,
+    /// The batch of the countries, when there is one.
+    items: Option<BatchId>,
+    queue: String,
+    countries: u64,
+    /// The first one is the victim, as long as none was killed.
+    workers: Vec<WorkerProcess>,
+    killed: Option<Killed>,
+    bar: Bar,
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    country: String,
+}
+
+impl Stage<'_> {
+    async fn until_workers_are_there(&mut self) -> Result<()> {
+        self.bar.say("starting three worker processes");
+        let began = Instant::now();
+        while self.registered().await?.len() < self.workers.len() {
+            self.rest(began, "the worker processes did not register").await?;
+        }
+        Ok(())
+    }
+
+    /// Until the batch is done; answers how many tasks the killed worker held.
+    async fn run(mut self) -> Result<u64> {
+        let (mut moved_at, mut ended_before) = (Instant::now(), 0);
+        loop {
+            let batch = facts::view(self.store, self.batch).await?;
+            let done = self.countries_done().await?;
+            self.show(done).await?;
+            if self.killed.is_none() && done * KILL_AT >= self.countries {
+                self.kill_while_busy().await?;
+            }
+            self.look_for_rescue().await?;
+            match batch.state {
+                BatchState::Done => return self.finish().await,
+                BatchState::Running => {}
+                _ => return self.fail(&batch).await,
+            }
+            let ended = batch.counts.ended() + done;
+            if ended > ended_before {
+                (ended_before, moved_at) = (ended, Instant::now());
+            }
+            self.rest(moved_at, "no task of the batch ended").await?;
+        }
+    }
+
+    async fn countries_done(&mut self) -> Result<u64> {
+        if self.items.is_none() {
+            self.items = facts::items(self.store, self.batch).await?;
+        }
+        match self.items {
+            Some(items) => Ok(facts::view(self.store, items).await?.counts.succeeded),
+            None => Ok(0),
+        }
+    }
+
+    /// Which tasks go on, and who works.
+    async fn show(&self, done: u64) -> Result<()> {
+        let active = TaskFilter { states: vec![TaskState::Active], ..TaskFilter::default() };
+        let tasks = self.store.batch_tasks(self.batch, &active).await?;
+        let tasks: Vec<String> = tasks.into_iter().map(|task| task.key).collect();
+        let workers = match &self.killed {
+            None => "three workers",
+            Some(killed) if killed.taken_back => "two workers",
+            Some(_) => "worker 5 killed",
+        };
+        self.bar.reached(done);
+        self.bar.say(format!("{}, {workers}", tasks.join(" and ")));
+        Ok(())
+    }
+
+    /// Kills the first worker, unless it happens to run nothing right now.
+    async fn kill_while_busy(&mut self) -> Result<()> {
+        let victim = &self.workers[0];
+        victim.freeze()?;
+        let registered = self.registered().await?;
+        let worker = registered.iter().find(|worker| worker.name == victim.name);
+        let id = worker.with_context(|| format!("{} is gone", victim.name))?.id;
+        if self.held_by(id).await?.is_empty() {
+            return victim.thaw();
+        }
+        let victim = self.workers.remove(0);
+        let (name, pid) = (victim.name.clone(), victim.pid());
+        victim.kill().await?;
+        let held = self.held_by(id).await?;
+        self.bar
+            .note(format_args!("a third done: killed {name} (process {pid}) at work on {}", held.join(", ")));
+        self.killed = Some(Killed { id, at: Instant::now(), held: held.len() as u64, taken_back: false });
+        Ok(())
+    }
+
+    /// Tells when the dead worker's lease has run out.
+    async fn look_for_rescue(&mut self) -> Result<()> {
+        let Some(killed) = self.killed.as_mut().filter(|killed| !killed.taken_back) else {
+            return Ok(());
+        };
+        let workers = self.store.workers().await?;
+        if workers.iter().any(|worker| worker.id == killed.id && worker.died && worker.running == 0) {
+            killed.taken_back = true;
+            let (after, lease) = (killed.at.elapsed().as_secs_f64(), LEASE.as_secs());
+            self.bar.note(format_args!(
+                "{after:.1} s later: its lease of {lease} s has run out, the others took its tasks back"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The countries that programs of this worker look at.
+    async fn held_by(&self, worker: WorkerId) -> Result<Vec<String>> {
+        let Some(items) = self.items else { return Ok(Vec::new()) };
+        let active = TaskFilter { states: vec![TaskState::Active], ..TaskFilter::default() };
+        let tasks = self.store.batch_tasks(items, &active).await?;
+        let running = tasks.into_iter().filter(|task| task.job_state == Some(JobState::Running));
+        let mut held = Vec::new();
+        for job in running.filter_map(|task| task.job) {
+            let job = self.store.job(job).await?.with_context(|| format!("job {job} is gone"))?;
+            if job.row.worker == Some(worker) {
+                held.push(serde_json::from_str::<Payload>(job.payload.get())?.country);
+            }
+        }
+        Ok(held)
+    }
+
+    /// This demo's workers.
+    async fn registered(&self) -> Result<Vec<WorkerView>> {
+        let mut workers = self.store.workers().await?;
+        workers.retain(|worker| worker.queues.contains(&self.queue));
+        Ok(workers)
+    }
+
+    async fn rest(&mut self, since: Instant, stall: &str) -> Result<()> {
+        if since.elapsed() > STALL_MAX {
+            bail!("{stall} for {STALL_MAX:?}");
+        }
+        self.workers.iter_mut().try_for_each(WorkerProcess::check)?;
+        tokio::time::sleep(LOOK_EVERY).await;
+        Ok(())
+    }
+
+    /// Ends who still lives.
+    async fn finish(self) -> Result<u64> {
+        self.bar.say("ending the workers");
+        for worker in self.workers {
+            worker.finish().await?;
+        }
+        Ok(self.killed.map_or(0, |killed| killed.held))
+    }
+
+    /// Says why the batch is not done.
+    async fn fail(&self, batch: &BatchView) -> Result<u64> {
+        let failed = TaskFilter { states: vec![TaskState::Failed], ..TaskFilter::default() };
+        let mut why = Vec::new();
+        for batch in [Some(self.batch), self.items].into_iter().flatten() {
+            let tasks = self.store.batch_tasks(batch, &failed).await?;
+            why.extend(tasks.into_iter().filter_map(|task| Some(format!("{}: {}", task.key, task.error?))));
+        }
+        bail!("the batch {} is {}, not done\n{}", batch.id, batch.state, why.join("\n"))
+    }
+}
