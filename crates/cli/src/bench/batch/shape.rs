@@ -1,5 +1,6 @@
 //! What the batches of a bench look like.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -47,23 +48,12 @@ impl FromStr for Shape {
 impl Shape {
     /// A DAG of this shape with so many tasks, in layers of `width`; a file has as many as it has.
     pub(super) fn dag(&self, tasks: u64, width: u64) -> Result<Dag> {
-        let edges = match self {
-            Self::File(path) => edges_of(path)?,
-            Self::Chain => (1..tasks).map(|task| pair(task - 1, task)).collect(),
-            Self::Fan => (1..tasks).map(|task| pair(0, task)).collect(),
-            Self::Join => (1..tasks).map(|task| pair(task, 0)).collect(),
-            Self::Layered => layered(tasks, width),
+        let tasks = match self {
+            Self::File(path) => tasks_of(path)?,
+            _ => (0..tasks).map(|task| (key(task), self.before(task, tasks, width))).collect(),
         };
-        let mut after: std::collections::BTreeMap<String, Vec<String>> = match self {
-            Self::File(_) => std::collections::BTreeMap::new(),
-            _ => (0..tasks).map(|task| (key(task), Vec::new())).collect(),
-        };
-        for (before, task) in edges {
-            after.entry(before.clone()).or_default();
-            after.entry(task).or_default().push(before);
-        }
         let mut definition = Definition::new("milepost-bench");
-        for (number, (key, after)) in after.into_iter().enumerate() {
+        for (number, (key, after)) in tasks.into_iter().enumerate() {
             // Its place in order is its number: what the handler knows it by.
             let mut task = Task::job(NOOP).payload(json!(number)).after(after);
             task.queue = QUEUE.to_owned();
@@ -71,26 +61,35 @@ impl Shape {
         }
         Ok(Dag::check(definition)?)
     }
+
+    /// What a task comes after.
+    fn before(&self, task: u64, tasks: u64, width: u64) -> Vec<String> {
+        match self {
+            Self::Chain => (task.saturating_sub(1)..task).map(key).collect(),
+            Self::Fan => (0..task.min(1)).map(key).collect(),
+            Self::Join if task == 0 => (1..tasks).map(key).collect(),
+            Self::Layered if task >= width => {
+                let (layer, place) = (task / width, task % width);
+                let neighbour = |edge| (layer - 1) * width + (place + edge) % width;
+                (0..EDGES_A_TASK.min(width)).map(|edge| key(neighbour(edge))).collect()
+            }
+            Self::Join | Self::Layered | Self::File(_) => Vec::new(),
+        }
+    }
 }
 
 fn key(task: u64) -> String {
     format!("t{task:06}")
 }
 
-fn pair(before: u64, after: u64) -> (String, String) {
-    (key(before), key(after))
-}
-
-fn layered(tasks: u64, width: u64) -> Vec<(String, String)> {
-    (width..tasks)
-        .flat_map(|task| {
-            let (layer, place) = (task / width, task % width);
-            (0..EDGES_A_TASK.min(width)).map(move |edge| {
-                let before = (place + edge) % width;
-                pair((layer - 1) * width + before, task)
-            })
-        })
-        .collect()
+/// The tasks of a file of edges, and what each comes after.
+fn tasks_of(path: &PathBuf) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut tasks: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (before, task) in edges_of(path)? {
+        tasks.entry(before.clone()).or_default();
+        tasks.entry(task).or_default().push(before);
+    }
+    Ok(tasks)
 }
 
 fn edges_of(path: &PathBuf) -> Result<Vec<(String, String)>> {

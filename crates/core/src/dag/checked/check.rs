@@ -70,7 +70,7 @@ fn sizes(definition: &Definition) -> Vec<Fault> {
 }
 
 /// What can be said of each task alone.
-fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<CheckedTask> {
+fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<Option<Box<CheckedTask>>> {
     let mut checked = Vec::with_capacity(definition.tasks.len());
     let mut previous = None;
     for (key, task) in &definition.tasks {
@@ -86,7 +86,8 @@ fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<CheckedT
         if task.after.is_empty() && !task.rule.holds_for_roots() {
             faults.push(Fault::RuleOfRoot { task: key.clone(), rule: task.rule });
         }
-        checked.extend(CheckedTask::compile(key, task, faults));
+        let compiled = CheckedTask::compile(key, task, faults);
+        checked.push(compiled.filter(|task| !task.is_plain()).map(Box::new));
     }
     checked
 }

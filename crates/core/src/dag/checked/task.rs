@@ -17,6 +17,11 @@ pub struct CheckedTask {
 }
 
 impl CheckedTask {
+    /// Whether it has no expressions.
+    pub(super) const fn is_plain(&self) -> bool {
+        self.when.is_none() && self.each.is_none() && self.payload.is_none()
+    }
+
     /// What its expressions read, all together: the predecessors whose outputs it needs.
     #[must_use]
     pub fn reads(&self) -> Reads {
