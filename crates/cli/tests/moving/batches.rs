@@ -49,6 +49,12 @@ pub(crate) async fn leave_half_done(both: &Move) {
     batches.operate(again, BatchVerb::Rerun { tasks: vec![0] }).await;
     batches.claim(again).await;
 
+    let renewed = batches.run(graph("renewed", &[("a", &[]), ("b", &[])]), json!({})).await;
+    batches.step(renewed, &["a", "b"], fails()).await;
+    let new = batches.define(graph("renewed", &[("b", &[])])).await;
+    batches.operate(renewed, BatchVerb::RerunIn { version: new.version(), tasks: vec![0] }).await;
+    batches.claim(renewed).await;
+
     let stopped = batches.start("chain", json!({})).await;
     batches.step(stopped, &["a"], done()).await;
     batches.operate(stopped, BatchVerb::Abort).await;
