@@ -283,14 +283,18 @@ create or replace function milepost.rerun_tasks(
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 #variable_conflict use_column
 declare
-    a milepost.batch := milepost.take_batch(rerun_tasks.batch, rerun_tasks.generation);
-    was_version bigint := a.version_id;
+    a milepost.batch;
+    was_version bigint;
     busy record;
     runs int[];
     skips int[];
     children uuid[];
     child uuid;
 begin
+    -- Ends that stand in line, before others are kept from settling: who counts one has its row and settles then.
+    perform from milepost.batch_spread s where s.batch_id = rerun_tasks.batch order by s.pos for update;
+    a := milepost.take_batch(rerun_tasks.batch, rerun_tasks.generation);
+    was_version := a.version_id;
     if a.state in ('done', 'canceled') and exists (
         select from milepost.batch_task t where t.batch_id = a.parent_id and t.task = a.parent_task and t.child_id = a.id)
     then
@@ -303,6 +307,8 @@ begin
     perform milepost.check_tasks(a, rerun_tasks.tasks);
     -- What they counted must all be counted before it is taken back.
     while exists (select from milepost.batch_spread s where s.batch_id = a.id) loop
+        -- One that came meanwhile, and that somebody else is about to count: spread would pass it over for ever.
+        perform from milepost.batch_spread s where s.batch_id = a.id order by s.pos for update;
         perform milepost.spread(2147483647, a.id);
     end loop;
     perform from milepost.batch_task t where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) order by t.task for update;
