@@ -8,7 +8,7 @@ mod support;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{Place, Ran, on_each_store};
 
 on_each_store! {
@@ -17,6 +17,7 @@ on_each_store! {
     what_is_not_there_is_told_with_what_is_near,
     an_input_that_does_not_fit_starts_nothing,
     a_failed_task_is_told_and_runs_again,
+    a_mended_definition_is_shown_and_runs,
     a_task_can_be_marked_and_a_subtree_canceled,
     a_batch_is_aborted_and_resumed,
 }
@@ -211,6 +212,49 @@ fn a_failed_task_is_told_and_runs_again(place: Place) {
     let shown = show(&place, &id);
     assert_eq!((state(&shown, "second"), &shown["state"]), ("succeeded", &"done".into()));
     assert!(shown["history"].to_string().contains("ready now"), "{shown:#}");
+}
+
+fn a_mended_definition_is_shown_and_runs(place: Place) {
+    chain(&place);
+    let id = start(&place, &[]);
+    let work = Work::start(&place);
+    assert_eq!(place.run(&["batch", "watch", &id]).status, 1);
+    drop(work);
+    let mended = CHAIN
+        .replace("tasks.first = { kind = \"first\" }", "tasks.first = { kind = \"second\" }")
+        .replace("tasks.aside = { kind = \"second\" }", "tasks.about = { kind = \"second\" }")
+        .replace("after = [\"second\"], rule", "after = [\"second\", \"about\"], rule");
+    place.write("chain.toml", mended);
+    place.run(&["batch", "define", "chain.toml"]).ok();
+    let asked = ["batch", "rerun", &id, "--failed", "--version", "latest"];
+    let shown = place.run(&asked);
+    for words in [
+        "the batch goes over from version 1 (",
+        " of chain\n1 task new, to run when their turn comes: about\n",
+        "\n1 task gone, and given up unless they have ended: aside\n",
+        "\n1 task of 4 in batch ",
+        "will run again: first\nnow 1 failed\n",
+    ] {
+        assert!(shown.err.contains(words), "{words:?}: {}", shown.err);
+    }
+    refused(shown, "--yes does it without asking");
+    assert_eq!(show(&place, &id)["number"], 1, "nothing was done");
+    let gone = ["batch", "rerun", &id, "--task", "aside", "--version", "latest", "--yes"];
+    refused(place.run(&gone), "has no task \"aside\"");
+    let ran = place.run(&[&asked[..], &["--yes", "--json"]].concat()).json();
+    assert_eq!(
+        (&ran["version"], &ran["new"], &ran["gone"]),
+        (&2.into(), &json!(["about"]), &json!(["aside"]))
+    );
+    assert_eq!((&ran["tasks"], &ran["operated"]["generation"]), (&json!(["first"]), &2.into()));
+    let _work = Work::start(&place);
+    place.run(&["batch", "watch", &id]).ok();
+    let shown = show(&place, &id);
+    assert_eq!((state(&shown, "about"), &shown["state"]), ("succeeded", &"done".into()));
+    assert!(shown["tasks"].as_array().unwrap().iter().all(|task| task["key"] != "aside"), "{shown:#}");
+    let table = place.run(&["batch", "show", &id]).ok().out;
+    assert!(table.contains("aside") && table.contains("version 2 has no such task"), "{table}");
+    refused(place.run(&asked), "there is nothing to rerun");
 }
 
 fn a_task_can_be_marked_and_a_subtree_canceled(place: Place) {

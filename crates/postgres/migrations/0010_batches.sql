@@ -53,6 +53,8 @@ create table milepost.dag_task (
     primary key (version_id, task)
 );
 
+create unique index dag_task_key on milepost.dag_task (version_id, key);
+
 -- A run of a version. The counts are of its tasks by state.
 -- stop: what an operator wants: nothing starts. items_of: its tasks are the items of a list (its input) over which this
 -- task of the parent's version goes.
@@ -126,7 +128,8 @@ create table milepost.batch_spread (
 
 create index batch_spread_task on milepost.batch_spread (batch_id, task);
 
--- What happened to batches, and to tasks that had no job then. task: null for the batch itself.
+-- What happened to batches, and to tasks that had no job then. task: null for the batch itself, and for tasks that its version does not
+-- have any more: these have their key. job_id: the job that the task had, where this took it away.
 create table milepost.batch_history (
     pos bigint generated always as identity primary key,
     xid xid8 not null default pg_current_xact_id(),
@@ -137,12 +140,16 @@ create table milepost.batch_history (
     verb milepost.verb not null,
     from_state text,
     to_state text not null,
-    note text
+    note text,
+    key text,
+    job_id uuid
 );
 
 create index batch_history_batch on milepost.batch_history (batch_id, pos);
 create index batch_history_task on milepost.batch_history (batch_id, task, pos) where task is not null;
 
+-- The task that a job was made for. What else is in job never changes; the number does when its batch goes over to another version,
+-- in which the task has another one or (null) is not any more. A job that is run again by itself is no task.
 alter table milepost.job add column batch_id uuid;
 alter table milepost.job add column task int;
 

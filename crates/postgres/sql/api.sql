@@ -229,7 +229,12 @@ begin
     left join milepost.dag_task d on d.version_id = a.version_id and d.task = coalesce(a.items_of, j.task)
     where j.id = change.job and j.batch_id is not null;
     if not found then
-        return milepost.change_job(job, what, note, delay_ms, grace_ms);
+        answer := milepost.change_job(job, what, note, delay_ms, grace_ms);
+        if what = 'rerun' then
+            -- Its batch is forgotten, or does not have its task any more: it runs by itself.
+            update milepost.job j set batch_id = null, task = null where j.id = job and j.batch_id is not null;
+        end if;
+        return answer;
     end if;
     if what = 'rerun' or task.replaced and what in ('retry_now', 'resume') then
         raise exception using errcode = 'MP012',

@@ -274,22 +274,41 @@ end
 $$;
 
 -- Runs these tasks again, in a new generation: each is decided anew when its predecessors have ended. What comes after
--- them and is not named stays as it is. Answers the generation.
+-- them and is not named stays as it is. version: the batch goes over to this version of its DAG ('latest', or as in start_batch),
+-- whose numbers the tasks have; null: it stays in its own. Answers the generation.
 create or replace function milepost.rerun_tasks(
-    batch uuid, tasks int[], note text default null, generation int default null
+    batch uuid, tasks int[], note text default null, generation int default null, version text default null,
+    input_checked boolean default false
 ) returns int language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 #variable_conflict use_column
 declare
-    a milepost.batch := milepost.take_batch(rerun_tasks.batch, rerun_tasks.generation);
+    a milepost.batch;
+    was_version bigint;
     busy record;
     runs int[];
     skips int[];
+    children uuid[];
     child uuid;
 begin
+    -- Ends that stand in line, before others are kept from settling: who counts one has its row and settles then.
+    perform from milepost.batch_spread s where s.batch_id = rerun_tasks.batch order by s.pos for update;
+    a := milepost.take_batch(rerun_tasks.batch, rerun_tasks.generation);
+    was_version := a.version_id;
+    if a.state in ('done', 'canceled') and exists (
+        select from milepost.batch_task t where t.batch_id = a.parent_id and t.task = a.parent_task and t.child_id = a.id)
+    then
+        raise exception using errcode = 'MP012',
+            message = format('batch %s is a task of batch %s, which goes on from its end: rerun that task', a.id, a.parent_id), detail = a.state::text;
+    end if;
+    if rerun_tasks.version is not null then
+        a := milepost.change_version(a, rerun_tasks.version, rerun_tasks.input_checked);
+    end if;
     perform milepost.check_tasks(a, rerun_tasks.tasks);
     -- What they counted must all be counted before it is taken back.
     while exists (select from milepost.batch_spread s where s.batch_id = a.id) loop
+        -- One that came meanwhile, and that somebody else is about to count: spread would pass it over for ever.
+        perform from milepost.batch_spread s where s.batch_id = a.id order by s.pos for update;
         perform milepost.spread(2147483647, a.id);
     end loop;
     perform from milepost.batch_task t where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) order by t.task for update;
@@ -301,26 +320,16 @@ begin
     end if;
     rerun_tasks.tasks := array(select t.task from milepost.batch_task t
                                where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state <> 'waiting' order by t.task);
-    if rerun_tasks.tasks = '{}' then
+    if rerun_tasks.tasks = '{}' and a.version_id = was_version then
         raise exception using errcode = 'MP014', message = format('there is nothing to rerun in batch %s', a.id);
-    end if;
-    if a.state in ('done', 'canceled') and exists (
-        select from milepost.batch_task t where t.batch_id = a.parent_id and t.task = a.parent_task and t.child_id = a.id)
-    then
-        raise exception using errcode = 'MP012',
-            message = format('batch %s is a task of batch %s, which goes on from its end: rerun that task', a.id, a.parent_id), detail = a.state::text;
     end if;
     -- Their jobs stay as they ended; one that waits for an operator is given up for the next one.
     perform milepost.stop_jobs(
         array(select t.job_id from milepost.batch_task t
               where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) and t.state in ('failed', 'aborted') and t.job_id is not null),
         'cancel', format('its task is rerun in generation %s', a.generation + 1), 0);
-    for child in
-        select t.child_id from milepost.batch_task t join milepost.batch c on c.id = t.child_id and c.ended_at is null
-        where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) order by t.task
-    loop
-        perform milepost.cancel_batch(child, format('its task is rerun in generation %s', a.generation + 1), 0);
-    end loop;
+    children := array(select t.child_id from milepost.batch_task t join milepost.batch c on c.id = t.child_id and c.ended_at is null
+                      where t.batch_id = a.id and t.task = any (rerun_tasks.tasks) order by t.task);
     update milepost.batch set generation = a.generation + 1 where id = a.id;
     perform milepost.settle(
         array_fill(a.id, array[cardinality(rerun_tasks.tasks)]), rerun_tasks.tasks,
@@ -330,7 +339,9 @@ begin
         select t.task, milepost.decide(d.rule, t.pre_cnt, t.succeeded, t.failed, t.skipped, t.canceled) as decision
         from milepost.batch_task t
         left join milepost.dag_task d on a.items_of is null and d.version_id = a.version_id and d.task = t.task
-        where t.batch_id = a.id and t.task = any (rerun_tasks.tasks)
+        where t.batch_id = a.id
+          -- In another version all that waits is decided anew.
+          and (t.task = any (rerun_tasks.tasks) or a.version_id <> was_version and t.state = 'waiting')
     ),
     anew as (
         update milepost.batch_task t
@@ -340,6 +351,10 @@ begin
     select array(select task from decided where decision = 'run' or a.items_of is not null order by task),
            array(select task from decided where decision = 'skip' and a.items_of is null order by task)
     into runs, skips;
+    -- Now that no task names them: what waits for one is not to learn that it was canceled.
+    foreach child in array children loop
+        perform milepost.cancel_batch(child, format('its task is rerun in generation %s', a.generation + 1), 0);
+    end loop;
     update milepost.batch_task t set state = 'due' where t.batch_id = a.id and t.task = any (runs);
     perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['due'::milepost.task_state], array[cardinality(runs)], 'rerun', rerun_tasks.note);
     if cardinality(skips) > 0 then

@@ -208,8 +208,8 @@ begin
         cross join lateral milepost.batch_task_of(i.batch_id, i.task) t
     ),
     logged as (
-        insert into milepost.batch_history (batch_id, generation, task, verb, from_state, to_state, note)
-        select t.batch_id, t.generation, t.task,
+        insert into milepost.batch_history (batch_id, generation, task, job_id, verb, from_state, to_state, note)
+        select t.batch_id, t.generation, t.task, case when t.state = 'waiting' then t.job_id end,
                case t.state when 'skipped' then 'skip' when 'canceled' then 'cancel' when 'failed' then 'fail' when 'aborted' then 'abort'
                              when 'succeeded' then case when t.child_id is null then 'mark' else 'succeed' end
                              when 'waiting' then 'rerun' else 'release' end::milepost.verb,

@@ -33,6 +33,7 @@ const API: &str = concat!(
     include_str!("../sql/api.sql"),
     include_str!("../sql/bulk.sql"),
     include_str!("../sql/batches.sql"),
+    include_str!("../sql/batch_versions.sql"),
     include_str!("../sql/batch_operations.sql"),
     include_str!("../sql/mend.sql"),
     include_str!("../sql/move.sql")

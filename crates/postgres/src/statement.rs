@@ -103,6 +103,7 @@ statements! {
     BATCH_FINISH_SUCCEEDED = "batch/finish_succeeded";
     BATCH_GENERATION = "batch/generation";
     BATCH_HISTORY = "batch/history";
+    BATCH_INPUT_IN = "batch/input_in";
     BATCH_JOIN = "batch/join";
     BATCH_JOIN_OF_WORKER = "batch/join_of_worker";
     BATCH_LEFT_OVER = "batch/left_over";

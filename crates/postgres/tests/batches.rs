@@ -2,11 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
 
+use std::sync::Arc;
+
+use milepost_core::dag::definition::Definition;
 use milepost_core::dag::rule::{Rule, Tally, decide};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::state::JobState;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::database::Database;
+use milepost_testkit::suite::batches::{Batches, done, graph};
+use serde_json::json;
 
 async fn migrated() -> (Database, PostgresStore) {
     let database = Database::create().await;
@@ -91,4 +96,25 @@ async fn the_states_of_tasks_are_those_of_the_library() {
             answer("select milepost.is_open($1::text::milepost.task_state)::text", state.as_str()).await;
         assert_eq!(open == "true", state.outcome().is_none(), "{state}");
     }
+}
+
+#[tokio::test]
+async fn a_rerun_in_sql_takes_a_batch_to_the_latest_version_if_its_input_was_checked() {
+    let (_database, store) = migrated().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batches.run(graph("d", &[("b", &[])]), json!({})).await;
+    batches.step(batch, &["b"], done()).await;
+    let schema = Some(json!({ "type": "object" }));
+    batches.define(Definition { input_schema: schema, ..graph("d", &[("a", &[]), ("b", &["a"])]) }).await;
+    let rerun = async |more: &'static str| {
+        let sql = format!("select milepost.rerun_tasks($1, '{{1}}', version => 'latest' {more})");
+        sqlx::query_scalar::<_, i32>(sqlx::AssertSqlSafe(sql)).bind(batch.0).fetch_one(store.pool()).await
+    };
+    let refused = rerun("").await.unwrap_err();
+    let refused = refused.as_database_error().unwrap();
+    assert_eq!(refused.code().as_deref(), Some("MP011"), "{refused}");
+    assert_eq!(batches.view(batch).await.number, 1);
+    assert_eq!(rerun(", input_checked => true").await.unwrap(), 2);
+    batches.advance().await;
+    batches.assert_states(batch, "a active, b waiting").await;
 }

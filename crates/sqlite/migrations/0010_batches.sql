@@ -120,7 +120,8 @@ CREATE TABLE milepost_batch_spread (
 
 CREATE INDEX milepost_batch_spread_task ON milepost_batch_spread (batch_id, task);
 
--- What happened to batches, and to tasks that had no job then. task: NULL for the batch itself.
+-- What happened to batches, and to tasks that had no job then. task: NULL for the batch itself, and for tasks that its version
+-- does not have any more: these have their key. job_id: the job that the task had, where this took it away.
 CREATE TABLE milepost_batch_history (
     pos        INTEGER PRIMARY KEY,
     batch_id   BLOB    NOT NULL,
@@ -130,12 +131,16 @@ CREATE TABLE milepost_batch_history (
     verb       TEXT    NOT NULL,
     from_state TEXT,
     to_state   TEXT    NOT NULL,
-    note       TEXT
+    note       TEXT,
+    key        TEXT,
+    job_id     BLOB
 ) STRICT;
 
 CREATE INDEX milepost_batch_history_batch ON milepost_batch_history (batch_id, pos);
 CREATE INDEX milepost_batch_history_task ON milepost_batch_history (batch_id, task, pos) WHERE task IS NOT NULL;
 
+-- The task that a job was made for. What else is in milepost_job never changes; the number does when its batch goes over to another
+-- version, in which the task has another one or (NULL) is not any more. A job that is run again by itself is no task.
 ALTER TABLE milepost_job ADD COLUMN batch_id BLOB;
 ALTER TABLE milepost_job ADD COLUMN task INTEGER;
 

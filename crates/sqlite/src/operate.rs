@@ -22,6 +22,10 @@ use crate::stand::{Mover, Standing, Step};
 pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
     refuse_task(conn, &job, operation.verb)?;
     let operated = act(conn, job, operation)?;
+    if operation.verb == Verb::Rerun {
+        // Its batch is forgotten, or does not have its task any more.
+        conn.prepare_cached(query::BATCH_DETACH_JOB)?.execute([Id(&job)])?;
+    }
     settle_jobs(conn, [job])?;
     Ok(operated)
 }

@@ -128,6 +128,12 @@ impl Subject {
         Ok(Self { row, dag })
     }
 
+    /// The DAG; the items of a list have none.
+    pub(super) fn dag(&self) -> Result<&Dag> {
+        let over_a_list = || StoreError::from(InvalidBatch::OverAList(self.row.id));
+        self.dag.as_ref().ok_or_else(|| over_a_list().into())
+    }
+
     /// The numbers of all tasks.
     pub(super) fn all(&self) -> Vec<u32> {
         (0..u32::try_from(self.row.counts.total()).unwrap_or(u32::MAX)).collect()

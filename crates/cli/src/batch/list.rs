@@ -124,7 +124,10 @@ fn print(batches: &[BatchView]) -> Result<()> {
 
 /// Its DAG; of a task of another batch also the task.
 fn name(row: &BatchView) -> String {
-    row.parent.as_ref().map_or_else(|| row.dag.clone(), |parent| format!("{} ({})", row.dag, parent.key))
+    match &row.parent {
+        None => row.dag.clone(),
+        Some(parent) => format!("{} ({})", row.dag, parent.key.as_deref().unwrap_or(words::GONE)),
+    }
 }
 
 fn list_dags(dags: &[VersionView], json: bool) -> Result<()> {

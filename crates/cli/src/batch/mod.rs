@@ -6,6 +6,7 @@ mod find;
 mod graph;
 mod list;
 mod operate;
+mod plan;
 mod rerun;
 mod show;
 mod start;

@@ -119,7 +119,7 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn BatchStore) -> Result<Outco
 fn print_facts(row: &BatchView, now: Timestamp) -> Result<()> {
     let of = |parent: &milepost_core::batch::listing::ParentTask| {
         let what = if parent.items { "the items of task" } else { "task" };
-        format!("{what} {} of batch {}", parent.key, parent.batch)
+        format!("{what} {} of batch {}", parent.key.as_deref().unwrap_or(words::GONE), parent.batch)
     };
     let facts = [
         ("batch", Some(row.id.to_string())),

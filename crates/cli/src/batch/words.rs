@@ -10,6 +10,8 @@ use milepost_core::dag::version::Version;
 
 use super::find::VERSION_DIGITS;
 
+/// Instead of the key of a task that the version of its batch does not have any more.
+pub(super) const GONE: &str = "(gone)";
 /// How wide a bar of progress is.
 const BAR: u64 = 30;
 

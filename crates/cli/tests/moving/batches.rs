@@ -25,6 +25,15 @@ fn over_a_list() -> Definition {
         .task("z", job().payload(json!({ "read": "${ tasks.each.output }" })).after(["each"]))
 }
 
+/// A batch that went over to another version, which does not have one of its tasks.
+async fn leave_renewed(batches: &Batches) {
+    let batch = batches.run(graph("renewed", &[("a", &[]), ("b", &[])]), json!({})).await;
+    batches.step(batch, &["a", "b"], fails()).await;
+    let new = batches.define(graph("renewed", &[("b", &[])])).await;
+    batches.operate(batch, BatchVerb::RerunIn { version: new.version(), tasks: vec![0] }).await;
+    batches.claim(batch).await;
+}
+
 /// Leaves batches in the old store: one that is done, one with a list half way through, one that is run again, one that is
 /// stopped, and one with an end that waits to be counted. What is ready of them is in the hands of a worker.
 pub(crate) async fn leave_half_done(both: &Move) {
@@ -48,6 +57,8 @@ pub(crate) async fn leave_half_done(both: &Move) {
     batches.step(again, &["a"], fails()).await;
     batches.operate(again, BatchVerb::Rerun { tasks: vec![0] }).await;
     batches.claim(again).await;
+
+    leave_renewed(&batches).await;
 
     let stopped = batches.start("chain", json!({})).await;
     batches.step(stopped, &["a"], done()).await;

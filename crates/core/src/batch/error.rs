@@ -78,6 +78,11 @@ pub enum InvalidBatch {
     /// Nothing would be done.
     #[error("there is nothing to rerun in batch {0}")]
     NothingToRerun(BatchId),
+    /// The items of a list are what a version of another batch says.
+    #[error(
+        "batch {0} is over a list and has no version of its own: rerun the task of the other batch that it is"
+    )]
+    OverAList(BatchId),
     /// A job of a batch is rerun with what follows from it.
     #[error(
         "job {job} is task {task:?} of batch {batch}; `milepost batch rerun {batch} --task {task}` runs it again"

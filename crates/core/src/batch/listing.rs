@@ -102,10 +102,10 @@ pub struct BatchView {
 pub struct ParentTask {
     /// Whose task.
     pub batch: BatchId,
-    /// Its number.
-    pub task: u32,
+    /// Its number; `None`: the version that the other batch has by now has no such task.
+    pub task: Option<u32>,
     /// Its key.
-    pub key: String,
+    pub key: Option<String>,
     /// Whether the batch has one job for each item of a list, rather than a DAG of its own.
     pub items: bool,
 }
@@ -171,10 +171,12 @@ pub struct BatchEntry {
     pub at: Timestamp,
     /// The generation of the batch then.
     pub generation: u32,
-    /// Which task; `None`: the batch itself.
+    /// Which task; `None`: the batch itself, or a task that its version does not have any more.
     pub task: Option<u32>,
-    /// The task's key.
+    /// The task's key; `None`: the batch itself.
     pub key: Option<String>,
+    /// The job that the task had, if this is what took it away.
+    pub job: Option<JobId>,
     /// What.
     pub verb: Verb,
     /// Where it stood before.

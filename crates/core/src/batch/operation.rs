@@ -3,7 +3,12 @@
 use std::time::Duration;
 
 use crate::dag::state::TaskState;
+use crate::dag::version::Version;
 use crate::ident::BatchId;
+
+/// What cannot be done to a batch while something of it runs, in the words of [`InvalidBatch`](super::error::InvalidBatch).
+pub const IN_ANOTHER_VERSION: &str =
+    "rerun in another version while tasks run; wait for them, or abort the batch";
 
 /// Something an operator does to a batch.
 #[derive(Clone, Debug)]
@@ -42,6 +47,14 @@ pub enum BatchVerb {
     /// Runs these tasks again, in a new generation: each is decided anew when its predecessors have ended.
     Rerun {
         /// Their numbers.
+        tasks: Vec<u32>,
+    },
+    /// The same in another version of its DAG, which the batch has from then on. A task is the one with the same key: it keeps its
+    /// state and its job. Those that the version does not have are given up, those that only it has are decided.
+    RerunIn {
+        /// The version.
+        version: Version,
+        /// The numbers that the tasks have in it; there may be none.
         tasks: Vec<u32>,
     },
 }

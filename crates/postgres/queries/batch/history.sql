@@ -1,5 +1,5 @@
 -- What happened to batch $1 after $2, oldest first, at most $3.
-select h.pos, h.at, h.generation, h.task, case when h.task is not null then coalesce(k.key, h.task::text) end as key, h.verb::text as verb,
+select h.pos, h.at, h.generation, h.task, coalesce(k.key, h.key, h.task::text) as key, h.job_id, h.verb::text as verb,
        h.from_state, h.to_state, h.note
 from milepost.batch_history h
 join milepost.batch b on b.id = h.batch_id

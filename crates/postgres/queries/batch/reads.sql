@@ -7,8 +7,12 @@ with read as materialized (
     join milepost.batch a on a.id = i.batch_id
     cross join lateral milepost.dag_task_of(a.version_id, coalesce(a.items_of, i.task)) d
     cross join lateral unnest(d.reads) r(task)
-    cross join lateral milepost.batch_task_of(case when a.items_of is null then a.id else a.parent_id end, r.task) o
     cross join lateral milepost.dag_task_of(a.version_id, r.task) k
+    left join milepost.batch p on p.id = a.parent_id and a.items_of is not null
+    -- The batch of a list keeps its version when the one that it lies in goes over to another.
+    cross join lateral milepost.batch_task_of(coalesce(p.id, a.id), case
+        when p.version_id <> a.version_id then (select n.task from milepost.dag_task n where n.version_id = p.version_id and n.key = k.key)
+        else r.task end) o
     left join milepost.ended e on e.id = o.job_id
 ),
 summed as (

@@ -53,6 +53,7 @@ pub(super) fn operation_error(
         (UNKNOWN, ..) => InvalidBatch::NoSuchBatch(batch).into(),
         (NOTHING, ..) => InvalidBatch::NothingToRerun(batch).into(),
         (OVERTAKEN, ..) => InvalidBatch::Overtaken(batch).into(),
+        (ILLEGAL, "list", _) => InvalidBatch::OverAList(batch).into(),
         (ILLEGAL, state, Some(task)) => match state.parse() {
             Ok(state) => InvalidBatch::Task { batch, task, state, what }.into(),
             Err(_) => store_error(place, "operate_batch", error),

@@ -69,8 +69,8 @@ fn batch_view(row: &PgRow) -> Decoded<BatchView> {
     let parent = match row.try_get::<Option<Uuid>, _>("parent_id")? {
         Some(batch) => Some(ParentTask {
             batch: BatchId(batch),
-            task: count(row, "parent_task")?,
-            key: row.try_get::<Option<String>, _>("parent_key")?.unwrap_or_default(),
+            task: row.try_get::<Option<i32>, _>("parent_task")?.map(i32::unsigned_abs),
+            key: row.try_get("parent_key")?,
             items: row.try_get("items")?,
         }),
         None => None,
@@ -137,6 +137,7 @@ fn entry(row: &PgRow) -> Decoded<BatchEntry> {
         generation: count(row, "generation")?,
         task: row.try_get::<Option<i32>, _>("task")?.map(i32::unsigned_abs),
         key: row.try_get("key")?,
+        job: row.try_get::<Option<Uuid>, _>("job_id")?.map(JobId),
         verb: named(row, "verb")?,
         from: row.try_get("from_state")?,
         to: row.try_get("to_state")?,

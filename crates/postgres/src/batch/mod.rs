@@ -7,6 +7,7 @@ mod listing;
 mod operation;
 mod port;
 mod start;
+mod version;
 
 pub(crate) use due::{go_on, settle_ended};
 pub(crate) use error::{ILLEGAL, job_of_batch};

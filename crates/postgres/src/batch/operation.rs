@@ -1,13 +1,14 @@
 //! What operators do to batches, and what upkeep does for them.
 
-use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
+use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb, IN_ANOTHER_VERSION};
 use milepost_core::dag::state::TaskState;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
 use sqlx::Row;
 
 use super::due::work_out;
-use super::error::operation_error;
+use super::error::{ILLEGAL, operation_error};
+use super::version::fit;
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
 use crate::statement;
@@ -15,12 +16,18 @@ use crate::store::PostgresStore;
 
 impl PostgresStore {
     pub(super) async fn operate_on(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
-        let done = self.inner.calm.atomically(async |tx| operate_in(tx, operation).await).await;
-        match done {
-            Ok(operated) => Ok(operated),
+        let in_version = async |tx: &mut Session<'_>| match fit(tx, operation).await? {
+            Ok(()) => operate_in(tx, operation).await.map(Ok),
+            Err(refused) => Ok(Err(refused)),
+        };
+        match self.inner.calm.atomically(in_version).await {
+            Ok(operated) => operated,
             Err(error) => {
-                let named = match crate::error::database_error(&error).map(|e| task_in(e.message())) {
-                    Some(Some(task)) => self.task_key(operation, task).await,
+                let named = crate::error::database_error(&error).map(|e| (task_in(e.message()), e.code()));
+                let named = match named {
+                    Some((Some(task), ILLEGAL)) => self.task_key(operation, task).await,
+                    // There is none.
+                    Some((Some(task), _)) => Some(task.to_string()),
                     _ => None,
                 };
                 let what = what(&operation.what);
@@ -65,7 +72,9 @@ async fn operate_in(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded
             operated.stopping = number("stopping")?;
         }
         BatchVerb::Mark { .. } => operated.changed = 1,
-        BatchVerb::Rerun { tasks } => operated.changed = tasks.len() as u64,
+        BatchVerb::Rerun { tasks } | BatchVerb::RerunIn { tasks, .. } => {
+            operated.changed = tasks.len() as u64;
+        }
     }
     // What it made due, now; the rest by upkeep.
     work_out(tx, Some(&[operation.batch.0])).await?;
@@ -92,8 +101,13 @@ fn query(operation: &BatchOperation) -> Query {
             .bind(note)
             .bind(generation),
         BatchVerb::Rerun { tasks } => {
-            of(statement::BATCH_RERUN).bind(numbers(tasks)).bind(note).bind(generation)
+            of(statement::BATCH_RERUN).bind(numbers(tasks)).bind(note).bind(generation).bind(None::<String>)
         }
+        BatchVerb::RerunIn { version, tasks } => of(statement::BATCH_RERUN)
+            .bind(numbers(tasks))
+            .bind(note)
+            .bind(generation)
+            .bind(Some(version.to_string())),
     }
 }
 
@@ -107,6 +121,7 @@ const fn what(verb: &BatchVerb) -> &'static str {
         BatchVerb::Mark { state: TaskState::Skipped, .. } => "marked as skipped",
         BatchVerb::Mark { .. } => "marked as failed",
         BatchVerb::Rerun { .. } => "rerun",
+        BatchVerb::RerunIn { .. } => IN_ANOTHER_VERSION,
     }
 }
 

@@ -117,6 +117,8 @@ pub(super) fn notes(rows: &[BatchNote]) -> Query {
         .bind(each(rows, |r| time(r.at)))
         .bind(each(rows, |r| r.generation.cast_signed()))
         .bind(each(rows, |r| r.task.map(u32::cast_signed)))
+        .bind(each(rows, |r| text(&r.key)))
+        .bind(each(rows, |r| r.job.map(|job| job.0)))
         .bind(each(rows, |r| r.verb.as_str()))
         .bind(each(rows, |r| r.from.as_deref()))
         .bind(each(rows, |r| r.to.as_str()))

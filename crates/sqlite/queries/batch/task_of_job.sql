@@ -5,4 +5,4 @@ SELECT j.batch_id, j.task,
         WHERE t.batch_id = j.batch_id AND t.task = j.task AND t.job_id = j.id),
        coalesce((SELECT state FROM milepost_live WHERE id = j.id), (SELECT state FROM milepost_ended WHERE id = j.id))
 FROM milepost_job j
-WHERE j.id = ?1 AND j.batch_id IS NOT NULL
+WHERE j.id = ?1 AND j.task IS NOT NULL

@@ -118,6 +118,11 @@ pub(super) fn content(
     })?)
 }
 
+/// Which of its DAG's versions this is, from 1.
+pub(super) fn number_of(conn: &Connection, id: i64) -> rusqlite::Result<u32> {
+    conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], |row| row.get(2))
+}
+
 /// What the input of batches of a version must look like.
 pub(super) fn input_schema(conn: &Connection, id: i64) -> Result<Option<Value>, Failure> {
     Ok(conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], |row| {

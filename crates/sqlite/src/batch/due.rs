@@ -12,7 +12,7 @@ use milepost_core::finish::Failure as Why;
 use milepost_core::ident::BatchId;
 use milepost_core::job::NewJob;
 use milepost_core::transition::Verb;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use serde_json::Value;
 
 use super::head::{Head, TaskId};
@@ -182,18 +182,21 @@ impl<'conn> Desk<'conn> {
 
     /// What the task sees that goes over the list, and the list.
     fn load_items(&self) -> Result<Result<(DueTask, Vec<Value>), Why>, Failure> {
-        let Some(parent) = self.head.parent else {
-            return Err(defect("advance_batches", format!("batch {} has no parent", self.batch)).into());
+        let Some((outer, number)) = self.head.outer.zip(self.head.items_of) else {
+            return Err(defect("advance_batches", format!("batch {} is over no list", self.batch)).into());
         };
-        let head = Head::load(self.conn, parent.batch)?;
-        let asked = Asked::load(self.conn, head.version, parent.number)?;
+        let head = Head::load(self.conn, outer)?;
+        let asked = Asked::load(self.conn, self.head.version, number)?.read_in(
+            self.conn,
+            self.head.version,
+            head.version,
+        )?;
         let Value::Array(list) = input_of(self.conn, self.batch)? else {
             return Err(defect("advance_batches", format!("batch {} has no list", self.batch)).into());
         };
-        let input = input_of(self.conn, parent.batch)?;
-        Ok(asked
-            .due(self.conn, parent, &head, input)?
-            .map(|due| (DueTask { batch: self.batch, ..due }, list)))
+        let input = input_of(self.conn, outer)?;
+        let task = TaskId { batch: outer, number };
+        Ok(asked.due(self.conn, task, &head, input)?.map(|due| (DueTask { batch: self.batch, ..due }, list)))
     }
 }
 
@@ -209,6 +212,21 @@ impl Asked {
         conn.prepare_cached(query::BATCH_DUE_TASK)?.query_row((version, number), |row| {
             Ok(Self { plain: row.get(0)?, reads: row::numbers(row, 1)?, spec: row.get(2)? })
         })
+    }
+
+    /// The same where the batch whose tasks it reads has gone over to another version since. Those that this does not have
+    /// left nothing.
+    fn read_in(self, conn: &Connection, version: i64, by_now: i64) -> rusqlite::Result<Self> {
+        if version == by_now {
+            return Ok(self);
+        }
+        let mut number_in = conn.prepare_cached(query::BATCH_NUMBER_IN)?;
+        let mut reads = Vec::new();
+        for number in &self.reads {
+            let number = number_in.query_row((version, number, by_now), |row| row.get::<_, u32>(0));
+            reads.extend(number.optional()?);
+        }
+        Ok(Self { reads, ..self })
     }
 
     /// The task with all that it reads.

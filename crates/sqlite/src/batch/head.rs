@@ -32,6 +32,9 @@ pub(super) struct Head {
     pub(super) state: BatchState,
     pub(super) stopped: bool,
     pub(super) generation: u32,
+    /// The batch that it lies in.
+    pub(super) outer: Option<BatchId>,
+    /// The task of that which it is, or was; `None`: that does not have it any more.
     pub(super) parent: Option<TaskId>,
     pub(super) items_of: Option<u32>,
     pub(super) depth: u32,
@@ -42,7 +45,8 @@ pub(super) struct Head {
 impl Head {
     pub(super) fn load(conn: &Connection, batch: BatchId) -> Result<Rc<Self>, Failure> {
         let found = conn.prepare_cached(query::BATCH_HEAD)?.query_row([batch.0.as_bytes()], |row| {
-            let parent = row::batch_opt(row, 5)?.zip(row.get(6)?);
+            let outer = row::batch_opt(row, 5)?;
+            let parent = outer.zip(row.get(6)?);
             let mut counts = ByState::default();
             for (at, count) in counts.iter_mut().enumerate() {
                 *count = row.get(9 + at)?;
@@ -53,6 +57,7 @@ impl Head {
                 state: row::word(row, 2)?,
                 stopped: row.get(3)?,
                 generation: row.get(4)?,
+                outer,
                 parent: parent.map(|(batch, number)| TaskId { batch, number }),
                 items_of: row.get(7)?,
                 depth: row.get(8)?,

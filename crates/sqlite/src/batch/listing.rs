@@ -43,8 +43,7 @@ pub(super) fn batch(conn: &Connection, batch: BatchId) -> Result<Option<BatchDet
 
 fn view(row: &Row<'_>) -> rusqlite::Result<BatchView> {
     let parent = row::batch_opt(row, 16)?.map(|batch| {
-        let (task, key): (u32, Option<String>) = (row.get(17)?, row.get(18)?);
-        let key = key.unwrap_or_else(|| task.to_string());
+        let (task, key) = (row.get(17)?, row.get(18)?);
         Ok::<_, rusqlite::Error>(ParentTask { batch, task, key, items: row.get(19)? })
     });
     Ok(BatchView {
@@ -132,6 +131,7 @@ pub(super) fn history(
             from: row.get(6)?,
             to: row.get(7)?,
             note: row.get(8)?,
+            job: row::job_opt(row, 9)?,
         })
     })?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)

@@ -81,6 +81,15 @@ fn counts_of(states: &[TaskState]) -> ByState {
 }
 
 impl Settler<'_> {
+    /// Counts all of a batch anew from where its tasks stand, and decides nothing.
+    pub(super) fn count_anew(&mut self, batch: BatchId) -> Result<(), Failure> {
+        let head = self.head(batch)?;
+        let tasks = tasks_of(self.conn, batch)?;
+        let states: Vec<TaskState> = tasks.iter().map(|task| task.state).collect();
+        self.put_counts(batch, &counts_of(&states))?;
+        self.put_tallies(batch, &head, &tasks, &states).map(drop)
+    }
+
     /// Puts a task where its job or its batch stands, without counting the difference; answers where.
     fn put_right(&mut self, batch: BatchId, task: &Known) -> Result<TaskState, Failure> {
         let Some((fact, why)) = self.fact(task)?.filter(|(fact, _)| *fact != task.state) else {

@@ -20,6 +20,7 @@ mod settle;
 mod spread;
 mod start;
 mod total;
+mod version;
 
 pub(crate) use advance::is_needed;
 pub(crate) use head::tally;

@@ -71,6 +71,9 @@ impl Operator<'_, '_> {
                 self.mark(TaskId { batch, number: *task }, *state).map(|()| Verb::Mark)
             }
             BatchVerb::Rerun { tasks } => self.rerun(head, tasks).map(|()| Verb::Rerun),
+            BatchVerb::RerunIn { version, tasks } => {
+                self.rerun_in(head, *version, tasks).map(|()| Verb::Rerun)
+            }
         }
     }
 
@@ -83,7 +86,12 @@ impl Operator<'_, '_> {
         }
     }
 
-    fn stands_in(&self, batch: BatchId, states: &[TaskState]) -> Result<Vec<(u32, Stand)>, Failure> {
+    /// The tasks in these states.
+    pub(super) fn stands_in(
+        &self,
+        batch: BatchId,
+        states: &[TaskState],
+    ) -> Result<Vec<(u32, Stand)>, Failure> {
         let mut statement = self.settler.conn.prepare_cached(query::BATCH_TASKS_IN)?;
         let stands = statement.query_map((batch.0.as_bytes(), json!(states).to_string()), Stand::read)?;
         Ok(stands.collect::<rusqlite::Result<_>>()?)

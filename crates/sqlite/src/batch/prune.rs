@@ -10,8 +10,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::now_ms;
 use crate::failure::Failure;
+use crate::query;
 use crate::retention::Pruner;
-use crate::{query, row};
+use crate::row::{self, Id};
 
 /// Whether there is a batch to be forgotten, without writing.
 pub(super) fn is_due(conn: &Connection, keep: Duration) -> Result<bool, Failure> {
@@ -37,6 +38,9 @@ pub(super) fn prune(conn: &Connection, keep: Duration) -> Result<u64, Failure> {
 fn forget(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     let id = batch.0.as_bytes();
     let mut rows = forget_tasks(conn, batch)?;
+    if rows == 0 {
+        rows = forget_jobs_without_task(conn, batch)?;
+    }
     if rows > 0 {
         return Ok(rows);
     }
@@ -69,6 +73,27 @@ fn forget_tasks(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
             }
         }
         rows += forget.execute((id, task))? as u64;
+        if pruner.is_out_of_time() {
+            break;
+        }
+    }
+    Ok(rows + pruner.rows())
+}
+
+/// A page of those of its jobs whose time was over while the batch needed them, and whose tasks it does not have any more.
+fn forget_jobs_without_task(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
+    let policy = RetentionPolicy::default();
+    let mut pruner = Pruner::new(conn, &policy, now_ms(), PAGE_ROWS)?;
+    let mut next = conn.prepare_cached(query::BATCH_JOBS_WITHOUT_TASK)?;
+    let jobs = next.query_map((batch.0.as_bytes(), PAGE_ROWS), |row| row::job_id(row, 0))?;
+    let mut detach = conn.prepare_cached(query::BATCH_DETACH_JOB)?;
+    let mut rows = 0;
+    for job in jobs.collect::<rusqlite::Result<Vec<_>>>()? {
+        if !pruner.forget_passed(&job)? {
+            break;
+        }
+        // One whose time is not over is forgotten as other jobs are.
+        rows += detach.execute([Id(&job)])? as u64;
         if pruner.is_out_of_time() {
             break;
         }

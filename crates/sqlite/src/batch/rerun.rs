@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::dag::state::TaskState;
+use milepost_core::dag::version::Version;
 use milepost_core::ident::BatchId;
 use milepost_core::port::Operation;
 use milepost_core::transition::Verb;
 
+use super::dag;
 use super::head::{Head, Stand, TaskId};
 use super::operation::{Operator, refused};
 use super::spread::Tallies;
@@ -19,6 +21,44 @@ impl Operator<'_, '_> {
     pub(super) fn rerun(&mut self, head: &Head, tasks: &[u32]) -> Result<(), Failure> {
         let batch = self.operation.batch;
         let tasks = self.choose(batch, tasks)?;
+        if tasks.is_empty() {
+            return refused(InvalidBatch::NothingToRerun(batch));
+        }
+        self.begin_generation(head)?;
+        self.put_back(&tasks)?;
+        for &number in tasks.keys() {
+            let task = TaskId { batch, number };
+            let tally = self.stand(task)?.tally;
+            self.settler.decide(task, &tally)?;
+        }
+        Ok(())
+    }
+
+    /// The same in another version, with all else that waits.
+    pub(super) fn rerun_in(&mut self, head: &Head, version: Version, tasks: &[u32]) -> Result<(), Failure> {
+        let batch = self.operation.batch;
+        if head.items_of.is_some() {
+            return refused(InvalidBatch::OverAList(batch));
+        }
+        let version = dag::find(self.settler.conn, &head.dag, Some(version))?;
+        if version == head.version {
+            return self.rerun(head, tasks);
+        }
+        self.begin_generation(head)?;
+        self.change_version(head, version)?;
+        let tasks = self.choose(batch, tasks)?;
+        self.put_back(&tasks)?;
+        // Its state may be another one even if no task is.
+        self.settler.changed.entry(batch).or_default();
+        for (number, stand) in self.stands_in(batch, &[TaskState::Waiting])? {
+            self.settler.decide(TaskId { batch, number }, &stand.tally)?;
+        }
+        Ok(())
+    }
+
+    /// Refused to the batch of a task that has ended: others go on from that.
+    fn begin_generation(&mut self, head: &Head) -> Result<(), Failure> {
+        let batch = self.operation.batch;
         if let Some(parent) = head.parent
             && head.state.is_ended()
             && self.stand(parent)?.child == Some(batch)
@@ -28,18 +68,19 @@ impl Operator<'_, '_> {
         }
         self.settler.conn.prepare_cached(query::BATCH_RAISE_GENERATION)?.execute([batch.0.as_bytes()])?;
         self.settler.forget_head(batch);
+        Ok(())
+    }
+
+    /// These tasks wait, and nothing of them is counted.
+    fn put_back(&mut self, tasks: &BTreeMap<u32, Stand>) -> Result<(), Failure> {
+        let batch = self.operation.batch;
         let mut tallies = Tallies::new();
-        for (&number, stand) in &tasks {
+        for (&number, stand) in tasks {
             let task = TaskId { batch, number };
             self.settler.take_back(task, stand.state, &mut tallies)?;
             self.leave(task, stand)?;
         }
         self.settler.count(&tallies)?;
-        for &number in tasks.keys() {
-            let task = TaskId { batch, number };
-            let tally = self.stand(task)?.tally;
-            self.settler.decide(task, &tally)?;
-        }
         self.operated.changed += tasks.len() as u64;
         Ok(())
     }
@@ -56,7 +97,7 @@ impl Operator<'_, '_> {
                 _ => drop(found.insert(number, stand)),
             }
         }
-        if found.is_empty() { refused(InvalidBatch::NothingToRerun(batch)) } else { Ok(found) }
+        Ok(found)
     }
 
     /// The task waits again; what it left alive is given up.
@@ -71,20 +112,57 @@ impl Operator<'_, '_> {
         let more = self.settler.changed.entry(batch).or_default();
         more[stand.state as usize] -= 1;
         more[TaskState::Waiting as usize] += 1;
+        let left = Left { number: Some(number), stand, to: TaskState::Waiting, key: None };
+        self.note_left(&left, Verb::Rerun, self.operation.note.as_deref())?;
+        self.give_up(stand, &format!("its task is rerun in generation {generation}"))
+    }
+
+    /// Keeps that a task was left, with its job.
+    pub(super) fn note_left(
+        &mut self,
+        left: &Left<'_>,
+        verb: Verb,
+        note: Option<&str>,
+    ) -> Result<(), Failure> {
+        let batch = self.operation.batch;
+        let generation = self.settler.head(batch)?.generation;
+        let Left { number, stand, to, key } = *left;
+        self.settler.conn.prepare_cached(query::BATCH_NOTE)?.execute((
+            batch.0.as_bytes(),
+            self.settler.now_ms,
+            generation,
+            number,
+            verb.as_str(),
+            stand.state.as_str(),
+            to.as_str(),
+            note,
+            key,
+            stand.job.as_ref().map(|job| job.0.as_bytes()),
+        ))?;
+        Ok(())
+    }
+
+    /// Nobody shall try again what a task has left alive.
+    pub(super) fn give_up(&mut self, stand: &Stand, note: &str) -> Result<(), Failure> {
         match *stand {
-            Stand { job: Some(_), state, .. } if state.is_ended() => Ok(()),
+            Stand { state, .. } if state.is_ended() => Ok(()),
             Stand { job: Some(job), .. } => {
-                let note = format!("its task is rerun in generation {generation}");
                 operate::act(self.settler.conn, job, &Operation::new(Verb::Cancel).note(note)).map(drop)
             }
-            Stand { child: Some(child), .. } => {
-                let ended = self.settler.head(child)?.state.is_ended();
-                if ended { Ok(()) } else { self.cancel_inner(child) }
+            Stand { child: Some(child), .. } if !self.settler.head(child)?.state.is_ended() => {
+                self.cancel_inner(child)
             }
-            Stand { state, .. } => {
-                let (from, to) = (state.as_str(), TaskState::Waiting.as_str());
-                self.settler.note(batch, Some(number), Verb::Rerun, Some(from), to, None)
-            }
+            Stand { .. } => Ok(()),
         }
     }
+}
+
+/// A task that does not stand where it did any more.
+pub(super) struct Left<'a> {
+    /// `None`: it is gone.
+    pub(super) number: Option<u32>,
+    pub(super) stand: &'a Stand,
+    pub(super) to: TaskState,
+    /// Of one that is gone.
+    pub(super) key: Option<&'a str>,
 }

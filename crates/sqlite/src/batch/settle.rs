@@ -279,7 +279,8 @@ impl<'conn> Settler<'conn> {
         note: Option<&str>,
     ) -> Result<(), Failure> {
         let generation = self.head(batch)?.generation;
-        let values = (batch.0.as_bytes(), self.now_ms, generation, task, verb.as_str(), from, to, note);
+        let (id, verb, none) = (batch.0.as_bytes(), verb.as_str(), None::<Vec<u8>>);
+        let values = (id, self.now_ms, generation, task, verb, from, to, note, None::<&str>, none);
         self.conn.prepare_cached(query::BATCH_NOTE)?.execute(values)?;
         Ok(())
     }

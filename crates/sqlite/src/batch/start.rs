@@ -90,7 +90,8 @@ fn sizes(conn: &Connection, version: i64) -> rusqlite::Result<(i64, i64)> {
     conn.prepare_cached(query::BATCH_ROOTS)?.query_row([version], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-fn check_input(conn: &Connection, version: i64, input: &str) -> Result<(), Failure> {
+/// Holds an input against the schema of a version.
+pub(super) fn check_input(conn: &Connection, version: i64, input: &str) -> Result<(), Failure> {
     let Some(schema) = dag::input_schema(conn, version)? else { return Ok(()) };
     let invalid = |why: String| Failure::Told(InvalidBatch::Input { why }.into());
     let schema = InputSchema::compile(&schema).map_err(|e| invalid(e.to_string()))?;

@@ -120,9 +120,11 @@ pub(super) fn note(row: &Row<'_>) -> Sql<BatchNote> {
         at: row::time(row, 2)?,
         generation: row.get(3)?,
         task: row.get(4)?,
-        verb: row::word(row, 5)?,
-        from: row.get(6)?,
-        to: row.get(7)?,
-        note: row.get(8)?,
+        key: row.get(5)?,
+        job: row::job_opt(row, 6)?,
+        verb: row::word(row, 7)?,
+        from: row.get(8)?,
+        to: row.get(9)?,
+        note: row.get(10)?,
     })
 }

@@ -1,12 +1,14 @@
 //! A deadlock that is forced upon those who settle an end (PostgreSQL).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use milepost::{Outcome, RetryPolicy, Worker};
+use milepost_core::batch::operation::BatchVerb;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::BatchState;
 use milepost_testkit::database::Database;
-use milepost_testkit::suite::batches::Batches;
+use milepost_testkit::suite::batches::{Batches, fails, graph};
 use milepost_testkit::wait;
 use serde_json::json;
 use sqlx::{Connection, Executor, PgConnection};
@@ -64,4 +66,34 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
     .await;
     assert_eq!((worker.stats().succeeded, worker.stats().fenced), (2, 0));
     worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rerun_waits_for_who_counts_ends_that_stand_in_line() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
+    batches.step(batch, &["a"], fails()).await;
+    let line =
+        "insert into milepost.batch_spread (batch_id, task, was, state) values ($1, 0, 'failed', 'failed')";
+    sqlx::query(line).bind(batch.0).execute(store.pool()).await.unwrap();
+    let mut other = PgConnection::connect(&database.url()).await.unwrap();
+    other.execute("begin").await.unwrap();
+    other.execute("select from milepost.batch_spread for update").await.unwrap();
+    let rerun = batches.try_operate(batch, BatchVerb::Rerun { tasks: vec![0] });
+    let count = async {
+        wait::until("the rerun waits for who counts", || async {
+            let waits =
+                "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')";
+            sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() > 0
+        })
+        .await;
+        other.execute("select milepost.spread()").await.expect("nobody keeps it from settling");
+        other.execute("commit").await.unwrap();
+    };
+    let both = async { tokio::join!(rerun, count) };
+    let (rerun, ()) = tokio::time::timeout(Duration::from_secs(30), both).await.expect("an end");
+    rerun.unwrap();
+    batches.advance().await;
+    batches.assert_states(batch, "a active, b waiting").await;
 }

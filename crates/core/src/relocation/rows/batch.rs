@@ -228,8 +228,12 @@ pub struct BatchNote {
     pub at: Timestamp,
     /// In which generation.
     pub generation: u32,
-    /// Which task; `None`: the batch itself.
+    /// Which task; `None`: the batch itself, or a task that its version does not have any more.
     pub task: Option<u32>,
+    /// The key of one that it does not have.
+    pub key: Option<String>,
+    /// The job that the task had, if this is what took it away.
+    pub job: Option<JobId>,
     /// What.
     pub verb: Verb,
     /// Where it stood.

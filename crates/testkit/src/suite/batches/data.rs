@@ -126,6 +126,6 @@ pub async fn jobs_of_a_batch_are_kept_as_long_as_it(batches: Batches) {
 }
 
 /// Until what ended is over for a millisecond.
-async fn wait_a_moment() {
+pub(super) async fn wait_a_moment() {
     tokio::time::sleep(Duration::from_millis(5)).await;
 }

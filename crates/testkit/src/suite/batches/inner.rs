@@ -43,7 +43,7 @@ pub async fn a_list_is_joined_once(batches: Batches) {
     let inner = child(&batches, batch, "list").await;
     let view = batches.view(inner).await;
     let parent = view.parent.as_ref().unwrap();
-    assert_eq!((parent.batch, parent.key.as_str(), parent.items), (batch, "list", true));
+    assert_eq!((parent.batch, parent.key.as_deref(), parent.items), (batch, Some("list"), true));
     assert_eq!(view.counts.active, 250);
     let claimed = batches.claim(inner).await;
     assert_eq!(payload(&claimed["17"]), json!({"item": 17, "n": 17}));

@@ -9,6 +9,7 @@ pub mod reruns;
 pub mod skips;
 pub mod starts;
 pub mod ticks;
+pub mod versions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -103,6 +104,21 @@ macro_rules! batch_conformance {
                 a_rerun_of_one_task_leaves_what_follows
                 a_job_of_a_batch_is_not_rerun_by_itself
                 a_rerun_of_a_hub_takes_back_what_stood_in_line
+            }
+            versions {
+                a_mended_definition_brings_a_failed_batch_to_its_end
+                tasks_keep_what_they_have_although_all_numbers_change
+                a_task_that_is_added_runs
+                a_task_that_is_gone_is_given_up
+                a_task_that_comes_back_has_its_history
+                an_input_that_does_not_fit_another_version_changes_nothing
+                a_batch_of_which_something_runs_stays_in_its_version
+                the_version_that_a_batch_has_is_no_other
+                ends_that_stand_in_line_are_counted_in_the_other_version
+                batches_in_a_batch_stay_with_their_tasks
+                a_batch_that_was_given_up_with_its_task_skips_nothing
+                jobs_of_tasks_that_are_gone_are_kept_as_long_as_the_batch
+                random_batches_go_over_to_random_versions
             }
             ticks {
                 a_tick_starts_one_batch_whoever_looks

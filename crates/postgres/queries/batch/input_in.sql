@@ -1,0 +1,6 @@
+-- The input of batch $1, and the schema for it of version $2 of its DAG (JSON texts; null: none). has_version: whether there is that version.
+select b.dag, v.id is not null as has_version, i.input::text as input, case when b.items_of is null then v.input_schema::text end as input_schema
+from milepost.batch b
+left join milepost.dag_version v on v.name = b.dag and v.version = $2
+left join milepost.batch_input i on i.batch_id = b.id
+where b.id = $1

@@ -1,0 +1,26 @@
+//! The version that a batch goes over to.
+
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::operation::{BatchOperation, BatchVerb};
+use milepost_core::port::StoreResult;
+use sqlx::Row;
+
+use super::start::check_input;
+use crate::row::Decoded;
+use crate::session::Session;
+use crate::statement;
+
+/// Whether there is the version in which a batch is to be rerun, and its input fits that; neither changes.
+pub(super) async fn fit(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded<StoreResult<()>> {
+    let BatchVerb::RerunIn { version, .. } = &operation.what else { return Ok(Ok(())) };
+    let query = sqlx::query(statement::BATCH_INPUT_IN).bind(operation.batch.0).bind(version.to_string());
+    let Some(row) = tx.row(query).await? else {
+        return Ok(Err(InvalidBatch::NoSuchBatch(operation.batch).into()));
+    };
+    if !row.try_get::<bool, _>("has_version")? {
+        let name = row.try_get("dag")?;
+        return Ok(Err(InvalidBatch::NoSuchVersion { name, version: version.to_string() }.into()));
+    }
+    let (schema, input): (Option<&str>, Option<&str>) = (row.try_get("input_schema")?, row.try_get("input")?);
+    Ok(schema.map_or(Ok(()), |schema| check_input(schema, input.unwrap_or("null"))))
+}

@@ -1,0 +1,92 @@
+//! How a batch goes over to another version of its DAG.
+
+use milepost_core::batch::operation::IN_ANOTHER_VERSION;
+use milepost_core::dag::state::TaskState;
+use milepost_core::transition::Verb;
+
+use super::dag;
+use super::head::{Head, Stand, TaskId};
+use super::operation::Operator;
+use super::rerun::Left;
+use super::start::check_input;
+use crate::failure::Failure;
+use crate::query;
+
+/// A task that the other version does not have.
+struct Gone {
+    number: u32,
+    key: String,
+    stand: Stand,
+}
+
+impl Operator<'_, '_> {
+    /// The batch has this version from now on, where a task is the one with the same key. Those that the version does not have are
+    /// given up, those that only it has wait; what tasks count is counted anew from where they stand. Nothing is decided.
+    pub(super) fn change_version(&mut self, head: &Head, version: i64) -> Result<(), Failure> {
+        let (conn, batch) = (self.settler.conn, self.operation.batch);
+        self.refuse_to_change(head, version)?;
+        let id = batch.0.as_bytes();
+        conn.prepare_cached(query::BATCH_FORGET_SPREADS)?.execute([id])?;
+        let gone = self.gone(head.version, version)?;
+        self.renumber(head.version, version, &gone)?;
+        let why = format!("version {} has no such task", dag::number_of(conn, version)?);
+        for Gone { key, stand, .. } in &gone {
+            let (verb, to) = match stand.state {
+                ended if ended.is_ended() => (Verb::Rerun, ended),
+                _ => (Verb::Cancel, TaskState::Canceled),
+            };
+            self.note_left(&Left { number: None, stand, to, key: Some(key) }, verb, Some(&why))?;
+            self.give_up(stand, &why)?;
+        }
+        let (from, to) = (dag::number_of(conn, head.version)?, dag::number_of(conn, version)?);
+        let note = format!("goes on in version {to} of its DAG, no longer in version {from}");
+        let state = head.state.as_str();
+        self.settler.note(batch, None, Verb::Rerun, Some(state), state, Some(&note))?;
+        self.settler.count_anew(batch)
+    }
+
+    fn refuse_to_change(&mut self, head: &Head, version: i64) -> Result<(), Failure> {
+        let (conn, batch) = (self.settler.conn, self.operation.batch);
+        let input: String =
+            conn.prepare_cached(query::BATCH_INPUT)?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
+        check_input(conn, version, &input)?;
+        // In a stopped batch nothing has become of what is due: that is decided anew.
+        let busy: &[TaskState] =
+            if head.stopped { &[TaskState::Active] } else { &[TaskState::Due, TaskState::Active] };
+        match self.stands_in(batch, busy)?.first() {
+            Some(&(number, stand)) => self.refuse(TaskId { batch, number }, stand.state, IN_ANOTHER_VERSION),
+            None => Ok(()),
+        }
+    }
+
+    fn gone(&self, from: i64, to: i64) -> Result<Vec<Gone>, Failure> {
+        let id = self.operation.batch.0;
+        let mut statement = self.settler.conn.prepare_cached(query::BATCH_GONE_TASKS)?;
+        let gone = statement.query_map((id.as_bytes(), from, to), |row| {
+            let (number, stand) = Stand::read(row)?;
+            Ok(Gone { number, key: row.get(9)?, stand })
+        })?;
+        Ok(gone.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Numbers of tasks are those of the other version, wherever they stand.
+    fn renumber(&mut self, from: i64, to: i64, gone: &[Gone]) -> Result<(), Failure> {
+        let (conn, batch) = (self.settler.conn, self.operation.batch);
+        let id = batch.0.as_bytes();
+        let generation = self.settler.head(batch)?.generation;
+        for sql in [query::BATCH_RENUMBER_JOBS, query::BATCH_RENUMBER_CHILDREN, query::BATCH_RENUMBER_HISTORY]
+        {
+            conn.prepare_cached(sql)?.execute((id, from, to))?;
+        }
+        let mut forget = conn.prepare_cached(query::BATCH_FORGET_TASK)?;
+        for Gone { number, .. } in gone {
+            forget.execute((id, number))?;
+        }
+        conn.prepare_cached(query::BATCH_SET_ASIDE)?.execute([id])?;
+        conn.prepare_cached(query::BATCH_RENUMBER_TASKS)?.execute((id, from, to))?;
+        conn.prepare_cached(query::BATCH_ADD_TASKS)?.execute((id, to, generation))?;
+        conn.prepare_cached(query::BATCH_SET_VERSION)?.execute((id, to))?;
+        self.settler.forget_head(batch);
+        Ok(())
+    }
+}
