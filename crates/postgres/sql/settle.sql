@@ -46,15 +46,18 @@ begin
         from unnest(batches, was, states, numbers) m(batch_id, was, state, n)
         group by m.batch_id
     ),
-    after as materialized (
-        select a.id, a.state as was, a.generation, a.parent_id, a.parent_task, m.waiting, m.due, m.active, m.failed, m.aborted,
-               m.succeeded, m.skipped, m.canceled,
+    summed as materialized (
+        select a.id, a.state as was, a.generation, a.parent_id, a.parent_task, a.stop is not null as stopped, m.waiting, m.due, m.active,
+               m.failed, m.aborted, m.succeeded, m.skipped, m.canceled, a.waiting + m.waiting as all_waiting, a.due + m.due as all_due,
                -- While ends are still to be counted it goes on, whatever it looks like.
-               milepost.batch_state_of(a.stop is not null, a.waiting + m.waiting, a.due + m.due,
-                                       a.active + m.active + exists (select from milepost.batch_spread s where s.batch_id = a.id)::int,
-                                       a.failed + m.failed, a.aborted + m.aborted, a.canceled + m.canceled) as state
+               a.active + m.active + exists (select from milepost.batch_spread s where s.batch_id = a.id)::int as all_active,
+               a.failed + m.failed as all_failed, a.aborted + m.aborted as all_aborted, a.canceled + m.canceled as all_canceled
         from moved m
         join milepost.batch a on a.id = m.batch_id
+    ),
+    after as materialized (
+        select s.*, milepost.batch_state_of(s.stopped, s.all_waiting, s.all_due, s.all_active, s.all_failed, s.all_aborted, s.all_canceled) as state
+        from summed s
     ),
     counted as (
         update milepost.batch a

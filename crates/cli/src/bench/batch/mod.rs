@@ -10,8 +10,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
 use hdrhistogram::Histogram;
+use milepost::Worker;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::BatchState;
 use milepost_core::ident::BatchId;
 use milepost_core::port::BatchStore;
@@ -21,13 +23,15 @@ use serde_json::{Value, json};
 use super::latency::micros;
 use super::process;
 use super::report::{Percentiles, per_s, print, rounded};
-use super::target::Target;
+use super::target::{QUEUE, Target};
 use super::workload::{NOOP, worker};
 use crate::store::StoreAddress;
-use shape::Shape;
+use shape::{DAG, Shape};
 
 /// How many batches are started at the same time.
 const STARTERS: usize = 8;
+/// How many batches of one task run before the clock does.
+const WARM_UP: u64 = 200;
 /// How long nothing may end before the bench gives up.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
@@ -83,27 +87,19 @@ pub(super) async fn run(bench: &BatchBench, address: &StoreAddress) -> Result<Ba
     let defining = Instant::now();
     store.define_dag(&dag).await?;
     let define = defining.elapsed();
-    let logged_before = target.logged_bytes().await;
 
     let hops = Arc::new(Hops::of(&dag, bench.batches == 1));
     let Size { tasks, edges, depth } = Size::of(&dag);
     drop(dag);
     let seen = Arc::clone(&hops);
     let worker = worker(&target.store, NOOP, move |context| seen.pass(&context.job().payload)).await?;
+    warm_up(&store, &worker).await?;
+    let logged_before = target.logged_bytes().await;
     let began = Instant::now();
-    let started = start_all(&store, bench.batches).await?;
+    let started = start_all(&store, DAG, bench.batches).await?;
     let start = began.elapsed();
     let tasks = tasks * bench.batches;
-    let mut moved = (0, Instant::now());
-    while worker.stats().acknowledged < tasks {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-        let ended = worker.stats().acknowledged;
-        if ended > moved.0 {
-            moved = (ended, Instant::now());
-        } else if moved.1.elapsed() > STILL_MAX {
-            bail!("{ended} of {tasks} tasks have ended, and nothing moves");
-        }
-    }
+    wait_for(&worker, WARM_UP + tasks).await?;
     let took = began.elapsed();
     worker.shutdown().await;
     let logged_after = target.logged_bytes().await;
@@ -140,9 +136,34 @@ impl Size {
     }
 }
 
-async fn start_all(store: &Arc<dyn BatchStore>, batches: u64) -> Result<Vec<BatchId>> {
+/// Has every connection do once what it will be measured at: until then the server has nothing planned.
+async fn warm_up(store: &Arc<dyn BatchStore>, worker: &Worker) -> Result<()> {
+    let mut task = Task::job(NOOP);
+    task.queue = QUEUE.to_owned();
+    let name = format!("{DAG}-warm-up");
+    store.define_dag(&Dag::check(Definition::new(&name).task("only", task))?).await?;
+    start_all(store, &name, WARM_UP).await?;
+    wait_for(worker, WARM_UP).await
+}
+
+/// Waits until so many tasks have ended.
+async fn wait_for(worker: &Worker, tasks: u64) -> Result<()> {
+    let mut moved = (0, Instant::now());
+    while worker.stats().acknowledged < tasks {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let ended = worker.stats().acknowledged;
+        if ended > moved.0 {
+            moved = (ended, Instant::now());
+        } else if moved.1.elapsed() > STILL_MAX {
+            bail!("{ended} of {tasks} tasks have ended, and nothing moves");
+        }
+    }
+    Ok(())
+}
+
+async fn start_all(store: &Arc<dyn BatchStore>, dag: &str, batches: u64) -> Result<Vec<BatchId>> {
     let starts = stream::iter(0..batches).map(|number| async move {
-        let batch = NewBatch::new("milepost-bench", &json!({}))?.key(number.to_string());
+        let batch = NewBatch::new(dag, &json!({}))?.key(number.to_string());
         anyhow::Ok(store.start_batch(&batch).await?.batch)
     });
     starts.buffer_unordered(STARTERS).try_collect().await

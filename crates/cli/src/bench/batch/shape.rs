@@ -13,6 +13,8 @@ use serde_json::json;
 use super::super::target::QUEUE;
 use super::super::workload::NOOP;
 
+/// What the DAG is called.
+pub(super) const DAG: &str = "milepost-bench";
 /// How many tasks of the layer before a task of the next one comes after.
 const EDGES_A_TASK: u64 = 4;
 
@@ -52,7 +54,8 @@ impl Shape {
             Self::File(path) => tasks_of(path)?,
             _ => (0..tasks).map(|task| (key(task), self.before(task, tasks, width))).collect(),
         };
-        let mut definition = Definition::new("milepost-bench");
+        let mut definition = Definition::new(DAG);
+        definition.tasks.reserve_exact(tasks.len());
         for (number, (key, after)) in tasks.into_iter().enumerate() {
             // Its place in order is its number: what the handler knows it by.
             let mut task = Task::job(NOOP).payload(json!(number)).after(after);
