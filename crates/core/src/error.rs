@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::batch::error::InvalidBatch;
 use crate::bulk::error::InvalidBulk;
+use crate::event::InvalidEvent;
 use crate::ident::{JobId, Run, WorkerId};
 use crate::limit::InvalidLimit;
 use crate::relocation::MoveError;
@@ -142,6 +143,15 @@ pub enum StoreError {
     /// The batch, or what is to be done with it, cannot be.
     #[error("{0}")]
     Batch(#[from] InvalidBatch),
+    /// The event cannot be emitted as it is.
+    #[error("event {index} of the call: {invalid}")]
+    Event {
+        /// Its place in the call, from 0.
+        index: usize,
+        /// What is wrong with it.
+        #[source]
+        invalid: InvalidEvent,
+    },
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

@@ -13,6 +13,7 @@ pub mod dag;
 pub mod doctor;
 pub mod duration;
 pub mod error;
+pub mod event;
 pub mod finish;
 pub mod history;
 pub mod ident;

@@ -1,0 +1,68 @@
+//! What is wrong with events.
+
+use thiserror::Error;
+
+use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX};
+use crate::error::InvalidJob;
+use crate::ident::EventId;
+
+/// An event that cannot be emitted. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvalidEvent {
+    /// A name: the aggregate's type or id, or the event's type.
+    #[error("{0}")]
+    Name(InvalidJob),
+    /// The payload.
+    #[error("{0}")]
+    Payload(InvalidJob),
+    /// A header.
+    #[error("the header {name:?} {why}")]
+    Header {
+        /// Its name, shortened.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// There are too many headers, or too large ones.
+    #[error(
+        "{count} headers with {bytes} bytes are too much: an event has at most {HEADERS_MAX} headers with {HEADER_BYTES_MAX} bytes"
+    )]
+    Headers {
+        /// How many there are.
+        count: usize,
+        /// How many bytes they have.
+        bytes: usize,
+    },
+    /// The sequence is no number from 1 on.
+    #[error("the sequence {0} is not a number from 1 on")]
+    Sequence(i64),
+    /// The aggregate has this sequence, or later ones, already.
+    #[error("{aggregate} is at sequence {last} already: {sequence} cannot follow")]
+    Repeated {
+        /// The aggregate.
+        aggregate: Aggregate,
+        /// What was given.
+        sequence: i64,
+        /// Where the aggregate stands.
+        last: i64,
+    },
+    /// Events between the aggregate's last one and this one are missing.
+    #[error(
+        "{aggregate} is at sequence {last}: {sequence} would leave a gap; emit what is missing, or allow gaps"
+    )]
+    Gap {
+        /// The aggregate.
+        aggregate: Aggregate,
+        /// What was given.
+        sequence: i64,
+        /// Where the aggregate stands.
+        last: i64,
+    },
+    /// Another event has this id.
+    #[error("event {id} exists with other content: an id belongs to one event for ever")]
+    OtherContent {
+        /// The id.
+        id: EventId,
+    },
+}

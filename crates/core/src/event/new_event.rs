@@ -1,0 +1,157 @@
+//! Events that are to be emitted.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent};
+use crate::error::InvalidJob;
+use crate::ident::EventId;
+use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
+
+/// An event to be written to the log.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    /// Its id for ever; made here, so that an emit can be repeated.
+    pub id: EventId,
+    /// What it is about.
+    pub aggregate: Aggregate,
+    /// Its place among the events of the aggregate, when the caller counts them, as by the version of the row; `None`:
+    /// the next one.
+    pub sequence: Option<i64>,
+    /// Whether a given sequence may leave others out.
+    pub gap_allowed: bool,
+    /// What happened.
+    pub event_type: String,
+    /// What is said of it, as JSON text.
+    pub payload: Box<RawValue>,
+    /// What goes along with it.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl NewEvent {
+    /// The next event of an aggregate.
+    ///
+    /// # Errors
+    /// [`InvalidEvent::Payload`] when the payload cannot be written as JSON.
+    pub fn new(
+        aggregate: Aggregate,
+        event_type: impl Into<String>,
+        payload: &impl Serialize,
+    ) -> Result<Self, InvalidEvent> {
+        let not_json =
+            |e: serde_json::Error| InvalidEvent::Payload(InvalidJob::NotJson { why: e.to_string() });
+        let payload = serde_json::value::to_raw_value(payload).map_err(not_json)?;
+        let (id, event_type) = (EventId::new(), event_type.into());
+        Ok(Self {
+            id,
+            aggregate,
+            sequence: None,
+            gap_allowed: false,
+            event_type,
+            payload,
+            headers: BTreeMap::new(),
+        })
+    }
+
+    /// The event with this id: emitted again with the same content it changes nothing.
+    #[must_use]
+    pub const fn id(mut self, id: EventId) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// The event with this place among those of its aggregate, which must follow the last one.
+    #[must_use]
+    pub const fn sequence(mut self, sequence: i64) -> Self {
+        self.sequence = Some(sequence);
+        self
+    }
+
+    /// The event whose [sequence](Self::sequence) may leave others out.
+    #[must_use]
+    pub const fn allow_gap(mut self) -> Self {
+        self.gap_allowed = true;
+        self
+    }
+
+    /// The event with one more header.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// Checks what can be checked without a database.
+    ///
+    /// # Errors
+    /// [`InvalidEvent`] says what is wrong.
+    pub fn check(&self, payload_bytes_max: usize) -> Result<(), InvalidEvent> {
+        let name = |field, value, bytes_max| check_name(field, value, bytes_max).map_err(InvalidEvent::Name);
+        name("type of the aggregate", &self.aggregate.kind, NAME_BYTES_MAX)?;
+        name("id of the aggregate", &self.aggregate.id, KEY_BYTES_MAX)?;
+        name("type of the event", &self.event_type, NAME_BYTES_MAX)?;
+        if let Some(sequence) = self.sequence.filter(|&sequence| sequence < 1) {
+            return Err(InvalidEvent::Sequence(sequence));
+        }
+        self.check_headers()?;
+        check_payload(self.payload.get(), payload_bytes_max).map_err(InvalidEvent::Payload)
+    }
+
+    /// Headers become those of brokers and of HTTP: what one of them would refuse is refused here.
+    fn check_headers(&self) -> Result<(), InvalidEvent> {
+        let bytes = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if self.headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
+            return Err(InvalidEvent::Headers { count: self.headers.len(), bytes });
+        }
+        for (name, value) in &self.headers {
+            let why = if name.is_empty() || !name.bytes().all(is_of_name) {
+                "has a name that brokers refuse: letters, digits and -_. are allowed"
+            } else if value.chars().any(char::is_control) {
+                "has control characters"
+            } else {
+                continue;
+            };
+            return Err(InvalidEvent::Header { name: name.chars().take(60).collect(), why });
+        }
+        Ok(())
+    }
+}
+
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn paid() -> NewEvent {
+        NewEvent::new(Aggregate::new("order", "17"), "order.paid", &json!({"cents": 1200})).unwrap()
+    }
+
+    fn refusal(event: &NewEvent) -> String {
+        event.check(100).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_event_with_a_header_and_a_sequence_is_accepted() {
+        paid().sequence(3).header("traceparent", "00-4bf9-01").check(100).unwrap();
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let mut nameless = paid();
+        nameless.aggregate.id.clear();
+        assert!(refusal(&nameless).contains("id of the aggregate"), "{}", refusal(&nameless));
+        assert!(refusal(&paid().sequence(0)).contains("the sequence 0"));
+        assert!(refusal(&paid().header("a b", "1")).contains(r#"header "a b""#));
+        assert!(refusal(&paid().header("a", "1\n2")).contains("control characters"));
+        assert!(refusal(&paid().header("a", "1".repeat(HEADER_BYTES_MAX))).contains("8193 bytes"));
+        let large = NewEvent::new(Aggregate::new("a", "1"), "t", &"x".repeat(99)).unwrap();
+        assert!(refusal(&large).contains("101"), "{}", refusal(&large));
+    }
+}

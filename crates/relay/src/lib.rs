@@ -1,0 +1,4 @@
+//! Events to their brokers: what is in the log of a store goes out, in each aggregate's order, until its receiver has
+//! acknowledged it.
+
+pub mod sink;
