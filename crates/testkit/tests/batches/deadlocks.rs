@@ -7,6 +7,7 @@ use milepost::{Outcome, RetryPolicy, Worker};
 use milepost_core::batch::operation::BatchVerb;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::BatchState;
+use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
 use milepost_testkit::suite::batches::{Batches, fails, graph};
 use milepost_testkit::wait;
@@ -15,6 +16,13 @@ use sqlx::{Connection, Executor, PgConnection};
 use tokio::sync::Semaphore;
 
 const KIND: &str = "deadlock";
+
+/// Whether somebody waits for a row; those of other tests on the server do not count.
+async fn somebody_waits(store: &PostgresStore) -> bool {
+    let waits = "select count(*) from pg_locks l join pg_stat_activity a using (pid)
+        where not l.granted and l.locktype in ('transactionid', 'tuple') and a.datname = current_database()";
+    sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() > 0
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once() {
@@ -44,12 +52,7 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
     let lock = |sql: &'static str| sqlx::query(sql).bind(batch.0);
     lock("select from milepost.batch where id = $1 for update").execute(&mut other).await.unwrap();
     gate.add_permits(1);
-    wait::until("who settles waits for the batch", || async {
-        let waiting =
-            "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')";
-        sqlx::query_scalar::<_, i64>(waiting).fetch_one(store.pool()).await.unwrap() > 0
-    })
-    .await;
+    wait::until("who settles waits for the batch", || async { somebody_waits(&store).await }).await;
     lock("select from milepost.batch_task where batch_id = $1 and task = 1 for update")
         .execute(&mut other)
         .await
@@ -82,12 +85,7 @@ async fn a_rerun_waits_for_who_counts_ends_that_stand_in_line() {
     other.execute("select from milepost.batch_spread for update").await.unwrap();
     let rerun = batches.try_operate(batch, BatchVerb::Rerun { tasks: vec![0] });
     let count = async {
-        wait::until("the rerun waits for who counts", || async {
-            let waits =
-                "select count(*) from pg_locks where not granted and locktype in ('transactionid', 'tuple')";
-            sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() > 0
-        })
-        .await;
+        wait::until("the rerun waits for who counts", || async { somebody_waits(&store).await }).await;
         other.execute("select milepost.spread()").await.expect("nobody keeps it from settling");
         other.execute("commit").await.unwrap();
     };

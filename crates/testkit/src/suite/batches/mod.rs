@@ -207,10 +207,12 @@ impl Batches {
         self.start(&dag.definition().name, input).await
     }
 
-    /// Starts a batch of the latest version.
+    /// Starts a batch of the latest version; then does what is left to be done, which on a slow machine is more.
     pub async fn start(&self, dag: &str, input: Value) -> BatchId {
         let batch = NewBatch::new(dag, &input).expect("JSON");
-        self.store.start_batch(&batch).await.expect("started").batch
+        let started = self.store.start_batch(&batch).await.expect("started").batch;
+        self.advance().await;
+        started
     }
 
     /// Does all that is left to be done; answers how many tasks were looked at.
