@@ -1,5 +1,7 @@
 //! DAGs and their versions.
 
+use std::sync::Arc;
+
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{Defined, VersionView};
 use milepost_core::dag::checked::Dag;
@@ -81,7 +83,7 @@ async fn define_in(tx: &mut Session<'_>, dag: &Dag) -> Decoded<bool> {
     let query = sqlx::query(statement::BATCH_PUT_VERSION)
         .bind(name())
         .bind(dag.version().to_string())
-        .bind(dag.canonical().to_owned())
+        .bind(Arc::clone(dag.canonical()))
         .bind(definition.input_schema.as_ref().map(ToString::to_string))
         .bind(number(graph.len()))
         .bind(number(graph.edges()))

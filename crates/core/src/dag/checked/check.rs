@@ -51,8 +51,7 @@ pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
         return Err(refuse(faults));
     }
     let not_json = |e: serde_json::Error| Fault::Name(InvalidJob::NotJson { why: e.to_string() });
-    let mut canonical = canonical(&definition).map_err(|e| refuse(vec![not_json(e)]))?;
-    canonical.shrink_to_fit();
+    let canonical: Arc<str> = canonical(&definition).map_err(|e| refuse(vec![not_json(e)]))?.into();
     if canonical.len() > BYTES_MAX {
         let given = canonical.len();
         return Err(refuse(vec![Fault::TooMany { what: "bytes", given, max: BYTES_MAX }]));

@@ -26,7 +26,7 @@ pub struct Dag(Arc<Content>);
 #[derive(Debug, PartialEq)]
 struct Content {
     definition: Definition,
-    canonical: String,
+    canonical: Arc<str>,
     version: Version,
     graph: Graph,
     /// `None`: it has no expressions, as most tasks of large DAGs.
@@ -50,7 +50,7 @@ impl Dag {
 
     /// The [canonical form](super::version::canonical): what a store keeps of a version.
     #[must_use]
-    pub fn canonical(&self) -> &str {
+    pub fn canonical(&self) -> &Arc<str> {
         &self.0.canonical
     }
 
