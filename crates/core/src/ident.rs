@@ -1,111 +1,66 @@
 //! Identifiers: which job, which claim of it, which worker.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-/// Names one job, everywhere and for ever: a UUIDv7, made by the client or by the SQL function.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct JobId(pub Uuid);
+/// An id that whoever makes the thing gives it: a UUIDv7.
+macro_rules! made_by_clients {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub uuid::Uuid);
 
-impl JobId {
-    /// A new id. Within one process later ids sort after earlier ones.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "a default id would suggest a constant")]
-    pub fn new() -> Self {
-        Self(Uuid::now_v7())
-    }
+        impl $name {
+            /// A new id. Within one process later ids sort after earlier ones.
+            #[must_use]
+            #[expect(clippy::new_without_default, reason = "a default id would suggest a constant")]
+            pub fn new() -> Self {
+                Self(uuid::Uuid::now_v7())
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                uuid::Uuid::parse_str(text).map(Self)
+            }
+        }
+    };
 }
 
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+made_by_clients! {
+    /// Names one job, everywhere and for ever: a UUIDv7, made by the client or by the SQL function.
+    JobId
 }
 
-impl fmt::Debug for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JobId({})", self.0)
-    }
+made_by_clients! {
+    /// Names one batch, everywhere and for ever: a UUIDv7.
+    BatchId
 }
 
-impl FromStr for JobId {
-    type Err = uuid::Error;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Uuid::parse_str(text).map(Self)
-    }
+made_by_clients! {
+    /// Names one event, everywhere and for ever: a UUIDv7, or what its emitter names it by.
+    EventId
 }
 
-/// Names one batch, everywhere and for ever: a UUIDv7.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct BatchId(pub Uuid);
-
-impl BatchId {
-    /// A new id. Within one process later ids sort after earlier ones.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "a default id would suggest a constant")]
-    pub fn new() -> Self {
-        Self(Uuid::now_v7())
-    }
-}
-
-impl fmt::Display for BatchId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for BatchId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BatchId({})", self.0)
-    }
-}
-
-impl FromStr for BatchId {
-    type Err = uuid::Error;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Uuid::parse_str(text).map(Self)
-    }
-}
-
-/// Names one event, everywhere and for ever: a UUIDv7, or what its emitter names it by.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EventId(pub Uuid);
-
-impl EventId {
-    /// A new id. Within one process later ids sort after earlier ones.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "a default id would suggest a constant")]
-    pub fn new() -> Self {
-        Self(Uuid::now_v7())
-    }
-}
-
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EventId({})", self.0)
-    }
-}
-
-impl FromStr for EventId {
-    type Err = uuid::Error;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Uuid::parse_str(text).map(Self)
-    }
+made_by_clients! {
+    /// Names one move of a store on both sides.
+    MoveId
 }
 
 /// The fence of one claim: every claim raises it by one and it is never lowered. A write of a running

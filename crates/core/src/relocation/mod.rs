@@ -7,16 +7,14 @@
 mod part;
 pub mod rows;
 
-use std::fmt;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use uuid::Uuid;
 
 use crate::ident::{JobId, RunToken};
 use crate::state::JobState;
 
+pub use crate::ident::MoveId;
 pub use part::{Part, Position};
 pub use rows::Rows;
 
@@ -24,26 +22,6 @@ pub use rows::Rows;
 pub const PAGE_ROWS_MAX: u32 = 5000;
 /// A page takes no further row once its texts have so many bytes.
 pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
-
-/// Names one move on both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MoveId(pub Uuid);
-
-impl MoveId {
-    /// A new id.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "a default id would suggest a constant")]
-    pub fn new() -> Self {
-        Self(Uuid::now_v7())
-    }
-}
-
-impl fmt::Display for MoveId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// What a store bears that is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
