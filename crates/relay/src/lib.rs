@@ -2,3 +2,4 @@
 //! acknowledged it.
 
 pub mod sink;
+mod waves;

@@ -5,6 +5,7 @@
 
 mod error;
 mod new_event;
+mod subscription;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,7 @@ use serde_json::value::RawValue;
 
 pub use error::InvalidEvent;
 pub use new_event::NewEvent;
+pub use subscription::{DELIVERIES_MAX_DEFAULT, Exhausted, Subscription, SubscriptionFilter, Undelivered};
 
 use crate::ident::EventId;
 

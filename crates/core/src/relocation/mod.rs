@@ -7,7 +7,6 @@
 mod part;
 pub mod rows;
 
-
 use jiff::Timestamp;
 use thiserror::Error;
 

@@ -207,12 +207,10 @@ impl Batches {
         self.start(&dag.definition().name, input).await
     }
 
-    /// Starts a batch of the latest version; then does what is left to be done, which on a slow machine is more.
+    /// Starts a batch of the latest version.
     pub async fn start(&self, dag: &str, input: Value) -> BatchId {
         let batch = NewBatch::new(dag, &input).expect("JSON");
-        let started = self.store.start_batch(&batch).await.expect("started").batch;
-        self.advance().await;
-        started
+        self.store.start_batch(&batch).await.expect("started").batch
     }
 
     /// Does all that is left to be done; answers how many tasks were looked at.
@@ -292,8 +290,9 @@ impl Batches {
         assert_eq!(self.scene.finish(job, end).await, Finished::Accepted);
     }
 
-    /// Claims exactly these and ends them all so; then does what is left to be done.
+    /// Claims exactly these, which on a slow machine may be left to be done, and ends them all so; then does what is left again.
     pub async fn step(&self, batch: BatchId, keys: &[&str], end: End) {
+        self.advance().await;
         let claimed = self.claim(batch).await;
         assert_eq!(claimed.keys().map(String::as_str).collect::<Vec<_>>(), keys, "what is ready");
         for job in claimed.values() {
