@@ -2,4 +2,4 @@
 //! acknowledged it.
 
 pub mod sink;
-mod waves;
+pub mod waves;

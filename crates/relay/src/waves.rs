@@ -6,7 +6,7 @@ use milepost_core::event::{Aggregate, Event};
 
 /// The events of a page, by aggregate, in order.
 #[derive(Debug)]
-pub(crate) struct Waves {
+pub struct Waves {
     /// What is left of each aggregate; those that were not in the last wave come first.
     lines: VecDeque<VecDeque<Event>>,
     /// Aggregates of which nothing more goes out.
@@ -17,7 +17,7 @@ pub(crate) struct Waves {
 
 impl Waves {
     /// The waves of events that stand in the order of the log.
-    pub(crate) fn of(events: impl IntoIterator<Item = Event>) -> Self {
+    pub fn of(events: impl IntoIterator<Item = Event>) -> Self {
         let mut lines: VecDeque<VecDeque<Event>> = VecDeque::new();
         let mut places: HashMap<Aggregate, usize> = HashMap::new();
         for event in events {
@@ -32,7 +32,7 @@ impl Waves {
 
     /// The next events, at most `most`, each of another aggregate; none when only held ones are left. All of them must be
     /// answered before there is a next wave.
-    pub(crate) fn next(&mut self, most: usize) -> Vec<Event> {
+    pub fn next(&mut self, most: usize) -> Vec<Event> {
         let (mut wave, mut later) = (Vec::new(), Vec::new());
         while wave.len() < most
             && let Some(mut line) = self.lines.pop_front()
@@ -53,12 +53,12 @@ impl Waves {
     }
 
     /// Nothing more of this aggregate goes out: an event of it was not delivered.
-    pub(crate) fn hold(&mut self, aggregate: Aggregate) {
+    pub fn hold(&mut self, aggregate: Aggregate) {
         self.held.insert(aggregate);
     }
 
     /// What did not go out, in the order of each aggregate.
-    pub(crate) fn into_rest(self) -> Vec<Event> {
+    pub fn into_rest(self) -> Vec<Event> {
         self.rest.into_iter().chain(self.lines.into_iter().flatten()).collect()
     }
 }
