@@ -1,5 +1,7 @@
 //! Events to their brokers: what is in the log of a store goes out, in each aggregate's order, until its receiver has
 //! acknowledged it.
 
+mod message;
 pub mod sink;
+mod template;
 pub mod waves;

@@ -1,11 +1,26 @@
 //! Where events go: the trait, and a module a broker.
 
+mod config;
+mod jsonl;
+mod kept;
+mod nats;
+mod null;
+mod rabbitmq;
+mod redis;
+
 use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::event::Event;
 use thiserror::Error;
+
+pub use config::{InvalidSink, SecretUrl, SinkConfig, open};
+pub use jsonl::JsonlConfig;
+pub use nats::NatsConfig;
+pub use null::NullConfig;
+pub use rabbitmq::RabbitmqConfig;
+pub use redis::RedisConfig;
 
 /// A broker, or whatever stands for one.
 ///
@@ -63,4 +78,11 @@ pub struct SinkDown {
     pub retry_after: Option<Duration>,
     /// Whether it said that it never will: only a person can bring it back.
     pub for_good: bool,
+}
+
+impl SinkDown {
+    /// Down for now.
+    fn now(place: &str, why: impl Into<String>) -> Self {
+        Self { place: place.to_owned(), why: why.into(), retry_after: None, for_good: false }
+    }
 }

@@ -1,0 +1,111 @@
+//! What of an event becomes a message: one place for all brokers.
+//!
+//! Messages are [CloudEvents](https://cloudevents.io) 1.0 in binary mode: what is said of the event stands in headers, and the body is
+//! its payload, byte for byte.
+
+use std::borrow::Cow;
+
+use milepost_core::event::Event;
+
+/// What the payload is, always.
+pub(crate) const CONTENT_TYPE: &str = "application/json";
+/// Which system events come from, unless something else is said.
+pub(crate) const SOURCE_DEFAULT: &str = "milepost";
+
+/// An event as it goes out.
+#[derive(Clone, Copy)]
+pub(crate) struct Message<'a> {
+    event: &'a Event,
+    source: &'a str,
+}
+
+impl<'a> Message<'a> {
+    pub(crate) const fn new(event: &'a Event, source: &'a str) -> Self {
+        Self { event, source }
+    }
+
+    /// Its attributes, without the prefix that a broker's binding gives them. The type of the content is not among
+    /// them: it has a header of its own everywhere.
+    pub(crate) fn attributes(self) -> [(&'static str, Cow<'a, str>); 9] {
+        let event = self.event;
+        [
+            ("specversion", "1.0".into()),
+            ("id", event.id.to_string().into()),
+            ("source", self.source.into()),
+            ("type", event.event_type.as_str().into()),
+            ("subject", event.aggregate.id.as_str().into()),
+            ("time", event.emitted_at.to_string().into()),
+            ("aggregatetype", event.aggregate.kind.as_str().into()),
+            ("aggregateid", event.aggregate.id.as_str().into()),
+            ("aggregateseq", event.sequence.to_string().into()),
+        ]
+    }
+
+    /// The headers that the event was given. What a message says of itself, or to its broker, is not theirs to say: those that are
+    /// named so, or begin so, are left out.
+    pub(crate) fn own_headers(
+        self,
+        names_of_the_broker: &'static [&'static str],
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let reserved = move |name: &str| {
+            let name = name.to_ascii_lowercase();
+            name == "content-type"
+                || ["ce-", "ce_"].iter().chain(names_of_the_broker).any(|begin| name.starts_with(begin))
+        };
+        let headers = self.event.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        headers.filter(move |(name, _)| !reserved(name))
+    }
+
+    /// The payload as it was stored.
+    pub(crate) fn body(self) -> &'a [u8] {
+        self.event.payload.get().as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost_core::event::Aggregate;
+    use milepost_core::ident::EventId;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn paid(headers: &[(&str, &str)]) -> Event {
+        Event {
+            id: EventId::new(),
+            aggregate: Aggregate::new("order", "17"),
+            sequence: 3,
+            event_type: "order.paid".to_owned(),
+            payload: RawValue::from_string(r#"{ "cents" : 1200 }"#.to_owned()).unwrap(),
+            headers: headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            emitted_at: "2026-03-01T12:00:00.25Z".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn an_event_is_described_by_its_attributes_and_its_payload_stays_as_it_is() {
+        let event = paid(&[]);
+        let message = Message::new(&event, "shop");
+        let said = |name| message.attributes().into_iter().find(|(key, _)| *key == name).unwrap().1;
+        assert_eq!(said("id"), event.id.to_string());
+        assert_eq!(said("source"), "shop");
+        assert_eq!(said("type"), "order.paid");
+        assert_eq!(said("subject"), "17");
+        assert_eq!(said("time"), "2026-03-01T12:00:00.25Z");
+        assert_eq!((said("aggregatetype"), said("aggregateseq")), ("order".into(), "3".into()));
+        assert_eq!(message.body(), br#"{ "cents" : 1200 }"#);
+    }
+
+    #[test]
+    fn headers_go_along_but_none_that_the_message_or_the_broker_has() {
+        let event = paid(&[
+            ("Content-Type", "text/plain"),
+            ("CE-id", "1"),
+            ("ce_type", "x"),
+            ("Nats-Rollup", "all"),
+            ("traceparent", "00-4bf9-01"),
+        ]);
+        let own: Vec<_> = Message::new(&event, "shop").own_headers(&["nats-"]).collect();
+        assert_eq!(own, [("traceparent", "00-4bf9-01")]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Which sink, and how it is used.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::Sink;
+use super::jsonl::{Jsonl, JsonlConfig};
+use super::nats::{Nats, NatsConfig};
+use super::null::{Null, NullConfig};
+use super::rabbitmq::{Rabbitmq, RabbitmqConfig};
+use super::redis::{Redis, RedisConfig};
+use crate::template::Template;
+
+/// Where events go, and how. `type` says which broker it is.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum SinkConfig {
+    /// Nowhere.
+    Null(NullConfig),
+    /// A file, or the standard output.
+    Jsonl(JsonlConfig),
+    /// NATS JetStream.
+    Nats(NatsConfig),
+    /// Redis Streams.
+    Redis(RedisConfig),
+    /// RabbitMQ.
+    Rabbitmq(RabbitmqConfig),
+}
+
+/// The sink of these settings. Connects to nothing yet: that is done when there are events.
+///
+/// # Errors
+/// [`InvalidSink`] says which setting cannot be used, and why.
+pub fn open(config: &SinkConfig) -> Result<Arc<dyn Sink>, InvalidSink> {
+    Ok(match config {
+        SinkConfig::Null(NullConfig {}) => Arc::new(Null),
+        SinkConfig::Jsonl(config) => Arc::new(Jsonl::open(config)?),
+        SinkConfig::Nats(config) => Arc::new(Nats::open(config)?),
+        SinkConfig::Redis(config) => Arc::new(Redis::open(config)?),
+        SinkConfig::Rabbitmq(config) => Arc::new(Rabbitmq::open(config)?),
+    })
+}
+
+/// A setting of a sink that cannot be used. Says nothing secret.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{setting}` of the sink cannot be used: {why}")]
+pub struct InvalidSink {
+    /// Its name in the configuration.
+    pub setting: &'static str,
+    /// What is wrong with it, and what to do.
+    pub why: String,
+}
+
+impl InvalidSink {
+    pub(super) fn new(setting: &'static str, why: impl Into<String>) -> Self {
+        Self { setting, why: why.into() }
+    }
+}
+
+/// A URL that may hold a password, and is therefore never shown.
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct SecretUrl(String);
+
+impl SecretUrl {
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for SecretUrl {
+    fn from(url: &str) -> Self {
+        Self(url.to_owned())
+    }
+}
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretUrl(…)")
+    }
+}
+
+/// How long a call may take, unless something else is said.
+pub(super) const fn timeout_default_ms() -> u64 {
+    5_000
+}
+
+/// What events come from, unless something else is said.
+pub(super) fn source_default() -> String {
+    crate::message::SOURCE_DEFAULT.to_owned()
+}
+
+/// A limit of time that can be kept.
+pub(super) fn timeout(timeout_ms: u64) -> Result<Duration, InvalidSink> {
+    match timeout_ms {
+        1..=600_000 => Ok(Duration::from_millis(timeout_ms)),
+        _ => Err(InvalidSink::new("timeout_ms", "give it 1 to 600000 ms")),
+    }
+}
+
+/// A source that brokers can carry in a header.
+pub(super) fn source(source: &str) -> Result<String, InvalidSink> {
+    if source.is_empty() || source.len() > 200 || source.chars().any(|c| c.is_control() || c == ' ') {
+        return Err(InvalidSink::new("source", "give it a name or URI of 1 to 200 bytes without spaces"));
+    }
+    Ok(source.to_owned())
+}
+
+/// A template for names.
+pub(super) fn template(setting: &'static str, text: &str) -> Result<Template, InvalidSink> {
+    Template::parse(text).map_err(|why| InvalidSink::new(setting, why))
+}

@@ -1,0 +1,237 @@
+//! The connection to NATS.
+
+use std::error::Error as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{self, Context, ContextBuilder, ErrorCode, stream};
+use async_nats::{ConnectErrorKind, ConnectOptions, Event as Happening, ServerAddr};
+use percent_encoding::percent_decode_str;
+use rustls::crypto::ring;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::sink::config::InvalidSink;
+use crate::sink::kept::Connection;
+use crate::sink::{Delivery, SinkDown};
+
+/// What the connection is called among the server's.
+const CLIENT: &str = "milepost-relay";
+/// The longest wait between tries to reconnect. They only serve to send what an abandoned connection still holds.
+const RECONNECT_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// A server, or the servers of a cluster, and who we are there.
+pub(super) struct Place {
+    /// Their name for people.
+    pub(super) name: String,
+    servers: Vec<ServerAddr>,
+    account: Option<Account>,
+}
+
+enum Account {
+    Token(String),
+    User(String, String),
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl Place {
+    /// Reads URLs with commas between them. What is secret in them is kept apart, so that no driver can tell it.
+    pub(super) fn parse(urls: &str) -> Result<Self, InvalidSink> {
+        let refused = |why: &str| InvalidSink::new("url", why);
+        let form = "it is not of the form nats://USER:PASSWORD@HOST:PORT";
+        let (mut servers, mut account, mut names) = (Vec::new(), None, Vec::new());
+        for url in urls.split(',').map(str::trim) {
+            if !url.starts_with("nats://") && !url.starts_with("tls://") {
+                return Err(refused("it must begin with nats://, or with tls:// for TLS"));
+            }
+            let mut url = url.parse::<ServerAddr>().map_err(|_| refused(form))?.into_inner();
+            let (Some(host), port) = (url.host_str(), url.port().unwrap_or(4222)) else {
+                return Err(refused(form));
+            };
+            let tls = if url.scheme() == "tls" { " (TLS)" } else { "" };
+            names.push(format!("{host}:{port}{tls}"));
+            let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            match (url.username(), url.password()) {
+                ("", None) => {}
+                (token, None) => account = Some(Account::Token(decoded(token))),
+                (user, Some(password)) => account = Some(Account::User(decoded(user), decoded(password))),
+            }
+            let bare = url.set_username("").and_then(|()| url.set_password(None));
+            bare.map_err(|()| refused(form))?;
+            servers.push(ServerAddr::from_url(url).map_err(|_| refused(form))?);
+        }
+        Ok(Self { name: format!("NATS at {}", names.join(", ")), servers, account })
+    }
+
+    fn options(&self) -> ConnectOptions {
+        let options = ConnectOptions::new().name(CLIENT);
+        match &self.account {
+            None => options,
+            Some(Account::Token(token)) => options.token(token.clone()),
+            Some(Account::User(user, password)) => options.user_and_password(user.clone(), password.clone()),
+        }
+    }
+}
+
+/// A connection for as long as it lasts. Another one is made after it, so that nothing that was given up on waits in this one.
+pub(super) struct Line {
+    place: String,
+    jetstream: Context,
+    broken: watch::Receiver<bool>,
+    /// An answer did not come.
+    suspect: AtomicBool,
+}
+
+/// What became of a message.
+pub(super) enum Answer {
+    Known(Delivery),
+    /// Nobody listens: no stream takes this subject.
+    NoStream {
+        subject: String,
+    },
+}
+
+impl Line {
+    /// Connects.
+    pub(super) async fn connect(place: &Place, timeout: Duration) -> Result<Self, SinkDown> {
+        // The cryptography that all connections of Milepost use. It is another's choice if there is one.
+        let _ = ring::default_provider().install_default();
+        let (breaks, broken) = watch::channel(false);
+        let options = place
+            .options()
+            .connection_timeout(timeout)
+            .request_timeout(Some(timeout))
+            .reconnect_delay_callback(|attempts| match attempts {
+                0 | 1 => Duration::ZERO,
+                _ => RECONNECT_WAIT_MAX,
+            })
+            .event_callback(move |happening| {
+                if matches!(happening, Happening::Disconnected | Happening::Closed) {
+                    breaks.send_replace(true);
+                }
+                async {}
+            });
+        let client = options.connect(&place.servers[..]).await;
+        let client = client.map_err(|error| SinkDown::now(&place.name, why_not_connected(&error)))?;
+        let jetstream = ContextBuilder::new().timeout(timeout).build(client);
+        Ok(Self { place: place.name.clone(), jetstream, broken, suspect: AtomicBool::new(false) })
+    }
+
+    /// Makes a stream that keeps messages in files, if there is none of this name.
+    pub(super) async fn create_stream(&self, name: &str, subjects: String) -> Result<(), SinkDown> {
+        let config =
+            stream::Config { name: name.to_owned(), subjects: vec![subjects], ..stream::Config::default() };
+        let made = self.jetstream.get_or_create_stream(config).await;
+        made.map(drop).map_err(|error| {
+            SinkDown::now(&self.place, format!("the stream {name:?} cannot be made: {}", in_full(&error)))
+        })
+    }
+
+    /// Publishes a message and waits for its answer.
+    pub(super) async fn publish(
+        &self,
+        subject: String,
+        publish: PublishMessage,
+        deadline: Instant,
+    ) -> Answer {
+        let asking = async {
+            let ack = self.jetstream.send_publish(subject.clone(), publish).await?;
+            ack.await
+        };
+        let mut broken = self.broken.clone();
+        let answer = tokio::select! {
+            biased;
+            answer = tokio::time::timeout_at(deadline, asking) => answer,
+            _ = broken.wait_for(|broken| *broken) => return self.unknown("the connection broke before it was answered"),
+        };
+        match answer {
+            Ok(Ok(_)) => Answer::Known(Delivery::Acknowledged),
+            Ok(Err(error)) => self.refusal(&error, subject),
+            Err(_) => self.unknown("no answer in time"),
+        }
+    }
+
+    fn refusal(&self, error: &PublishError, subject: String) -> Answer {
+        let why = in_full(error);
+        match error.kind() {
+            PublishErrorKind::StreamNotFound => Answer::NoStream { subject },
+            PublishErrorKind::MaxPayloadExceeded => Answer::Known(Delivery::Unacceptable { why }),
+            PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => self.unknown(&why),
+            _ => Answer::Known(match said_by_server(error) {
+                Some(
+                    ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM | ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM,
+                ) => Delivery::Unacceptable { why },
+                Some(_) => Delivery::Refused { why },
+                None => return self.unknown(&why),
+            }),
+        }
+    }
+
+    fn unknown(&self, why: &str) -> Answer {
+        self.suspect.store(true, Ordering::Relaxed);
+        Answer::Known(Delivery::Unknown { why: why.to_owned() })
+    }
+
+    /// Whether it left a question unanswered.
+    pub(super) fn is_suspect(&self) -> bool {
+        self.suspect.load(Ordering::Relaxed)
+    }
+}
+
+impl Connection for Line {
+    fn is_usable(&self) -> bool {
+        !*self.broken.borrow() && !self.is_suspect()
+    }
+}
+
+/// The server's own error, if it said one.
+fn said_by_server(error: &PublishError) -> Option<ErrorCode> {
+    let source = error.source()?.downcast_ref::<jetstream::Error>()?;
+    Some(source.error_code())
+}
+
+fn why_not_connected(error: &async_nats::ConnectError) -> String {
+    match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+            "it refuses the user, password or token".to_owned()
+        }
+        _ => in_full(error),
+    }
+}
+
+/// An error with its causes, as far as they are not in its own words.
+fn in_full(error: &dyn std::error::Error) -> String {
+    let (mut text, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_servers_and_never_shows_its_secret() {
+        let place = |url: &str| Place::parse(url).map(|place| place.name);
+        assert_eq!(place("nats://ada:s3cret@broker"), Ok("NATS at broker:4222".to_owned()));
+        assert_eq!(place("tls://s3cret@a:1, nats://b:2"), Ok("NATS at a:1 (TLS), b:2".to_owned()));
+        assert!(!format!("{:?}", Place::parse("nats://ada:s3cret@broker").unwrap()).contains("s3cret"));
+        for bad in ["", "broker:4222", "ws://s3cret@broker", "nats://ada:s3cret@", "nats://ada:s3cret@a:x"] {
+            let why = Place::parse(bad).unwrap_err().to_string();
+            assert!(!why.contains("s3cret") && why.contains("nats://"), "{bad}: {why}");
+        }
+    }
+}

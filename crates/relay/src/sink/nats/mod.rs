@@ -1,0 +1,157 @@
+//! Events to NATS JetStream.
+
+mod line;
+mod subject;
+
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::message::PublishMessage;
+use async_trait::async_trait;
+use futures::StreamExt;
+use milepost_core::event::Event;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use self::line::{Answer, Line, Place};
+use self::subject::Subjects;
+use super::config::{self, InvalidSink, SecretUrl};
+use super::kept::Kept;
+use super::{Delivery, Sink, SinkDown};
+use crate::message::{CONTENT_TYPE, Message};
+
+/// How many messages of a call are under way at once.
+const IN_FLIGHT_MAX: usize = 4_096;
+
+/// JetStream. An acknowledgement says that the stream has stored the message (`PubAck`), on as many servers as it has replicas.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NatsConfig {
+    /// Where it is: `nats://USER:PASSWORD@HOST:PORT`, `nats://TOKEN@HOST`, `tls://…` for TLS; more servers of the cluster after commas.
+    pub url: SecretUrl,
+    /// The subject of an event. The default is `milepost.{aggregate_type}.{event_type}`.
+    #[serde(default = "subject_default")]
+    pub subject: String,
+    /// A stream to be made if it is missing, for all subjects that begin like `subject`. Without it the stream is yours to make.
+    #[serde(default)]
+    pub create_stream: Option<String>,
+    /// What events come from, for consumers. The default is `milepost`.
+    #[serde(default = "config::source_default")]
+    pub source: String,
+    /// How long a call may take. The default is 5000.
+    #[serde(default = "config::timeout_default_ms")]
+    pub timeout_ms: u64,
+}
+
+fn subject_default() -> String {
+    "milepost.{aggregate_type}.{event_type}".to_owned()
+}
+
+/// Publishes to JetStream.
+#[derive(Debug)]
+pub(super) struct Nats {
+    place: Place,
+    subjects: Subjects,
+    create_stream: Option<String>,
+    source: String,
+    timeout: Duration,
+    line: Kept<Line>,
+}
+
+impl Nats {
+    pub(super) fn open(config: &NatsConfig) -> Result<Self, InvalidSink> {
+        let subjects = Subjects::new(config::template("subject", &config.subject)?)?;
+        if let Some(stream) = &config.create_stream {
+            subjects.check_stream(stream)?;
+        }
+        Ok(Self {
+            place: Place::parse(config.url.expose())?,
+            subjects,
+            create_stream: config.create_stream.clone(),
+            source: config::source(&config.source)?,
+            timeout: config::timeout(config.timeout_ms)?,
+            line: Kept::none(),
+        })
+    }
+
+    async fn connect(&self, deadline: Instant) -> Result<Line, SinkDown> {
+        let connecting = async {
+            let line = Line::connect(&self.place, self.timeout).await?;
+            if let Some(stream) = &self.create_stream {
+                line.create_stream(stream, self.subjects.all()).await?;
+            }
+            Ok(line)
+        };
+        let late = |_| SinkDown::now(&self.place.name, format!("no connection within {:?}", self.timeout));
+        tokio::time::timeout_at(deadline, connecting).await.map_err(late)?
+    }
+
+    async fn publish_one(&self, line: &Line, event: &Event, deadline: Instant) -> Answer {
+        let message = Message::new(event, &self.source);
+        let subject = match self.subjects.of(event) {
+            Ok(subject) => subject,
+            Err(why) => return Answer::Known(Delivery::Unacceptable { why }),
+        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in message.attributes() {
+            headers.insert(format!("ce-{name}"), in_one_line(&value));
+        }
+        headers.insert("content-type", CONTENT_TYPE);
+        for (name, value) in message.own_headers(&["nats-"]) {
+            headers.insert(name, in_one_line(value));
+        }
+        let publish = PublishMessage::build()
+            .headers(headers)
+            .message_id(event.id.to_string())
+            .payload(message.body().to_vec().into());
+        line.publish(subject, publish, deadline).await
+    }
+
+    /// The deliveries, unless no stream took any message.
+    fn deliveries(&self, answers: Vec<Answer>) -> Result<Vec<Delivery>, SinkDown> {
+        let known = answers.iter().any(|answer| matches!(answer, Answer::Known(_)));
+        let mut deliveries = Vec::with_capacity(answers.len());
+        for answer in answers {
+            deliveries.push(match answer {
+                Answer::Known(delivery) => delivery,
+                Answer::NoStream { subject } => {
+                    let why = self.no_stream(&subject);
+                    if !known {
+                        return Err(SinkDown::now(&self.place.name, why));
+                    }
+                    Delivery::Refused { why }
+                }
+            });
+        }
+        Ok(deliveries)
+    }
+
+    fn no_stream(&self, subject: &str) -> String {
+        let all = self.subjects.all();
+        format!(
+            "no JetStream stream takes the subject {subject:?}, or JetStream is not ready; make one, as with \
+             `nats stream add EVENTS --subjects '{all}'`, or name it in `create_stream`"
+        )
+    }
+}
+
+#[async_trait]
+impl Sink for Nats {
+    async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
+        let deadline = Instant::now() + self.timeout;
+        let line = self.line.get(self.connect(deadline)).await?;
+        let publishing: Vec<_> =
+            events.iter().map(|event| self.publish_one(&line, event, deadline)).collect();
+        let answers: Vec<_> = futures::stream::iter(publishing).buffered(IN_FLIGHT_MAX).collect().await;
+        if line.is_suspect() {
+            self.line.forget(&line).await;
+        }
+        self.deliveries(answers)
+    }
+}
+
+/// A header is one line.
+fn in_one_line(value: &str) -> String {
+    value.replace(['\r', '\n'], " ")
+}

@@ -1,0 +1,246 @@
+//! Events to Redis Streams.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::event::Event;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, Pipeline, RedisError, RedisResult,
+    ServerErrorKind,
+};
+use rustls::crypto::ring;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::config::{self, InvalidSink, SecretUrl};
+use super::kept::{Connection, Kept};
+use super::{Delivery, Sink, SinkDown};
+use crate::message::{CONTENT_TYPE, Message};
+use crate::template::Template;
+
+/// How many events are sent in one go: Redis answers nobody else meanwhile, and keeps the answers in memory.
+const PIPELINE_MAX: usize = 500;
+/// What Redis calls being out of memory, unlike all errors that it has a kind for.
+const OUT_OF_MEMORY: &str = "OOM";
+
+/// Redis Streams (`XADD`). An acknowledgement says that the server has the entry in memory: whether it outlives the server is the
+/// server's setting (`appendfsync`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedisConfig {
+    /// Where it is: `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://…` for TLS, or `unix:///PATH`.
+    pub url: SecretUrl,
+    /// The stream (key) of an event. The default is `milepost:{aggregate_type}`.
+    #[serde(default = "stream_default")]
+    pub stream: String,
+    /// How many entries a stream keeps, about (`MAXLEN ~`): the oldest go, read or not. The default is all.
+    #[serde(default)]
+    pub entries_max: Option<u64>,
+    /// What events come from, for consumers. The default is `milepost`.
+    #[serde(default = "config::source_default")]
+    pub source: String,
+    /// How long a call may take. The default is 5000.
+    #[serde(default = "config::timeout_default_ms")]
+    pub timeout_ms: u64,
+}
+
+fn stream_default() -> String {
+    "milepost:{aggregate_type}".to_owned()
+}
+
+/// Adds to streams.
+#[derive(Debug)]
+pub(super) struct Redis {
+    place: String,
+    client: Client,
+    stream: Template,
+    entries_max: Option<u64>,
+    source: String,
+    timeout: Duration,
+    line: Kept<Line>,
+}
+
+struct Line {
+    connection: MultiplexedConnection,
+    broken: AtomicBool,
+}
+
+impl Connection for Line {
+    fn is_usable(&self) -> bool {
+        !self.broken.load(Ordering::Relaxed)
+    }
+}
+
+impl Redis {
+    pub(super) fn open(config: &RedisConfig) -> Result<Self, InvalidSink> {
+        let (client, place) = server(config.url.expose())?;
+        if config.entries_max == Some(0) {
+            return Err(InvalidSink::new("entries_max", "no event would stay; leave it out to keep all"));
+        }
+        Ok(Self {
+            place,
+            client,
+            stream: config::template("stream", &config.stream)?,
+            entries_max: config.entries_max,
+            source: config::source(&config.source)?,
+            timeout: config::timeout(config.timeout_ms)?,
+            line: Kept::none(),
+        })
+    }
+
+    async fn connect(&self, deadline: Instant) -> Result<Line, SinkDown> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.timeout))
+            .set_response_timeout(Some(self.timeout));
+        let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
+        match tokio::time::timeout_at(deadline, connecting).await {
+            Ok(Ok(connection)) => Ok(Line { connection, broken: AtomicBool::new(false) }),
+            Ok(Err(error)) => Err(SinkDown::now(&self.place, error.to_string())),
+            Err(_) => Err(SinkDown::now(&self.place, format!("no connection within {:?}", self.timeout))),
+        }
+    }
+
+    fn add(&self, event: &Event) -> Cmd {
+        let message = Message::new(event, &self.source);
+        let mut add = redis::cmd("XADD");
+        add.arg(self.stream.plain(event));
+        if let Some(entries) = self.entries_max {
+            add.arg("MAXLEN").arg("~").arg(entries);
+        }
+        add.arg("*");
+        for (name, value) in message.attributes() {
+            add.arg(format!("ce_{name}")).arg(&*value);
+        }
+        add.arg("content-type").arg(CONTENT_TYPE);
+        for (name, value) in message.own_headers(&["data"]) {
+            add.arg(name).arg(value);
+        }
+        add.arg("data").arg(message.body());
+        add
+    }
+
+    /// Sends some events; their answers, or why there is none.
+    async fn send(&self, line: &Line, events: &[Event], deadline: Instant) -> Result<Vec<Answer>, String> {
+        let mut pipeline = Pipeline::with_capacity(events.len());
+        for event in events {
+            pipeline.add_command(self.add(event));
+        }
+        pipeline.ignore_errors();
+        let mut connection = line.connection.clone();
+        let answers = tokio::time::timeout_at(deadline, pipeline.query_async(&mut connection)).await;
+        let why = match answers {
+            Ok(Ok(answers)) => return Ok(answers),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {:?}", self.timeout),
+        };
+        line.broken.store(true, Ordering::Relaxed);
+        Err(why)
+    }
+}
+
+/// The id of an entry, or an error.
+type Answer = RedisResult<String>;
+
+#[async_trait]
+impl Sink for Redis {
+    async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
+        let deadline = Instant::now() + self.timeout;
+        let line = self.line.get(self.connect(deadline)).await?;
+        let mut deliveries = Vec::with_capacity(events.len());
+        let (mut taken, mut down) = (false, None);
+        for events in events.chunks(PIPELINE_MAX) {
+            let unknown = |why: String| vec![Delivery::Unknown { why }; events.len()];
+            if !line.is_usable() {
+                deliveries.extend(unknown("the connection broke before it was sent".to_owned()));
+                continue;
+            }
+            match self.send(&line, events, deadline).await {
+                Ok(answers) => {
+                    for answer in answers {
+                        let error = answer.as_ref().err();
+                        down = down
+                            .or_else(|| error.filter(|error| takes_nothing(error)).map(ToString::to_string));
+                        taken |= error.is_none_or(|error| !takes_nothing(error));
+                        deliveries.push(delivery(answer));
+                    }
+                }
+                Err(why) => {
+                    taken = true;
+                    deliveries.extend(unknown(why));
+                }
+            }
+        }
+        match down {
+            Some(why) if !taken => {
+                // The address may lead to another server by now, and the account to other rights.
+                self.line.forget(&line).await;
+                Err(SinkDown::now(&self.place, why))
+            }
+            _ => Ok(deliveries),
+        }
+    }
+}
+
+fn delivery(answer: Answer) -> Delivery {
+    match answer {
+        Ok(_) => Delivery::Acknowledged,
+        Err(error) => Delivery::Refused { why: error.to_string() },
+    }
+}
+
+/// Whether the server says that it takes no event at all now: it is a replica, full, loading, or refuses the account.
+fn takes_nothing(error: &RedisError) -> bool {
+    use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, ReadOnly};
+    matches!(
+        error.kind(),
+        ErrorKind::AuthenticationFailed
+            | ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | ReadOnly)
+    ) || matches!(error.code(), Some(OUT_OF_MEMORY | "NOAUTH" | "WRONGPASS" | "MISCONF" | "NOREPLICAS"))
+}
+
+/// A server, and its name for people.
+fn server(url: &str) -> Result<(Client, String), InvalidSink> {
+    let refused = |why: &str| InvalidSink::new("url", why);
+    if !["redis://", "rediss://", "unix://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(refused(
+            "it must begin with redis://, with rediss:// for TLS, or with unix:// for a socket",
+        ));
+    }
+    let form = "it is not of the form redis://USER:PASSWORD@HOST:PORT/DB";
+    let client = Client::open(url).map_err(|_| refused(form))?;
+    let place = match client.get_connection_info().addr() {
+        ConnectionAddr::Tcp(host, port) => format!("Redis at {host}:{port}"),
+        ConnectionAddr::TcpTls { insecure: true, .. } => {
+            return Err(refused("with #insecure it could be anybody's; let rediss:// check the certificate"));
+        }
+        ConnectionAddr::TcpTls { host, port, .. } => {
+            // The cryptography that all connections of Milepost use. It is another's choice if there is one.
+            let _ = ring::default_provider().install_default();
+            format!("Redis at {host}:{port} (TLS)")
+        }
+        ConnectionAddr::Unix(path) => format!("Redis at {}", path.display()),
+        _ => "Redis".to_owned(),
+    };
+    Ok((client, place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_server_and_never_shows_its_password() {
+        let place = |url: &str| server(url).map(|(_, place)| place);
+        assert_eq!(place("redis://ada:s3cret@cache:6380/3"), Ok("Redis at cache:6380".to_owned()));
+        assert_eq!(place("rediss://:s3cret@cache"), Ok("Redis at cache:6379 (TLS)".to_owned()));
+        for bad in
+            ["", "http://ada:s3cret@cache", "redis://ada:s3cret@cache/s3cret", "rediss://:s3cret@c/#insecure"]
+        {
+            let why = place(bad).unwrap_err().to_string();
+            assert!(!why.contains("s3cret") && why.contains("redis"), "{bad}: {why}");
+        }
+    }
+}

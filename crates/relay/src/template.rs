@@ -1,0 +1,129 @@
+//! Names that are made from an event: of subjects, streams and routing keys.
+
+use milepost_core::event::Event;
+
+/// A text with places for what an event says: `{aggregate_type}`, `{aggregate_id}` and `{event_type}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Field(Field),
+}
+
+/// What stands at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// The type of the aggregate.
+    AggregateType,
+    /// Its id.
+    AggregateId,
+    /// The type of the event.
+    EventType,
+}
+
+impl Template {
+    /// Reads a template; what is wrong with it, else.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (mut parts, mut rest) = (Vec::new(), text);
+        while let Some((before, place)) = rest.split_once('{') {
+            let Some((name, after)) = place.split_once('}') else {
+                return Err(format!("the brace before {place:?} is not closed"));
+            };
+            if before.contains('}') {
+                break;
+            }
+            parts.push(Part::Text(before.to_owned()));
+            parts.push(Part::Field(Field::parse(name)?));
+            rest = after;
+        }
+        if rest.contains('}') {
+            return Err(format!("a brace in {rest:?} was not opened"));
+        }
+        parts.push(Part::Text(rest.to_owned()));
+        parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+        if parts.is_empty() {
+            return Err("it is empty".to_owned());
+        }
+        Ok(Self(parts))
+    }
+
+    /// The text for an event, with what the event says written as `written` does.
+    pub(crate) fn of(&self, event: &Event, written: impl Fn(Field, &str, &mut String)) -> String {
+        let mut text = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(part) => text.push_str(part),
+                Part::Field(field) => written(*field, field.of(event), &mut text),
+            }
+        }
+        text
+    }
+
+    /// The text for an event, with what the event says as it is.
+    pub(crate) fn plain(&self, event: &Event) -> String {
+        self.of(event, |_, value, text| text.push_str(value))
+    }
+
+    /// What all its texts begin with.
+    pub(crate) fn prefix(&self) -> &str {
+        match self.0.first() {
+            Some(Part::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// Its text with this in all places, to check what is the same for all events.
+    pub(crate) fn filled(&self, value: &str) -> String {
+        let parts = self.0.iter().map(|part| match part {
+            Part::Text(text) => text,
+            Part::Field(_) => value,
+        });
+        parts.collect()
+    }
+
+    /// Whether all events have the same text.
+    pub(crate) fn is_literal(&self) -> bool {
+        !self.0.iter().any(|part| matches!(part, Part::Field(_)))
+    }
+}
+
+impl Field {
+    fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "aggregate_type" => Ok(Self::AggregateType),
+            "aggregate_id" => Ok(Self::AggregateId),
+            "event_type" => Ok(Self::EventType),
+            _ => Err(format!(
+                "there is no {{{name}}}; there are {{aggregate_type}}, {{aggregate_id}} and {{event_type}}"
+            )),
+        }
+    }
+
+    fn of(self, event: &Event) -> &str {
+        match self {
+            Self::AggregateType => &event.aggregate.kind,
+            Self::AggregateId => &event.aggregate.id,
+            Self::EventType => &event.event_type,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_and_what_is_wrong_is_told() {
+        let template = Template::parse("shop.{aggregate_type}.{event_type}").unwrap();
+        assert_eq!(template.prefix(), "shop.");
+        assert_eq!(template.filled("x"), "shop.x.x");
+        assert!(!template.is_literal() && Template::parse("shop").unwrap().is_literal());
+        let refused = |text| Template::parse(text).unwrap_err();
+        assert!(refused("{aggregate}").contains("there is no {aggregate}; there are {aggregate_type}"));
+        assert!(refused("a.{event_type").contains("not closed"));
+        assert!(refused("a}.{event_type}").contains("not opened"));
+        assert!(refused("").contains("empty"));
+    }
+}
