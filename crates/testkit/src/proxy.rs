@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// Stands between a client and a server.
 pub struct Proxy {
@@ -18,6 +19,8 @@ pub struct Proxy {
 struct Faults {
     /// Every reply is lost.
     lossy: AtomicBool,
+    /// Nobody is let through, and who was is thrown out.
+    shut: watch::Sender<bool>,
     /// The first reply that holds these bytes is lost.
     marker: Mutex<Option<Vec<u8>>>,
     /// The connection that breaks, and when.
@@ -85,7 +88,12 @@ impl Proxy {
             while let Ok((client, _)) = listener.accept().await {
                 let (server, faults) = (server.clone(), of_connections.clone());
                 tokio::spawn(async move {
-                    let _ = pass(client, &server, &faults).await;
+                    let mut shut = faults.shut.subscribe();
+                    tokio::select! {
+                        biased;
+                        _ = shut.wait_for(|shut| *shut) => {}
+                        _ = pass(client, &server, &faults) => {}
+                    }
                 });
             }
         });
@@ -109,6 +117,11 @@ impl Proxy {
     /// From now on requests still reach the server, but no reply comes back: the connection breaks instead.
     pub fn lose_replies(&self, lose: bool) {
         self.faults.lossy.store(lose, Ordering::SeqCst);
+    }
+
+    /// From now on every connection is broken, the old ones and new ones, as by a server that is gone.
+    pub fn shut(&self, shut: bool) {
+        self.faults.shut.send_replace(shut);
     }
 
     /// The next reply with these bytes in it does not come back: its connection breaks instead.
