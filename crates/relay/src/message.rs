@@ -41,16 +41,16 @@ impl<'a> Message<'a> {
         ]
     }
 
-    /// The headers that the event was given. What a message says of itself, or to its broker, is not theirs to say: those that are
-    /// named so, or begin so, are left out.
+    /// The headers that the event was given. What a message says of itself, or to its broker, is not theirs to say: those
+    /// of such a name are left out. A name of the broker's with a hyphen at its end stands for all that begin so.
     pub(crate) fn own_headers(
         self,
         names_of_the_broker: &'static [&'static str],
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let reserved = move |name: &str| {
             let name = name.to_ascii_lowercase();
-            name == "content-type"
-                || ["ce-", "ce_"].iter().chain(names_of_the_broker).any(|begin| name.starts_with(begin))
+            let is_like = |other: &&str| name == **other || other.ends_with('-') && name.starts_with(**other);
+            name.starts_with("ce_") || ["content-type", "ce-"].iter().chain(names_of_the_broker).any(is_like)
         };
         let headers = self.event.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         headers.filter(move |(name, _)| !reserved(name))
@@ -103,9 +103,11 @@ mod tests {
             ("CE-id", "1"),
             ("ce_type", "x"),
             ("Nats-Rollup", "all"),
+            ("CC", "x"),
+            ("ccy", "EUR"),
             ("traceparent", "00-4bf9-01"),
         ]);
-        let own: Vec<_> = Message::new(&event, "shop").own_headers(&["nats-"]).collect();
-        assert_eq!(own, [("traceparent", "00-4bf9-01")]);
+        let own: Vec<_> = Message::new(&event, "shop").own_headers(&["nats-", "cc"]).collect();
+        assert_eq!(own, [("ccy", "EUR"), ("traceparent", "00-4bf9-01")]);
     }
 }

@@ -118,7 +118,7 @@ impl Rabbitmq {
         for (name, value) in message.attributes() {
             headers.insert(short("an attribute", format!("cloudEvents:{name}"))?, text(&value));
         }
-        for (name, value) in message.own_headers(&["x-", "cc", "bcc"]) {
+        for (name, value) in message.own_headers(&["cc", "bcc"]) {
             headers.insert(short("the name of a header", name.to_owned())?, text(value));
         }
         let id = event.id.to_string();
