@@ -49,7 +49,7 @@ impl<'a> Message<'a> {
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let reserved = move |name: &str| {
             let name = name.to_ascii_lowercase();
-            let is_like = |other: &&str| name == **other || other.ends_with('-') && name.starts_with(**other);
+            let is_like = |other: &&str| name == **other || other.ends_with('-') && name.starts_with(*other);
             name.starts_with("ce_") || ["content-type", "ce-"].iter().chain(names_of_the_broker).any(is_like)
         };
         let headers = self.event.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));

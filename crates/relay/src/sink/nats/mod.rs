@@ -5,8 +5,8 @@ mod subject;
 
 use std::time::Duration;
 
-use async_nats::HeaderMap;
 use async_nats::jetstream::message::PublishMessage;
+use async_nats::{HeaderMap, HeaderName};
 use async_trait::async_trait;
 use futures::StreamExt;
 use milepost_core::event::Event;
@@ -88,24 +88,29 @@ impl Nats {
     }
 
     async fn publish_one(&self, line: &Line, event: &Event, deadline: Instant) -> Answer {
+        match self.outgoing(event) {
+            Ok((subject, message)) => line.publish(subject, message, deadline).await,
+            Err(why) => Answer::Known(Delivery::Unacceptable { why }),
+        }
+    }
+
+    /// The subject and the message of an event; why it can have none, else.
+    fn outgoing(&self, event: &Event) -> Result<(String, PublishMessage), String> {
         let message = Message::new(event, &self.source);
-        let subject = match self.subjects.of(event) {
-            Ok(subject) => subject,
-            Err(why) => return Answer::Known(Delivery::Unacceptable { why }),
-        };
         let mut headers = HeaderMap::new();
         for (name, value) in message.attributes() {
             headers.insert(format!("ce-{name}"), in_one_line(&value));
         }
         headers.insert("content-type", CONTENT_TYPE);
         for (name, value) in message.own_headers(&["nats-"]) {
-            headers.insert(name, in_one_line(value));
+            let known: HeaderName = name.parse().map_err(|_| format!("NATS has no headers like {name:?}"))?;
+            headers.insert(known, in_one_line(value));
         }
         let publish = PublishMessage::build()
             .headers(headers)
             .message_id(event.id.to_string())
             .payload(message.body().to_vec().into());
-        line.publish(subject, publish, deadline).await
+        Ok((self.subjects.of(event)?, publish))
     }
 
     /// The deliveries, unless no stream took any message.
