@@ -114,7 +114,7 @@ async fn messages_that_no_queue_takes_are_refused_and_no_others() {
             for (event, delivery) in sent.iter().zip(&deliveries) {
                 match delivery {
                     Delivery::Refused { why } => {
-                        assert!(event.aggregate.kind == "nobody" && why.contains("NO_ROUTE"), "{why}")
+                        assert!(event.aggregate.kind == "nobody" && why.contains("NO_ROUTE"), "{why}");
                     }
                     delivery => assert!(
                         event.aggregate.kind == "order" && *delivery == Delivery::Acknowledged,
