@@ -19,8 +19,6 @@ use crate::sink::{Delivery, SinkDown};
 
 /// What the connection is called among the server's.
 const CLIENT: &str = "milepost-relay";
-/// The longest wait between tries to reconnect. They only serve to send what an abandoned connection still holds.
-const RECONNECT_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// A server, or the servers of a cluster, and who we are there.
 pub(super) struct Place {
@@ -108,10 +106,8 @@ impl Line {
             .options()
             .connection_timeout(timeout)
             .request_timeout(Some(timeout))
-            .reconnect_delay_callback(|attempts| match attempts {
-                0 | 1 => Duration::ZERO,
-                _ => RECONNECT_WAIT_MAX,
-            })
+            // Each server once, at the begin and when it broke: what an abandoned connection holds goes out at once, or never.
+            .max_reconnects(place.servers.len())
             .event_callback(move |happening| {
                 if matches!(happening, Happening::Disconnected | Happening::Closed) {
                     breaks.send_replace(true);
@@ -178,16 +174,11 @@ impl Line {
         self.suspect.store(true, Ordering::Relaxed);
         Answer::Known(Delivery::Unknown { why: why.to_owned() })
     }
-
-    /// Whether it left a question unanswered.
-    pub(super) fn is_suspect(&self) -> bool {
-        self.suspect.load(Ordering::Relaxed)
-    }
 }
 
 impl Connection for Line {
     fn is_usable(&self) -> bool {
-        !*self.broken.borrow() && !self.is_suspect()
+        !*self.broken.borrow() && !self.suspect.load(Ordering::Relaxed)
     }
 }
 

@@ -149,9 +149,6 @@ impl Sink for Nats {
         let publishing: Vec<_> =
             events.iter().map(|event| self.publish_one(&line, event, deadline)).collect();
         let answers: Vec<_> = futures::stream::iter(publishing).buffered(IN_FLIGHT_MAX).collect().await;
-        if line.is_suspect() {
-            self.line.forget(&line).await;
-        }
         self.deliveries(answers)
     }
 }
