@@ -95,6 +95,11 @@ statements! {
     WAITING_GROUPS = "waiting_groups";
     WORKERS = "workers";
     WRITE_SCHEDULE = "write_schedule";
+    EMIT_MANY = "event/emit_many";
+    EVENTS_AFTER = "event/after";
+    EVENTS_AFTER_OF_AGGREGATE = "event/after_of_aggregate";
+    EVENTS_NEWEST = "event/newest";
+    EVENTS_NEWEST_OF_AGGREGATE = "event/newest_of_aggregate";
     BATCHES = "batch/batches";
     BATCH_ABORT = "batch/abort";
     BATCH_CANCEL = "batch/cancel";

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent};
-use crate::error::InvalidJob;
+use crate::error::{InvalidJob, StoreError};
 use crate::ident::EventId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
 
@@ -97,6 +97,16 @@ impl NewEvent {
         }
         self.check_headers()?;
         check_payload(self.payload.get(), payload_bytes_max).map_err(InvalidEvent::Payload)
+    }
+
+    /// Checks the events of a call as [`check`](Self::check) does.
+    ///
+    /// # Errors
+    /// [`StoreError::Event`] names the first that is wrong.
+    pub fn check_all(events: &[Self], payload_bytes_max: usize) -> Result<(), StoreError> {
+        events.iter().enumerate().try_for_each(|(index, event)| {
+            event.check(payload_bytes_max).map_err(|invalid| StoreError::Event { index, invalid })
+        })
     }
 
     /// Headers become those of brokers and of HTTP: what one of them would refuse is refused here.
