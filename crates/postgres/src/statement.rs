@@ -201,6 +201,7 @@ statements! {
     ARRIVAL = "move/arrival";
     ARRIVAL_PARTS = "move/arrival_parts";
     BEGIN_MOVE = "move/begin_move";
+    BRING_AGGREGATES = "move/aggregate";
     BRING_AUDIT = "move/audit";
     BRING_BATCHES = "move/batch";
     BRING_BATCH_HISTORY = "move/batch_history";
@@ -217,6 +218,7 @@ statements! {
     BRING_BULK_TARGETS = "move/bulk_target";
     BRING_BULKS = "move/bulk";
     BRING_ENDED = "move/ended";
+    BRING_EVENTS = "move/event";
     BRING_GROUP_BUCKETS = "move/group_bucket";
     BRING_GROUP_LIMITS = "move/group_limit";
     BRING_HISTORY = "move/history";

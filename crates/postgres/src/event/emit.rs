@@ -69,7 +69,7 @@ fn insert(events: &[NewEvent]) -> Query {
         .bind(each(|event| event.payload.get()))
         .bind(events.iter().map(|event| event.id.0).collect::<Vec<_>>())
         .bind(some_of(events, |event| event.sequence))
-        .bind(some_of(events, |event| text(&event.headers)))
+        .bind(some_of(events, |event| headers_text(&event.headers)))
         .bind(some_of(events, |event| event.gap_allowed.then_some(true)))
 }
 
@@ -80,7 +80,7 @@ fn some_of<T>(events: &[NewEvent], option: impl Fn(&NewEvent) -> Option<T>) -> O
 }
 
 /// Headers as JSON text, if there are any.
-fn text(headers: &BTreeMap<String, String>) -> Option<String> {
+pub(crate) fn headers_text(headers: &BTreeMap<String, String>) -> Option<String> {
     (!headers.is_empty()).then(|| json!(headers).to_string())
 }
 

@@ -24,6 +24,7 @@ pub(super) fn emit_error(place: &str, events: &[NewEvent], error: sqlx::Error) -
             None => InvalidEvent::Refused { why },
         },
         (OTHER_CONTENT, Some(event)) => InvalidEvent::OtherContent { id: event.id },
+        ("22003", _) => InvalidEvent::Refused { why },
         ("22P02" | "22P05", _) => InvalidEvent::Payload(InvalidJob::NotJson { why }),
         _ => return store_error(place, "emit_many", error),
     };

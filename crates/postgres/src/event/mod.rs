@@ -10,7 +10,7 @@ use milepost_core::event::{Emitted, NewEvent};
 use milepost_core::port::{EventLog, StoreResult};
 
 pub use emit::{emit, emit_many};
-pub(crate) use emit::{emit_in, emit_many_in};
+pub(crate) use emit::{emit_in, emit_many_in, headers_text};
 
 use crate::store::PostgresStore;
 
