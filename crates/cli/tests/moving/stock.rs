@@ -78,7 +78,8 @@ async fn emitted(scene: &Scene) {
         NewEvent { payload, ..NewEvent::new(Aggregate::new(kind, id), "order.paid", &()).unwrap() }
     };
     let events = [
-        event("order", UNICODE, "{\"z\": 1.0,  \"a\": 1e2}").header("traceparent", UNICODE.replace('\u{202e}', "")),
+        event("order", UNICODE, "{\"z\": 1.0,  \"a\": 1e2}")
+            .header("traceparent", UNICODE.replace('\u{202e}', "")),
         event("order", "2", "[]").sequence(7),
         event("order", UNICODE, "null"),
         event("a", "2", "{}"),
