@@ -16,6 +16,7 @@ use crate::config::command::ConfigCommand;
 use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::doctor::DoctorArgs;
 use crate::enqueue::EnqueueArgs;
+use crate::events::EventsCommand;
 use crate::jobs::JobsCommand;
 use crate::limits::LimitsCommand;
 use crate::moving::MoveArgs;
@@ -77,6 +78,9 @@ pub(crate) enum Command {
     /// Batches, DAGs of jobs: define them, start them, look at them, stop, mend and rerun them
     #[command(subcommand)]
     Batch(Box<BatchCommand>),
+    /// Events, facts about aggregates in their order: emit them, read the log
+    #[command(subcommand)]
+    Events(Box<EventsCommand>),
     /// Look at queues, pause and resume them
     #[command(subcommand)]
     Queues(QueuesCommand),
@@ -111,6 +115,7 @@ impl Command {
             Self::Jobs(command) => command.only_looks(),
             Self::Bulk(args) => args.only_looks(),
             Self::Batch(command) => command.only_looks(),
+            Self::Events(command) => command.only_looks(),
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),

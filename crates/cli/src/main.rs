@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod doctor;
 mod enqueue;
+mod events;
 mod jobs;
 mod limits;
 mod log;
@@ -94,6 +95,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Jobs(command) => jobs::run(command, address).await,
         Command::Bulk(args) => bulk::run(*args, named).await,
         Command::Batch(command) => batch::run(*command, address).await,
+        Command::Events(command) => events::run(*command, address).await,
         Command::Queues(command) => queues::run(command, address).await,
         Command::Schedules(command) => schedules::run(command, address).await,
         Command::Limits(command) => limits::run(command, address).await,

@@ -2,6 +2,7 @@
 
 mod batch;
 mod bulk;
+mod event;
 
 use jiff::Timestamp as Time;
 use jiff_sqlx::Timestamp;
@@ -44,6 +45,8 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::BatchTasks(rows) => batch::tasks(rows),
         Rows::BatchSpreads(rows) => batch::spreads(rows),
         Rows::BatchHistory(rows) => batch::notes(rows),
+        Rows::Aggregates(rows) => event::heads(rows),
+        Rows::Events(rows) => event::events(rows),
         Rows::History(rows) => history(rows),
         Rows::Slots(rows) => slots(rows),
         Rows::Ended(rows) => ended(rows),

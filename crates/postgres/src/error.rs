@@ -114,7 +114,7 @@ fn is_of(error: &sqlx::Error, prefixes: &[&str]) -> bool {
     database_error(error).is_some_and(|e| prefixes.iter().any(|prefix| e.code().starts_with(prefix)))
 }
 
-/// The place in the call that an error of `check_jobs` names: "job 7 of the call: …".
-fn index_in(message: &str) -> usize {
+/// The place in the call that an error names: "job 7 of the call: …".
+pub(crate) fn index_in(message: &str) -> usize {
     message.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! The PostgreSQL store of Milepost: any number of processes, one truth, the database's clock.
 //!
 //! [`PostgresStore`] implements the ports of `milepost-core`. What joins a caller's own transaction are
-//! functions that take it: [`enqueue`], [`enqueue_many`] and [`complete`], and for transactions through a
+//! functions that take it: [`enqueue`], [`enqueue_many`], [`emit`], [`emit_many`] and [`complete`], and for transactions through a
 //! transaction pooler those of [`pooled`]. Callers in other languages use
 //! the SQL functions of schema `milepost` (`sql/api.sql`), which are the ones used here too.
 
@@ -16,6 +16,7 @@ mod connect;
 mod doctor;
 mod enqueue;
 mod error;
+mod event;
 mod finish;
 mod foreign;
 mod group;
@@ -37,4 +38,5 @@ pub use batch::start_batch;
 pub use complete::complete;
 pub use connect::{PostgresOptions, WakeMode, check_url};
 pub use enqueue::{enqueue, enqueue_many};
+pub use event::{emit, emit_many};
 pub use store::PostgresStore;

@@ -21,6 +21,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("staged", include_str!("../migrations/0008_staged.sql")),
     ("bulk_place", include_str!("../migrations/0009_bulk_place.sql")),
     ("batches", include_str!("../migrations/0010_batches.sql")),
+    ("events", include_str!("../migrations/0011_events.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
@@ -35,6 +36,7 @@ const API: &str = concat!(
     include_str!("../sql/batches.sql"),
     include_str!("../sql/batch_versions.sql"),
     include_str!("../sql/batch_operations.sql"),
+    include_str!("../sql/events.sql"),
     include_str!("../sql/mend.sql"),
     include_str!("../sql/move.sql")
 );

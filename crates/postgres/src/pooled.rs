@@ -9,6 +9,7 @@
 //! `max_prepared_statements` above 0) needs none of this.
 
 use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::event::{Emitted, NewEvent};
 use milepost_core::ident::Run;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::StoreResult;
@@ -30,6 +31,22 @@ pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> StoreResult
 /// Those of [`enqueue_many`](crate::enqueue_many).
 pub async fn enqueue_many(connection: &mut PgConnection, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     crate::enqueue::enqueue_many_in(Session::passing(connection), jobs).await
+}
+
+/// Emits one event in the caller's transaction, as [`emit`](crate::emit).
+///
+/// # Errors
+/// Those of [`emit`](crate::emit).
+pub async fn emit(connection: &mut PgConnection, event: &NewEvent) -> StoreResult<Emitted> {
+    crate::event::emit_in(Session::passing(connection), event).await
+}
+
+/// Emits events in the caller's transaction, as [`emit_many`](crate::emit_many).
+///
+/// # Errors
+/// Those of [`emit_many`](crate::emit_many).
+pub async fn emit_many(connection: &mut PgConnection, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
+    crate::event::emit_many_in(Session::passing(connection), events).await
 }
 
 /// Starts a batch in the caller's transaction, as [`start_batch`](crate::start_batch).

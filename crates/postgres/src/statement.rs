@@ -95,6 +95,11 @@ statements! {
     WAITING_GROUPS = "waiting_groups";
     WORKERS = "workers";
     WRITE_SCHEDULE = "write_schedule";
+    EMIT_MANY = "event/emit_many";
+    EVENTS_AFTER = "event/after";
+    EVENTS_AFTER_OF_AGGREGATE = "event/after_of_aggregate";
+    EVENTS_NEWEST = "event/newest";
+    EVENTS_NEWEST_OF_AGGREGATE = "event/newest_of_aggregate";
     BATCHES = "batch/batches";
     BATCH_ABORT = "batch/abort";
     BATCH_CANCEL = "batch/cancel";
@@ -196,6 +201,7 @@ statements! {
     ARRIVAL = "move/arrival";
     ARRIVAL_PARTS = "move/arrival_parts";
     BEGIN_MOVE = "move/begin_move";
+    BRING_AGGREGATES = "move/aggregate";
     BRING_AUDIT = "move/audit";
     BRING_BATCHES = "move/batch";
     BRING_BATCH_HISTORY = "move/batch_history";
@@ -212,6 +218,7 @@ statements! {
     BRING_BULK_TARGETS = "move/bulk_target";
     BRING_BULKS = "move/bulk";
     BRING_ENDED = "move/ended";
+    BRING_EVENTS = "move/event";
     BRING_GROUP_BUCKETS = "move/group_bucket";
     BRING_GROUP_LIMITS = "move/group_limit";
     BRING_HISTORY = "move/history";

@@ -53,6 +53,8 @@ async fn bring_all(store: &PostgresStore, id: MoveId) {
             Part::BatchTasks => Rows::BatchTasks(Vec::new()),
             Part::BatchSpreads => Rows::BatchSpreads(Vec::new()),
             Part::BatchHistory => Rows::BatchHistory(Vec::new()),
+            Part::Aggregates => Rows::Aggregates(Vec::new()),
+            Part::Events => Rows::Events(Vec::new()),
             Part::History => Rows::History(Vec::new()),
             Part::Slots => Rows::Slots(Vec::new()),
             Part::Ended => Rows::Ended(Vec::new()),

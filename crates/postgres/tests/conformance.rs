@@ -33,10 +33,18 @@ mod batches {
     milepost_testkit::batch_conformance!(crate::direct);
 }
 
+mod events {
+    milepost_testkit::event_conformance!(crate::direct);
+}
+
 mod through_a_pooler {
     milepost_testkit::conformance!(crate::pooled, poll_only);
 
     mod batches {
         milepost_testkit::batch_conformance!(crate::pooled);
+    }
+
+    mod events {
+        milepost_testkit::event_conformance!(crate::pooled);
     }
 }

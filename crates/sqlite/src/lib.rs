@@ -4,8 +4,8 @@
 //! commands that wait, runs each in a savepoint of one transaction and commits once, so that many small
 //! writes share one fsync. Reads have connections of their own.
 //!
-//! What joins a transaction of the caller is a function that takes it: [`enqueue`], [`enqueue_many`], [`start_batch`]
-//! and [`complete`]. [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
+//! What joins a transaction of the caller is a function that takes it: [`enqueue`], [`enqueue_many`], [`start_batch`],
+//! [`emit`], [`emit_many`] and [`complete`]. [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
 //! [`SqliteStore::temporary`] makes a store for a test.
 
 mod batch;
@@ -20,6 +20,7 @@ mod disk;
 mod doctor;
 mod due;
 mod enqueue;
+mod event;
 mod failure;
 mod file;
 mod finish;
@@ -51,6 +52,7 @@ mod writer;
 
 pub use batch::start_batch;
 pub use enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX, enqueue, enqueue_many};
+pub use event::{emit, emit_many};
 pub use finish::complete;
 pub use foreign::foreign_objects;
 pub use options::{BUSY_TIMEOUT_DEFAULT, SqliteOptions};

@@ -3,17 +3,19 @@
 mod batch;
 mod bulk;
 
+use milepost_core::event::Aggregate;
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::limit::Rate;
 use milepost_core::port::StoreResult;
 use milepost_core::relocation::rows::{
-    Ended, GroupBucket, GroupLimit, Job, Key, KindLimit, Live, Note, Progress, Queue, Row as Carried,
+    Ended, GroupBucket, GroupLimit, Head, Job, Key, KindLimit, Live, Note, Progress, Queue, Row as Carried,
     Schedule, Slot, Worker,
 };
 use milepost_core::relocation::{Marks, MoveId, PAGE_BYTES_MAX, Page, Part, Position, Rows, Standing};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
+use crate::event::read_event;
 use crate::failure::Failure;
 use crate::store::SqliteStore;
 use crate::{departure, listing, query, row};
@@ -111,6 +113,8 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::BatchTasks => look.page(query::PAGE_OF_BATCH_TASKS, batch::task, Rows::BatchTasks),
         Part::BatchSpreads => look.page(query::PAGE_OF_BATCH_SPREADS, batch::spread, Rows::BatchSpreads),
         Part::BatchHistory => look.page(query::PAGE_OF_BATCH_HISTORY, batch::note, Rows::BatchHistory),
+        Part::Aggregates => look.page(query::PAGE_OF_AGGREGATES, head, Rows::Aggregates),
+        Part::Events => look.page(query::PAGE_OF_EVENTS, read_event, Rows::Events),
         Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
         Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
         Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
@@ -170,10 +174,13 @@ impl Look<'_> {
                 | Part::BulkFailures
                 | Part::BatchSpreads
                 | Part::BatchHistory
+                | Part::Events
                 | Part::History,
             ) => vec![i64::MIN.into()],
             (Position::Start, Part::DagTasks) => vec![i64::MIN.into(), i64::MIN.into()],
-            (Position::Start, Part::Keys) => vec![String::new().into(), String::new().into()],
+            (Position::Start, Part::Keys | Part::Aggregates) => {
+                vec![String::new().into(), String::new().into()]
+            }
             (Position::Start, Part::BulkTargets | Part::BatchTasks) => {
                 vec![Vec::new().into(), i64::MIN.into()]
             }
@@ -311,6 +318,10 @@ fn progress(row: &Row<'_>) -> Sql<Progress> {
         checkpoint: row.get(4)?,
         updated_at: row::time(row, 5)?,
     })
+}
+
+fn head(row: &Row<'_>) -> Sql<Head> {
+    Ok(Head { aggregate: Aggregate { kind: row.get(0)?, id: row.get(1)? }, last: row.get(2)? })
 }
 
 fn slot(row: &Row<'_>) -> Sql<Slot> {

@@ -20,3 +20,7 @@ milepost_testkit::conformance!(crate::fresh);
 mod batches {
     milepost_testkit::batch_conformance!(crate::fresh);
 }
+
+mod events {
+    milepost_testkit::event_conformance!(crate::fresh);
+}

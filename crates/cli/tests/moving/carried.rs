@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::claim::Claim;
+use milepost_core::event::listing::EventFilter;
+use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::listing::JobFilter;
 use milepost_core::port::{Operation, Store};
@@ -46,6 +48,10 @@ fn verbs_of(job: &Value) -> Vec<&str> {
 async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     let again = store.enqueue_many(&[Scene::job().key("outlives its job")]).await.unwrap();
     assert!(again[0].duplicate, "a key that outlived its job is still taken");
+    let again = NewEvent::new(Aggregate::new("order", "2"), "order.shipped", &()).unwrap();
+    assert_eq!(store.emit(&again).await.unwrap().sequence, 8, "an aggregate goes on from its last event");
+    let newest = store.events(&EventFilter { limit: 2, ..EventFilter::default() }).await.unwrap();
+    assert!(newest[0].event.id == again.id && newest[0].pos > newest[1].pos, "positions go on: {newest:?}");
     store.pause_queue("night", false).await.unwrap();
     let rescued = store.rescue_expired(100, &|_, _| Duration::ZERO).await.unwrap();
     assert!(rescued.len() > 2, "jobs of the dead worker are taken back");

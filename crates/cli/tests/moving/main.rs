@@ -16,6 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 use std::sync::Arc;
 
+use milepost_core::event::listing::EventFilter;
 use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
 use milepost_postgres::{PostgresOptions, PostgresStore};
@@ -129,6 +130,7 @@ pub(crate) async fn listed(store: &dyn Store) -> Value {
         counts.sort_unstable_by_key(|count| count[0].as_str().unwrap().to_owned());
     }
     json!({ "jobs": jobs, "bulks": bulk::listed(store).await, "batches": batches::listed(store).await, "queues": queues, "counts": counts, "limits": limits,
+            "events": store.events(&EventFilter { limit: 100, ..EventFilter::default() }).await.unwrap(),
             "workers": store.workers().await.unwrap(), "schedules": store.schedules().await.unwrap() })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finished};
 use milepost_core::job::{NewJob, Priority, StartAt};
 use milepost_core::limit::{Limit, Rate, Source};
@@ -28,6 +29,7 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
     outlived(&scene).await;
     unusual(&scene).await;
     scheduled(&scene).await;
+    emitted(&scene).await;
     store.audit("ada@host", "test", &json!({ "note": UNICODE })).await.unwrap();
     let left = register(store, LONG).await;
     store.retire_worker(left).await.unwrap();
@@ -67,6 +69,22 @@ async fn unusual(scene: &Scene) {
         scene.store.pause_queue(queue, paused).await.unwrap();
     }
     scene.enqueue(Scene::job().queue("night")).await;
+}
+
+/// Events of several aggregates, written in unusual ways.
+async fn emitted(scene: &Scene) {
+    let event = |kind: &str, id: &str, payload: &str| {
+        let payload = serde_json::value::RawValue::from_string(payload.to_owned()).unwrap();
+        NewEvent { payload, ..NewEvent::new(Aggregate::new(kind, id), "order.paid", &()).unwrap() }
+    };
+    let events = [
+        event("order", UNICODE, "{\"z\": 1.0,  \"a\": 1e2}")
+            .header("traceparent", UNICODE.replace('\u{202e}', "")),
+        event("order", "2", "[]").sequence(7),
+        event("order", UNICODE, "null"),
+        event("a", "2", "{}"),
+    ];
+    scene.store.emit_many(&events).await.unwrap();
 }
 
 /// Schedules of both sources, one of them paused.

@@ -65,4 +65,10 @@ pub enum InvalidEvent {
         /// The id.
         id: EventId,
     },
+    /// The database refused the values for a reason of its own.
+    #[error("the database refused the event: {why}")]
+    Refused {
+        /// The database's words.
+        why: String,
+    },
 }

@@ -4,7 +4,9 @@
 //! promised within one aggregate.
 
 mod error;
+pub mod listing;
 mod new_event;
+mod same;
 mod subscription;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ use serde_json::value::RawValue;
 
 pub use error::InvalidEvent;
 pub use new_event::NewEvent;
+pub use same::is_same_json;
 pub use subscription::{DELIVERIES_MAX_DEFAULT, Exhausted, Subscription, SubscriptionFilter, Undelivered};
 
 use crate::ident::EventId;

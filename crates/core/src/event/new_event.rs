@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent};
-use crate::error::InvalidJob;
+use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, is_same_json};
+use crate::error::{InvalidJob, StoreError};
 use crate::ident::EventId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
 
@@ -83,6 +83,44 @@ impl NewEvent {
         self
     }
 
+    /// Its place in an aggregate that is at sequence `last`, 0 when that has no events. An aggregate without events may
+    /// begin with any.
+    ///
+    /// # Errors
+    /// [`InvalidEvent`] when the sequence that it was given does not follow.
+    pub fn sequence_after(&self, last: i64) -> Result<i64, InvalidEvent> {
+        let Some(sequence) = self.sequence else {
+            let why = || format!("{} has no sequence left", self.aggregate);
+            return last.checked_add(1).ok_or_else(|| InvalidEvent::Refused { why: why() });
+        };
+        let aggregate = || self.aggregate.clone();
+        if sequence <= last {
+            return Err(InvalidEvent::Repeated { aggregate: aggregate(), sequence, last });
+        }
+        if sequence - 1 > last && last > 0 && !self.gap_allowed {
+            return Err(InvalidEvent::Gap { aggregate: aggregate(), sequence, last });
+        }
+        Ok(sequence)
+    }
+
+    /// Whether it is the event with this content, when that has the same id. A payload that is written otherwise and
+    /// [says the same](super::is_same_json) is the same.
+    #[must_use]
+    pub fn is_same(
+        &self,
+        aggregate: &Aggregate,
+        event_type: &str,
+        headers: &BTreeMap<String, String>,
+        payload: &str,
+        sequence: i64,
+    ) -> bool {
+        self.aggregate == *aggregate
+            && self.event_type == event_type
+            && self.headers == *headers
+            && self.sequence.is_none_or(|given| given == sequence)
+            && is_same_json(self.payload.get(), payload)
+    }
+
     /// Checks what can be checked without a database.
     ///
     /// # Errors
@@ -97,6 +135,16 @@ impl NewEvent {
         }
         self.check_headers()?;
         check_payload(self.payload.get(), payload_bytes_max).map_err(InvalidEvent::Payload)
+    }
+
+    /// Checks the events of a call as [`check`](Self::check) does.
+    ///
+    /// # Errors
+    /// [`StoreError::Event`] names the first that is wrong.
+    pub fn check_all(events: &[Self], payload_bytes_max: usize) -> Result<(), StoreError> {
+        events.iter().enumerate().try_for_each(|(index, event)| {
+            event.check(payload_bytes_max).map_err(|invalid| StoreError::Event { index, invalid })
+        })
     }
 
     /// Headers become those of brokers and of HTTP: what one of them would refuse is refused here.

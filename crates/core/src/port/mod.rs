@@ -8,6 +8,7 @@ mod batch;
 mod bulk;
 mod coordination;
 mod doctor;
+mod event;
 mod intake;
 mod limit;
 mod maintenance;
@@ -23,6 +24,7 @@ pub use bulk::{
 };
 pub use coordination::{Coordination, CoordinationHealth};
 pub use doctor::{AbandonedRun, DoctorStore};
+pub use event::EventLog;
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
@@ -46,6 +48,7 @@ pub trait Store:
     + BulkStore
     + BulkProgress
     + BatchStore
+    + EventLog
     + DoctorStore
 {
 }
@@ -60,6 +63,7 @@ impl<T> Store for T where
         + BulkStore
         + BulkProgress
         + BatchStore
+        + EventLog
         + DoctorStore
 {
 }

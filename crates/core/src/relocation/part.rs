@@ -60,6 +60,10 @@ named_enum! {
         BatchSpreads = "batch_spread",
         /// What happened to batches.
         BatchHistory = "batch_history",
+        /// Aggregates and how far their events are.
+        Aggregates = "aggregate",
+        /// The log of events.
+        Events = "event",
         /// What happened.
         History = "history",
         /// Who holds groups.
@@ -83,7 +87,7 @@ pub enum Position {
     Number(i64),
     /// A name.
     Name(String),
-    /// A job's key and kind.
+    /// A job's key and kind; an aggregate's type and id.
     Key(String, String),
     /// A group and a slot of it.
     Slot(String, i64),

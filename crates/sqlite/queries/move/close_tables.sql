@@ -8,7 +8,8 @@ WITH own (name) AS (VALUES
     ('milepost_bulk_definition'), ('milepost_bulk'), ('milepost_bulk_setting'), ('milepost_bulk_failure'),
     ('milepost_bulk_file'), ('milepost_bulk_target'),
     ('milepost_dag_version'), ('milepost_dag'), ('milepost_dag_task'), ('milepost_batch'), ('milepost_batch_input'),
-    ('milepost_batch_task'), ('milepost_batch_spread'), ('milepost_batch_history')
+    ('milepost_batch_task'), ('milepost_batch_spread'), ('milepost_batch_history'),
+    ('milepost_aggregate'), ('milepost_event')
 ),
 change (verb) AS (VALUES ('INSERT'), ('UPDATE'), ('DELETE'))
 SELECT printf('CREATE TRIGGER %s_departed_%s BEFORE %s ON %s BEGIN SELECT RAISE(ABORT, %Q); END',

@@ -1,7 +1,9 @@
 //! What joins a transaction of the caller.
 
 use milepost_core::error::StoreError;
-use milepost_core::port::{AdminStore, IntakeStore};
+use milepost_core::event::listing::EventFilter;
+use milepost_core::event::{Aggregate, InvalidEvent, NewEvent};
+use milepost_core::port::{AdminStore, EventLog, IntakeStore};
 use milepost_core::state::JobState;
 
 use crate::fixture::{HOUR, Home, claim, enqueue, job, state, worker};
@@ -158,4 +160,51 @@ async fn one_job_that_cannot_be_accepted_refuses_the_call() {
     let refused = home.store.enqueue_many(&[job("a"), job("")]).await;
     assert!(matches!(refused, Err(StoreError::Invalid { index: 1, .. })));
     assert_eq!(home.store.count_by_state().await.unwrap(), []);
+}
+
+fn event(order: &str) -> NewEvent {
+    NewEvent::new(Aggregate::new("order", order), "order.paid", &()).unwrap()
+}
+
+async fn sequences(home: &Home) -> Vec<i64> {
+    let filter = EventFilter { limit: 100, ..EventFilter::default() };
+    home.store.events(&filter).await.unwrap().iter().map(|logged| logged.event.sequence).collect()
+}
+
+#[tokio::test]
+async fn an_event_a_business_row_and_a_job_commit_together_or_not_at_all() {
+    let home = Home::new().await;
+    let mut conn = home.connection();
+    conn.execute("CREATE TABLE orders (n INTEGER)", ()).unwrap();
+    for committed in [false, true] {
+        let tx = conn.transaction().unwrap();
+        tx.execute("INSERT INTO orders VALUES (17)", ()).unwrap();
+        assert_eq!(milepost_sqlite::emit(&tx, &event("17")).unwrap().sequence, 1);
+        assert_eq!(milepost_sqlite::emit_many(&tx, &[event("17")]).unwrap()[0].sequence, 2);
+        milepost_sqlite::enqueue(&tx, &job("a")).unwrap();
+        if committed { tx.commit() } else { tx.rollback() }.unwrap();
+        let counted = "SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM milepost_event),
+             (SELECT count(*) FROM milepost_aggregate), (SELECT count(*) FROM milepost_job)";
+        let rows: (i64, i64, i64, i64) = conn
+            .query_row(counted, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .unwrap();
+        assert_eq!(rows, if committed { (1, 2, 1, 1) } else { (0, 0, 0, 0) });
+    }
+    assert_eq!(sequences(&home).await, [2, 1]);
+}
+
+#[tokio::test]
+async fn events_that_were_refused_leave_the_transaction_as_it_was() {
+    let home = Home::new().await;
+    let mut conn = home.connection();
+    let tx = conn.transaction().unwrap();
+    milepost_sqlite::emit(&tx, &event("1")).unwrap();
+    let refused = milepost_sqlite::emit_many(&tx, &[event("1"), event("2"), event("1").sequence(9)]);
+    assert!(
+        matches!(&refused, Err(StoreError::Event { index: 2, invalid: InvalidEvent::Gap { last: 2, .. } })),
+        "{refused:?}"
+    );
+    assert_eq!(milepost_sqlite::emit(&tx, &event("1")).unwrap().sequence, 2);
+    tx.commit().unwrap();
+    assert_eq!(sequences(&home).await, [2, 1]);
 }

@@ -1,6 +1,7 @@
 //! A store whose answers get lost or come late, on purpose: what a broken connection does, for any store.
 
 mod batches;
+mod events;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

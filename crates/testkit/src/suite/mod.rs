@@ -4,6 +4,7 @@ pub mod admin;
 pub mod batches;
 pub mod claims;
 pub mod doctor;
+pub mod events;
 pub mod fences;
 pub mod groups;
 pub mod history;

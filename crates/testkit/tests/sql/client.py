@@ -36,6 +36,37 @@ def one(connection, statement, values=()):
         return cursor.fetchone()
 
 
+def events(connection):
+    """Emits events beside a row of the application's own."""
+    emit = "select event_id, aggregate_seq, duplicate from milepost.emit('order', %s, %s, %s::json, event_id => %s)"
+    payload, event = json.dumps({"cents": 1200, "text": "naïve ☃"}), str(uuid.uuid4())
+    with connection.cursor() as cursor:
+        cursor.execute("create table public.orders (id text primary key, paid boolean)")
+        cursor.execute("insert into public.orders values ('17', true)")
+    made = one(connection, emit, ("17", "order.paid", payload, event))
+    assert (str(made[0]), made[1:]) == (event, (1, False))
+    connection.commit()
+    again = one(connection, emit, ("17", "order.paid", json.dumps(json.loads(payload), indent=2), event))
+    assert again[1:] == (1, True), "the same id and content is the same event"
+    rolled_back = one(connection, emit, ("17", "order.shipped", "{}", None))
+    assert uuid.UUID(str(rolled_back[0])).version == 7 and rolled_back[1:] == (2, False)
+    connection.rollback()
+    assert one(connection, emit, ("17", "order.shipped", "{}", None))[1] == 2, "it took no number"
+    connection.commit()
+
+    many = "select aggregate_seq from milepost.emit_many(%s::text[], %s::text[], %s::text[], %s::text[]::json[])"
+    with connection.cursor() as cursor:
+        cursor.execute(many, (["order"] * 3, ["18", "17", "18"], ["a", "b", "c"], ["1", "2", "3"]))
+        assert cursor.fetchall() == [(1,), (3,), (2,)], "answers come in the order of the call"
+    connection.commit()
+    assert one(connection, "select payload::text from milepost.event where event_id = %s", (event,)) == (payload,)
+
+    refused(connection, "MP017", emit, ("17", "order.paid", "{}", event))
+    refused(connection, "MP015", emit, ("", "order.paid", "{}", None))
+    why = refused(connection, "MP016", "select milepost.emit('order', '17', 'x', aggregate_seq => 9)")
+    assert "order/17 is at sequence 3" in why, why
+
+
 def main(url):
     connection = driver.connect(url)
     run = []
@@ -77,6 +108,8 @@ def main(url):
     assert "job 1 of the call" in why, why
     refused(connection, "MP001", many, (["runtime"], ["{}", "{}"], [None, None]))
     refused(connection, "22P02", "select * from milepost.enqueue('runtime', '{not json')")
+
+    events(connection)
     connection.close()
     print("\n".join(str(job) for job in run))
 

@@ -3,17 +3,20 @@
 
 mod batch;
 mod bulk;
+mod event;
 mod job;
 
 use jiff::Timestamp;
 
 use super::{Part, Position};
+use crate::event::listing::LoggedEvent;
 use crate::history::HistoryEntry;
 use crate::ident::WorkerId;
 use crate::limit::{Rate, Source};
 
 pub use batch::{Batch, BatchInput, BatchNote, BatchSpread, BatchTask, Dag, DagTask, DagVersion};
 pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
+pub use event::Head;
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
 
 /// A row that can be carried.
@@ -86,6 +89,8 @@ rows! {
     BatchTasks(BatchTask),
     BatchSpreads(BatchSpread),
     BatchHistory(BatchNote),
+    Aggregates(Head),
+    Events(LoggedEvent),
     History(HistoryEntry),
     Slots(Slot),
     Ended(Ended),

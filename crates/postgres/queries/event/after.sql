@@ -1,0 +1,13 @@
+-- A page of the log, oldest first: $1 those after this position, $2 the type of the event, $3 how many. Each slot is read
+-- from there.
+select e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type, e.payload::text as payload,
+       e.headers::text as headers, e.emitted_at
+from generate_series(0, 63) s(slot)
+cross join lateral (
+    select * from milepost.event
+    where slot = s.slot and pos > $1 and ($2::text is null or event_type = $2)
+    order by slot, pos
+    limit $3
+) e
+order by e.pos
+limit $3

@@ -1,0 +1,257 @@
+-- Events: how they come into the log. Public: emit and emit_many, which join the caller's transaction.
+-- SQLSTATEs: MP015 the event cannot be accepted as it is; MP016 its sequence does not follow; MP017 its event_id belongs
+-- to an event with other content. DETAIL says for machines what it is about. MP015: arrays, name, sequence, headers or
+-- payload. MP016: 'repeated' or 'gap', and where the aggregate stands. MP017: the event_id.
+-- Payloads that are not JSON fail with PostgreSQL's own 22P02.
+
+-- In which slot the events of an aggregate are that is seen for the first time. Never asked again.
+create or replace function milepost.slot_of(aggregate_type text, aggregate_id text) returns smallint
+language sql immutable strict parallel safe as $$
+    select (hashtextextended(aggregate_id, hashtextextended(aggregate_type, 0)) & 63)::smallint
+$$;
+
+-- How many arrays and objects of JSON text lie in one another.
+create or replace function milepost.json_depth(json text) returns int language sql immutable strict parallel safe as $$
+    select coalesce(max(d.depth), 0)::int from (
+        select sum(case when b.bracket in ('[', '{') then 1 else -1 end) over (order by b.n) as depth
+        from regexp_split_to_table(
+            regexp_replace(regexp_replace(json, '"(\\.|[^"\\])*"', '', 'g'), '[^][{}]', '', 'g'), '') with ordinality b(bracket, n)
+        where b.bracket <> ''
+    ) d
+$$;
+
+-- Whether two JSON texts say the same, as jsonb sees it: 1.0 is 1, and the order of keys says nothing.
+create or replace function milepost.same_json(one json, other json) returns boolean language plpgsql immutable parallel safe as $$
+begin
+    return one::text = other::text or one::jsonb = other::jsonb;
+exception when data_exception then
+    -- json takes what jsonb does not, as numbers of any size.
+    return false;
+end
+$$;
+
+-- What is wrong with the headers of an event; null: nothing. They become those of brokers and of HTTP.
+create or replace function milepost.refuse_headers(headers jsonb) returns text language plpgsql immutable parallel safe as $$
+declare
+    refused text;
+    given bigint;
+    bytes bigint;
+begin
+    if jsonb_typeof(headers) <> 'object' then
+        return 'the headers must be an object of strings';
+    end if;
+    select min(format('the header %s %s', to_json(left(h.key, 60)), h.why)) filter (where h.why is not null), count(*),
+           coalesce(sum(octet_length(h.key) + octet_length(h.value)), 0)
+    into refused, given, bytes
+    from (
+        select e.key, e.value #>> '{}' as value, case
+            when jsonb_typeof(e.value) <> 'string' then 'is not a string'
+            when e.key !~ '^[A-Za-z0-9_.-]+$' then 'has a name that brokers refuse: letters, digits and -_. are allowed'
+            when e.value #>> '{}' ~ '[[:cntrl:]]' then 'has control characters'
+            end as why
+        from jsonb_each(headers) e
+    ) h;
+    if given > 50 or bytes > 8192 then
+        return format('%s headers with %s bytes are too much: an event has at most 50 headers with 8192 bytes', given, bytes);
+    end if;
+    return refused;
+end
+$$;
+
+-- Refuses events that cannot be accepted, saying which and why.
+create or replace function milepost.check_events(
+    aggregate_types text[], aggregate_ids text[], event_types text[], aggregate_seqs bigint[], headers jsonb[], payloads json[],
+    payload_bytes_max bigint
+) returns void language plpgsql as $$
+declare
+    bad record;
+begin
+    select c.ord, c.refusal[1] as word, c.refusal[2] as why into bad from (
+        select i.ord, case
+            when i.aggregate_type is null or i.aggregate_type = '' or octet_length(i.aggregate_type) > 200 then array['name', 'the type of the aggregate must have 1 to 200 bytes']
+            when i.aggregate_id is null or i.aggregate_id = '' or octet_length(i.aggregate_id) > 1000 then array['name', 'the id of the aggregate must have 1 to 1000 bytes']
+            when i.event_type is null or i.event_type = '' or octet_length(i.event_type) > 200 then array['name', 'the type of the event must have 1 to 200 bytes']
+            when concat(i.aggregate_type, i.aggregate_id, i.event_type) ~ '[[:cntrl:]]' then array['name', 'types and ids must not have control characters']
+            when i.seq < 1 then array['sequence', format('the sequence %s is not a number from 1 on', i.seq)]
+            when i.headers is not null and milepost.refuse_headers(i.headers) is not null then array['headers', milepost.refuse_headers(i.headers)]
+            when octet_length(i.payload) > payload_bytes_max
+                then array['payload', format('the payload has %s bytes; the limit is %s (payload_bytes_max)', octet_length(i.payload), payload_bytes_max)]
+            -- Only what has so many brackets can be so deep; a backslash that is escaped begins no escape.
+            when length(i.payload) - length(translate(i.payload, '[{', '')) > 120 and milepost.json_depth(i.payload) > 120
+                then array['payload', format('the payload is nested %s levels deep; the limit is 120', milepost.json_depth(i.payload))]
+            when strpos(i.payload, '\u0000') > 0 and strpos(replace(i.payload, '\\', ''), '\u0000') > 0
+                then array['payload', 'the payload holds a NUL character (\u0000), which cannot be stored']
+            end as refusal
+        from unnest(aggregate_types, aggregate_ids, event_types, aggregate_seqs, headers, payloads::text[])
+            with ordinality as i(aggregate_type, aggregate_id, event_type, seq, headers, payload, ord)
+    ) c
+    where c.refusal is not null
+    order by c.ord
+    limit 1;
+    if found then
+        raise exception using errcode = 'MP015', message = format('event %s of the call: %s', bad.ord - 1, bad.why), detail = bad.word;
+    end if;
+end
+$$;
+
+-- Emits many events at once, all or none, and answers in their order. Arrays that are given must be as long as
+-- aggregate_types; an array or element that is null means the default. Events of one aggregate are numbered in the order of the
+-- call. event_ids: an event that is there with the same content is answered with duplicate = true and nothing is changed.
+-- aggregate_seqs: numbers that the caller counts; each must follow the last one of its aggregate, or come later where
+-- gaps_allowed; an aggregate without events may begin with any. payload_bytes_max: null: the caller has seen to it.
+create or replace function milepost.emit_many(
+    aggregate_types text[],
+    aggregate_ids text[],
+    event_types text[],
+    payloads json[] default null,
+    event_ids uuid[] default null,
+    aggregate_seqs bigint[] default null,
+    headers jsonb[] default null,
+    gaps_allowed boolean[] default null,
+    payload_bytes_max bigint default 1048576
+) returns table (event_id uuid, aggregate_seq bigint, duplicate boolean) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare
+    events int := coalesce(cardinality(aggregate_types), 0);
+    ids uuid[] := event_ids;
+    slots smallint[];
+    seqs bigint[];
+    duplicates boolean[];
+    lasts bigint[];
+    refused bigint;
+    other record;
+    made int;
+begin
+    if events = 0 then
+        return;
+    end if;
+    if events <> any (array[
+        coalesce(cardinality(aggregate_ids), 0), coalesce(cardinality(event_types), 0), coalesce(cardinality(payloads), events),
+        coalesce(cardinality(event_ids), events), coalesce(cardinality(aggregate_seqs), events),
+        coalesce(cardinality(headers), events), coalesce(cardinality(gaps_allowed), events)])
+    then
+        raise exception using errcode = 'MP015', message = 'the arrays must have as many elements as aggregate_types', detail = 'arrays';
+    end if;
+    perform milepost.check_events(
+        aggregate_types, aggregate_ids, event_types, aggregate_seqs, headers, payloads, payload_bytes_max);
+    if ids is null then
+        ids := array(select milepost.uuid_v7() from generate_series(1, events));
+    elsif array_position(ids, null) is not null then
+        ids := array(select coalesce(i.id, milepost.uuid_v7()) from unnest(ids) with ordinality i(id, ord) order by i.ord);
+    end if;
+
+    -- The heads first, in order, so that two calls cannot deadlock: until the caller's transaction ends nobody else emits for
+    -- these aggregates, and the statements that follow see what others emitted before. Each head goes on by as many as there
+    -- may be.
+    insert into milepost.aggregate as a (aggregate_type, aggregate_id, last_seq, slot)
+    select i.aggregate_type, i.aggregate_id, count(*), milepost.slot_of(i.aggregate_type, i.aggregate_id)
+    from unnest(aggregate_types, aggregate_ids) i(aggregate_type, aggregate_id)
+    group by i.aggregate_type, i.aggregate_id
+    order by i.aggregate_type, i.aggregate_id
+    on conflict (aggregate_type, aggregate_id) do update set last_seq = a.last_seq + excluded.last_seq;
+
+    with input as materialized (
+        select i.*, count(*) over (partition by i.aggregate_type, i.aggregate_id) as reserved,
+               row_number() over (partition by i.id order by i.ord) > 1 as repeated
+        from unnest(aggregate_types, aggregate_ids, ids, aggregate_seqs, gaps_allowed) with ordinality
+            as i(aggregate_type, aggregate_id, id, given, gap_allowed, ord)
+    ),
+    seen as materialized (
+        select i.*, a.slot, a.last_seq - i.reserved as stood_at, e.aggregate_seq as logged,
+               i.repeated or e.event_id is not null as known
+        from input i
+        join milepost.aggregate a on a.aggregate_type = i.aggregate_type and a.aggregate_id = i.aggregate_id
+        left join milepost.event e on e.event_id = i.id
+    ),
+    -- A number that is given begins a run, which those that are not given go on with.
+    runs as (
+        select s.*, count(s.given) over (partition by s.aggregate_type, s.aggregate_id, s.known order by s.ord) as run from seen s
+    ),
+    numbered as (
+        select r.*, case when r.run = 0 then r.stood_at else first_value(r.given) over of_run - 1 end + row_number() over of_run as seq
+        from runs r
+        window of_run as (partition by r.aggregate_type, r.aggregate_id, r.known, r.run order by r.ord)
+    ),
+    placed as (
+        select n.*, lag(n.seq, 1, n.stood_at) over (partition by n.aggregate_type, n.aggregate_id, n.known order by n.ord) as last,
+               coalesce(n.logged, first_value(n.seq) over (partition by n.id order by n.ord)) as final
+        from numbered n
+    )
+    select array_agg(p.slot order by p.ord), array_agg(p.final order by p.ord), array_agg(p.known order by p.ord),
+           array_agg(p.last order by p.ord),
+           min(p.ord) filter (where not p.known and p.given <> p.last + 1
+                              and (p.given <= p.last or p.last > 0 and p.gap_allowed is not true))
+    into slots, seqs, duplicates, lasts, refused
+    from placed p;
+    if refused is not null then
+        raise exception using errcode = 'MP016',
+            message = format(
+                case when aggregate_seqs[refused] <= lasts[refused]
+                     then 'event %s of the call: %s/%s is at sequence %s already: %s cannot follow'
+                     else 'event %s of the call: %s/%s is at sequence %s: %s would leave a gap' end,
+                refused - 1, aggregate_types[refused], aggregate_ids[refused], lasts[refused], aggregate_seqs[refused]),
+            detail = case when aggregate_seqs[refused] <= lasts[refused] then 'repeated ' else 'gap ' end || lasts[refused],
+            hint = case when aggregate_seqs[refused] <= lasts[refused] then 'an event that is repeated needs the event_id that it had'
+                        else 'emit what is missing, or allow gaps' end;
+    end if;
+
+    -- An id that another transaction has just given to an event of another aggregate is waited for, and left out.
+    insert into milepost.event (slot, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, headers, payload)
+    select i.slot, i.id, i.aggregate_type, i.aggregate_id, i.seq, i.event_type, nullif(i.headers, '{}'), coalesce(i.payload, '{}')
+    from unnest(slots, ids, aggregate_types, aggregate_ids, seqs, event_types, headers, payloads, duplicates) with ordinality
+        as i(slot, id, aggregate_type, aggregate_id, seq, event_type, headers, payload, duplicate, ord)
+    where not i.duplicate
+    order by i.ord
+    on conflict (event_id) do nothing;
+    get diagnostics made = row_count;
+
+    if made < events then
+        select i.ord, i.id into other
+        from unnest(ids, aggregate_types, aggregate_ids, aggregate_seqs, event_types, headers, payloads) with ordinality
+            as i(id, aggregate_type, aggregate_id, given, event_type, headers, payload, ord)
+        join milepost.event e on e.event_id = i.id
+        where i.aggregate_type <> e.aggregate_type or i.aggregate_id <> e.aggregate_id or i.event_type <> e.event_type
+           or i.given <> e.aggregate_seq or coalesce(i.headers, '{}') <> coalesce(e.headers, '{}')
+           or not milepost.same_json(coalesce(i.payload, '{}'), e.payload)
+        order by i.ord
+        limit 1;
+        if found then
+            raise exception using errcode = 'MP017',
+                message = format('event %s of the call: event %s exists with other content: an id belongs to one event for ever',
+                                 other.ord - 1, other.id),
+                detail = other.id::text,
+                hint = 'repeat an emit with the same aggregate, type, headers, payload and sequence; give another event another id';
+        end if;
+    end if;
+    if made < events or aggregate_seqs is not null then
+        -- The heads did not come as far as they might have, or farther.
+        update milepost.aggregate a set last_seq = coalesce(i.last, a.last_seq - i.reserved)
+        from (
+            select e.aggregate_type, e.aggregate_id, count(*) as reserved, max(e.seq) filter (where not e.duplicate) as last
+            from unnest(aggregate_types, aggregate_ids, seqs, duplicates) e(aggregate_type, aggregate_id, seq, duplicate)
+            group by e.aggregate_type, e.aggregate_id
+        ) i
+        where a.aggregate_type = i.aggregate_type and a.aggregate_id = i.aggregate_id;
+    end if;
+
+    return query select * from unnest(ids, seqs, duplicates);
+end
+$$;
+
+-- Emits one event. See emit_many.
+create or replace function milepost.emit(
+    aggregate_type text,
+    aggregate_id text,
+    event_type text,
+    payload json default '{}',
+    event_id uuid default null,
+    aggregate_seq bigint default null,
+    headers jsonb default null,
+    gap_allowed boolean default false
+) returns table (event_id uuid, aggregate_seq bigint, duplicate boolean) language sql as $$
+    select * from milepost.emit_many(
+        array[aggregate_type], array[aggregate_id], array[event_type], array[payload], array[event_id],
+        case when aggregate_seq is not null then array[aggregate_seq] end, case when headers is not null then array[headers] end,
+        array[gap_allowed])
+$$;

@@ -1,0 +1,57 @@
+//! The log as people read it.
+
+use std::collections::BTreeMap;
+
+use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
+use milepost_core::event::{Aggregate, Event};
+use milepost_core::ident::EventId;
+use milepost_core::port::StoreResult;
+use serde_json::value::RawValue;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::row::Decoded;
+use crate::statement;
+use crate::store::PostgresStore;
+
+impl PostgresStore {
+    pub(super) async fn list_events(&self, filter: &EventFilter) -> StoreResult<Vec<LoggedEvent>> {
+        let (sql, of_aggregate, bound) = match filter.page {
+            EventPage::Before(before) => {
+                (statement::EVENTS_NEWEST, statement::EVENTS_NEWEST_OF_AGGREGATE, before.unwrap_or(i64::MAX))
+            }
+            EventPage::After(after) => (statement::EVENTS_AFTER, statement::EVENTS_AFTER_OF_AGGREGATE, after),
+        };
+        let query = sqlx::query(if filter.aggregate.is_some() { of_aggregate } else { sql })
+            .bind(bound)
+            .bind(filter.event_type.clone())
+            .bind(i64::from(filter.limit));
+        let query = match &filter.aggregate {
+            Some(aggregate) => query.bind(aggregate.kind.clone()).bind(aggregate.id.clone()),
+            None => query,
+        };
+        // A type may have to be looked for, and must not be in the way of claims.
+        self.decode("events", self.inner.calm.rows(query).await, logged_event)
+    }
+}
+
+fn logged_event(row: &PgRow) -> Decoded<LoggedEvent> {
+    let headers: Option<&str> = row.try_get("headers")?;
+    let headers = headers.map_or(Ok(BTreeMap::new()), serde_json::from_str).map_err(odd)?;
+    Ok(LoggedEvent {
+        pos: row.try_get("pos")?,
+        event: Event {
+            id: EventId(row.try_get("event_id")?),
+            aggregate: Aggregate { kind: row.try_get("aggregate_type")?, id: row.try_get("aggregate_id")? },
+            sequence: row.try_get("aggregate_seq")?,
+            event_type: row.try_get("event_type")?,
+            payload: RawValue::from_string(row.try_get("payload")?).map_err(odd)?,
+            headers,
+            emitted_at: row.try_get::<jiff_sqlx::Timestamp, _>("emitted_at")?.to_jiff(),
+        },
+    })
+}
+
+fn odd(error: serde_json::Error) -> sqlx::Error {
+    sqlx::Error::Decode(Box::new(error))
+}

@@ -1,0 +1,26 @@
+//! Events: how they come into the log, and how people read it.
+
+mod emit;
+mod error;
+mod listing;
+
+use async_trait::async_trait;
+use milepost_core::event::listing::{EventFilter, LoggedEvent};
+use milepost_core::event::{Emitted, NewEvent};
+use milepost_core::port::{EventLog, StoreResult};
+
+pub use emit::{emit, emit_many};
+pub(crate) use emit::{emit_in, emit_many_in, headers_text};
+
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl EventLog for PostgresStore {
+    async fn emit_many(&self, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
+        self.emit_events(events).await
+    }
+
+    async fn events(&self, filter: &EventFilter) -> StoreResult<Vec<LoggedEvent>> {
+        self.list_events(filter).await
+    }
+}

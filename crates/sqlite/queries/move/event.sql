@@ -1,0 +1,3 @@
+-- A page of event. ?1 how many, ?2 after this pos
+SELECT pos, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, payload, headers, emitted_at_ms
+FROM milepost_event WHERE pos > ?2 ORDER BY pos LIMIT ?1

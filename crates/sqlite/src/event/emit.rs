@@ -1,0 +1,146 @@
+//! Emitting events.
+
+use std::collections::HashMap;
+
+use milepost_core::error::StoreError;
+use milepost_core::event::{Aggregate, Emitted, InvalidEvent, NewEvent};
+use milepost_core::ident::EventId;
+use milepost_core::job::PAYLOAD_BYTES_MAX;
+use milepost_core::port::StoreResult;
+use rusqlite::{Connection, OptionalExtension, Transaction};
+
+use super::listing::read_event;
+use crate::clock::now_ms;
+use crate::enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX};
+use crate::failure::Failure;
+use crate::query;
+
+/// Emits one event in the caller's transaction: it is in the log exactly when that transaction commits. One whose id exists
+/// with the same content changes nothing.
+///
+/// # Errors
+/// [`StoreError::Event`] says what is wrong with the event; nothing was written then. After any other error the caller
+/// must roll back.
+pub fn emit(tx: &Transaction<'_>, event: &NewEvent) -> StoreResult<Emitted> {
+    let emitted = emit_many(tx, std::slice::from_ref(event))?;
+    let unanswered = || StoreError::Database { verb: "emit", cause: "it was not answered".into() };
+    emitted.into_iter().next().ok_or_else(unanswered)
+}
+
+/// Emits events in the caller's transaction, all or none, and answers in their order, in which those of one aggregate are
+/// numbered.
+///
+/// # Errors
+/// [`StoreError::Event`] names the first event that cannot be emitted; nothing was written then. After any other error the
+/// caller must roll back.
+pub fn emit_many(tx: &Transaction<'_>, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
+    NewEvent::check_all(events, PAYLOAD_BYTES_MAX)?;
+    insert(tx, events).map_err(|failure| failure.at("emit", tx.path().unwrap_or_default()))
+}
+
+/// Refuses a call that would keep other processes from writing for too long.
+pub(super) fn check_call(events: &[NewEvent]) -> StoreResult<()> {
+    let too_large = |what, given, max| StoreError::TooLarge { verb: "emit", what, given, max };
+    if events.len() > CALL_JOBS_MAX {
+        return Err(too_large("events", events.len(), CALL_JOBS_MAX));
+    }
+    let bytes = events.iter().map(|event| event.payload.get().len()).sum();
+    if bytes > CALL_BYTES_MAX && events.len() > 1 {
+        return Err(too_large("bytes of payload", bytes, CALL_BYTES_MAX));
+    }
+    Ok(())
+}
+
+/// Writes events that were checked: first it is seen where each belongs, then all are written.
+pub(super) fn insert(conn: &Connection, events: &[NewEvent]) -> Result<Vec<Emitted>, Failure> {
+    let mut places = Places { conn, heads: HashMap::new(), taken: HashMap::new() };
+    let emitted = events.iter().enumerate().map(|(index, event)| {
+        let invalid = |invalid| Failure::Told(StoreError::Event { index, invalid });
+        places.find(event)?.map_err(invalid)
+    });
+    let emitted: Vec<Emitted> = emitted.collect::<Result<_, _>>()?;
+
+    let at_ms = now_ms();
+    let mut write = conn.prepare_cached(query::EVENT_EMIT)?;
+    for (event, _) in events.iter().zip(&emitted).filter(|(_, emitted)| !emitted.duplicate) {
+        let Some((_, sequence)) = places.taken.get(&event.id) else { continue };
+        write.execute((
+            event.id.0.as_bytes(),
+            &event.aggregate.kind,
+            &event.aggregate.id,
+            sequence,
+            at_ms,
+            &event.event_type,
+            (!event.headers.is_empty()).then(|| serde_json::json!(event.headers).to_string()),
+            event.payload.get(),
+        ))?;
+    }
+    let mut move_head = conn.prepare_cached(query::EVENT_MOVE_HEAD)?;
+    for (aggregate, last) in &places.heads {
+        move_head.execute((&aggregate.kind, &aggregate.id, last))?;
+    }
+    Ok(emitted)
+}
+
+/// Where the events of a call belong.
+struct Places<'a> {
+    conn: &'a Connection,
+    /// At which sequences the aggregates are that get new events.
+    heads: HashMap<&'a Aggregate, i64>,
+    /// The new events.
+    taken: HashMap<EventId, (&'a NewEvent, i64)>,
+}
+
+impl<'a> Places<'a> {
+    fn find(&mut self, event: &'a NewEvent) -> rusqlite::Result<Result<Emitted, InvalidEvent>> {
+        if let Some(known) = self.known(event)? {
+            return Ok(known.map(|sequence| Emitted { sequence, duplicate: true }));
+        }
+        let last = match self.heads.get(&event.aggregate) {
+            Some(last) => *last,
+            None => self.head(&event.aggregate)?,
+        };
+        Ok(event
+            .sequence_after(last)
+            .inspect(|&sequence| {
+                self.heads.insert(&event.aggregate, sequence);
+                self.taken.insert(event.id, (event, sequence));
+            })
+            .map(|sequence| Emitted { sequence, duplicate: false }))
+    }
+
+    /// The sequence of the event that has this id already, if it is this one.
+    fn known(&self, event: &NewEvent) -> rusqlite::Result<Option<Result<i64, InvalidEvent>>> {
+        let (sequence, same) = if let Some(&(first, sequence)) = self.taken.get(&event.id) {
+            let is_same = event.is_same(
+                &first.aggregate,
+                &first.event_type,
+                &first.headers,
+                first.payload.get(),
+                sequence,
+            );
+            (sequence, is_same)
+        } else {
+            let mut find = self.conn.prepare_cached(query::EVENT)?;
+            let Some(logged) = find.query_row([event.id.0.as_bytes()], read_event).optional()? else {
+                return Ok(None);
+            };
+            let logged = logged.event;
+            let is_same = event.is_same(
+                &logged.aggregate,
+                &logged.event_type,
+                &logged.headers,
+                logged.payload.get(),
+                logged.sequence,
+            );
+            (logged.sequence, is_same)
+        };
+        Ok(Some(if same { Ok(sequence) } else { Err(InvalidEvent::OtherContent { id: event.id }) }))
+    }
+
+    fn head(&self, aggregate: &Aggregate) -> rusqlite::Result<i64> {
+        let mut head = self.conn.prepare_cached(query::EVENT_HEAD)?;
+        let last = head.query_row((&aggregate.kind, &aggregate.id), |row| row.get(0)).optional()?;
+        Ok(last.unwrap_or(0))
+    }
+}
