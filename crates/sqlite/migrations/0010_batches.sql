@@ -139,6 +139,29 @@ CREATE TABLE milepost_batch_history (
 CREATE INDEX milepost_batch_history_batch ON milepost_batch_history (batch_id, pos);
 CREATE INDEX milepost_batch_history_task ON milepost_batch_history (batch_id, task, pos) WHERE task IS NOT NULL;
 
+-- What the tasks of a batch say of it, where all are there: retention has not begun with it. For the doctor.
+CREATE VIEW milepost_batch_fact AS
+WITH tally AS (
+    SELECT batch_id, count(*) AS tasks, count(*) FILTER (WHERE state = 'waiting') AS waiting, count(*) FILTER (WHERE state = 'due') AS due,
+           count(*) FILTER (WHERE state = 'active') AS active, count(*) FILTER (WHERE state = 'failed') AS failed,
+           count(*) FILTER (WHERE state = 'aborted') AS aborted, count(*) FILTER (WHERE state = 'succeeded') AS succeeded,
+           count(*) FILTER (WHERE state = 'skipped') AS skipped, count(*) FILTER (WHERE state = 'canceled') AS canceled
+    FROM milepost_batch_task GROUP BY batch_id
+)
+SELECT b.id, t.*,
+       CASE WHEN t.active > 0 OR (t.due > 0 AND b.stop IS NULL) THEN 'running'
+            WHEN t.waiting + t.due + t.aborted + t.failed > 0 AND EXISTS (SELECT 1 FROM milepost_batch_spread s WHERE s.batch_id = b.id) THEN 'running'
+            WHEN t.aborted > 0 OR (b.stop IS NOT NULL AND t.waiting + t.due > 0) THEN 'aborted'
+            WHEN t.failed > 0 THEN 'failed'
+            WHEN t.waiting + t.due > 0 THEN 'running'
+            WHEN t.canceled > 0 THEN 'canceled'
+            ELSE 'done' END AS state
+FROM milepost_batch b
+CROSS JOIN tally t ON t.batch_id = b.id
+LEFT JOIN milepost_dag_version v ON v.id = b.version_id
+LEFT JOIN milepost_batch_input i ON i.batch_id = b.id AND b.items_of IS NOT NULL
+WHERE t.tasks = iif(b.items_of IS NULL, v.tasks, json_array_length(i.input));
+
 -- The task that a job was made for. What else is in milepost_job never changes; the number does when its batch goes over to another
 -- version, in which the task has another one or (NULL) is not any more. A job that is run again by itself is no task.
 ALTER TABLE milepost_job ADD COLUMN batch_id BLOB;

@@ -238,81 +238,80 @@ async fn refusal(store: &PostgresStore, call: &str) -> (String, String, String) 
     (error.code().to_owned(), error.message().to_owned(), error.detail().unwrap_or_default().to_owned())
 }
 
+/// The event that is there.
+const ID: &str = "018f0000-0000-7000-8000-000000000001";
+/// The same id with other headers.
+const OTHER: &str = "emit('order', '1', 'made', event_id => '018f0000-0000-7000-8000-000000000001')";
+/// Calls that are refused, with SQLSTATE, detail, and words of the message.
+const REFUSED: &[(&str, &str, &str, &str)] = &[
+    ("emit(null, '1', 'made')", "MP015", "name", "the type of the aggregate must have 1 to 200 bytes"),
+    ("emit(repeat('k', 201), '1', 'made')", "MP015", "name", "the type of the aggregate"),
+    ("emit('order', '', 'made')", "MP015", "name", "the id of the aggregate must have 1 to 1000 bytes"),
+    ("emit('order', repeat('i', 1001), 'made')", "MP015", "name", "the id of the aggregate"),
+    ("emit('order', '1', '')", "MP015", "name", "the type of the event"),
+    (r"emit('order', E'1\n', 'made')", "MP015", "name", "control characters"),
+    ("emit('order', '1', 'made', aggregate_seq => 0)", "MP015", "sequence", "the sequence 0 is not"),
+    (r#"emit('order', '1', 'made', headers => '["a"]')"#, "MP015", "headers", "an object of strings"),
+    ("emit('order', '1', 'made', headers => 'null')", "MP015", "headers", "an object of strings"),
+    (
+        r#"emit('order', '1', 'made', headers => '{"a": 1}')"#,
+        "MP015",
+        "headers",
+        r#"the header "a" is not a string"#,
+    ),
+    (r#"emit('order', '1', 'made', headers => '{"a b": "1"}')"#, "MP015", "headers", "brokers refuse"),
+    (r#"emit('order', '1', 'made', headers => '{"a": "1\r\n"}')"#, "MP015", "headers", "control characters"),
+    (
+        "emit('order', '1', 'made', headers => (select jsonb_object_agg('h' || n, '') from generate_series(1, 51) n))",
+        "MP015",
+        "headers",
+        "51 headers",
+    ),
+    (
+        "emit('order', '1', 'made', headers => jsonb_build_object('a', repeat('x', 8192)))",
+        "MP015",
+        "headers",
+        "8193 bytes",
+    ),
+    (
+        "emit('order', '1', 'made', to_json(repeat('x', 1048575)))",
+        "MP015",
+        "payload",
+        "1048577 bytes; the limit is 1048576",
+    ),
+    (
+        "emit('order', '1', 'made', (repeat('[', 121) || repeat(']', 121))::json)",
+        "MP015",
+        "payload",
+        "nested 121 levels",
+    ),
+    (r#"emit('order', '1', 'made', '"\u0000"')"#, "MP015", "payload", "NUL"),
+    ("emit_many(array['order'], array['1', '2'], array['made'])", "MP015", "arrays", "as many elements"),
+    (
+        "emit_many(array['order', 'order'], array['1', ''], array['made', 'made'])",
+        "MP015",
+        "name",
+        "event 1 of the call",
+    ),
+    (
+        "emit('order', '1', 'made', aggregate_seq => 1)",
+        "MP016",
+        "repeated 1",
+        "order/1 is at sequence 1 already",
+    ),
+    ("emit('order', '1', 'made', aggregate_seq => 3)", "MP016", "gap 1", "would leave a gap"),
+    (OTHER, "MP017", ID, "exists with other content"),
+    ("emit('order', '1', 'made', '{not json')", "22P02", "", "json"),
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sql_functions_refuse_with_words_for_people_and_for_machines() {
     let (_database, store, log) = with_log().await;
-    let id = "018f0000-0000-7000-8000-000000000001";
     let first = format!(
-        "select milepost.emit('order', '1', 'made', event_id => '{id}', headers => '{{\"a\": \"1\"}}')"
+        "select milepost.emit('order', '1', 'made', event_id => '{ID}', headers => '{{\"a\": \"1\"}}')"
     );
     store.pool().execute(sqlx::raw_sql(AssertSqlSafe(first))).await.unwrap();
-    let other = format!("emit('order', '1', 'made', event_id => '{id}')");
-    let cases = [
-        ("emit(null, '1', 'made')", "MP015", "name", "the type of the aggregate must have 1 to 200 bytes"),
-        ("emit(repeat('k', 201), '1', 'made')", "MP015", "name", "the type of the aggregate"),
-        ("emit('order', '', 'made')", "MP015", "name", "the id of the aggregate must have 1 to 1000 bytes"),
-        ("emit('order', repeat('i', 1001), 'made')", "MP015", "name", "the id of the aggregate"),
-        ("emit('order', '1', '')", "MP015", "name", "the type of the event"),
-        (r"emit('order', E'1\n', 'made')", "MP015", "name", "control characters"),
-        ("emit('order', '1', 'made', aggregate_seq => 0)", "MP015", "sequence", "the sequence 0 is not"),
-        (r#"emit('order', '1', 'made', headers => '["a"]')"#, "MP015", "headers", "an object of strings"),
-        ("emit('order', '1', 'made', headers => 'null')", "MP015", "headers", "an object of strings"),
-        (
-            r#"emit('order', '1', 'made', headers => '{"a": 1}')"#,
-            "MP015",
-            "headers",
-            r#"the header "a" is not a string"#,
-        ),
-        (r#"emit('order', '1', 'made', headers => '{"a b": "1"}')"#, "MP015", "headers", "brokers refuse"),
-        (
-            r#"emit('order', '1', 'made', headers => '{"a": "1\r\n"}')"#,
-            "MP015",
-            "headers",
-            "control characters",
-        ),
-        (
-            "emit('order', '1', 'made', headers => (select jsonb_object_agg('h' || n, '') from generate_series(1, 51) n))",
-            "MP015",
-            "headers",
-            "51 headers",
-        ),
-        (
-            "emit('order', '1', 'made', headers => jsonb_build_object('a', repeat('x', 8192)))",
-            "MP015",
-            "headers",
-            "8193 bytes",
-        ),
-        (
-            "emit('order', '1', 'made', to_json(repeat('x', 1048575)))",
-            "MP015",
-            "payload",
-            "1048577 bytes; the limit is 1048576",
-        ),
-        (
-            "emit('order', '1', 'made', (repeat('[', 121) || repeat(']', 121))::json)",
-            "MP015",
-            "payload",
-            "nested 121 levels",
-        ),
-        (r#"emit('order', '1', 'made', '"\u0000"')"#, "MP015", "payload", "NUL"),
-        ("emit_many(array['order'], array['1', '2'], array['made'])", "MP015", "arrays", "as many elements"),
-        (
-            "emit_many(array['order', 'order'], array['1', ''], array['made', 'made'])",
-            "MP015",
-            "name",
-            "event 1 of the call",
-        ),
-        (
-            "emit('order', '1', 'made', aggregate_seq => 1)",
-            "MP016",
-            "repeated 1",
-            "order/1 is at sequence 1 already",
-        ),
-        ("emit('order', '1', 'made', aggregate_seq => 3)", "MP016", "gap 1", "would leave a gap"),
-        (other.as_str(), "MP017", id, "exists with other content"),
-        ("emit('order', '1', 'made', '{not json')", "22P02", "", "json"),
-    ];
-    for (call, state, detail, words) in cases {
+    for (call, state, detail, words) in REFUSED.iter().copied() {
         let (found, message, found_detail) = refusal(&store, call).await;
         assert_eq!(found, state, "{call}: {message}");
         assert!(message.contains(words), "{call}: {message}");
