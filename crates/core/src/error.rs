@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::batch::error::InvalidBatch;
 use crate::bulk::error::InvalidBulk;
-use crate::event::InvalidEvent;
+use crate::event::{InvalidEvent, RelayError};
 use crate::ident::{JobId, Run, WorkerId};
 use crate::limit::InvalidLimit;
 use crate::relocation::MoveError;
@@ -152,6 +152,9 @@ pub enum StoreError {
         #[source]
         invalid: InvalidEvent,
     },
+    /// What was asked of a subscription or its events cannot be done.
+    #[error("{0}")]
+    Relay(#[from] RelayError),
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

@@ -59,6 +59,11 @@ made_by_clients! {
 }
 
 made_by_clients! {
+    /// Names one publisher: what publishes for one subscription in one process incarnation. Never reused.
+    PublisherId
+}
+
+made_by_clients! {
     /// Names one move of a store on both sides.
     MoveId
 }

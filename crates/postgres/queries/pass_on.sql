@@ -1,2 +1,2 @@
 -- Tells the other processes that there is work.
-select pg_notify('milepost_wake', 'ready')
+select pg_notify($1, 'ready')

@@ -94,6 +94,18 @@ begin
 end
 $$;
 
+-- Wakes an idle relay when this transaction commits, as milepost.wake() wakes workers.
+create or replace function milepost.wake_relay() returns void language plpgsql as $$
+begin
+    if current_setting('milepost.wake', true) = 'off' then
+        return;
+    end if;
+    if not pg_try_advisory_xact_lock_shared(19792, 4) then
+        notify milepost_log, 'ready';
+    end if;
+end
+$$;
+
 -- Emits many events at once, all or none, and answers in their order. Arrays that are given must be as long as
 -- aggregate_types; an array or element that is null means the default. Events of one aggregate are numbered in the order of the
 -- call. event_ids: an event that is there with the same content is answered with duplicate = true and nothing is changed.
@@ -235,6 +247,9 @@ begin
         where a.aggregate_type = i.aggregate_type and a.aggregate_id = i.aggregate_id;
     end if;
 
+    if made > 0 then
+        perform milepost.wake_relay();
+    end if;
     return query select * from unnest(ids, seqs, duplicates);
 end
 $$;

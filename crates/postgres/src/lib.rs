@@ -24,6 +24,7 @@ mod lane;
 mod limit;
 mod migrate;
 pub mod pooled;
+mod relay;
 mod rescue;
 mod retention;
 mod row;

@@ -22,6 +22,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("bulk_place", include_str!("../migrations/0009_bulk_place.sql")),
     ("batches", include_str!("../migrations/0010_batches.sql")),
     ("events", include_str!("../migrations/0011_events.sql")),
+    ("relay", include_str!("../migrations/0012_relay.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
@@ -37,6 +38,7 @@ const API: &str = concat!(
     include_str!("../sql/batch_versions.sql"),
     include_str!("../sql/batch_operations.sql"),
     include_str!("../sql/events.sql"),
+    include_str!("../sql/relay.sql"),
     include_str!("../sql/mend.sql"),
     include_str!("../sql/move.sql")
 );

@@ -2,6 +2,7 @@
 //! acknowledged it.
 
 mod message;
+pub mod publisher;
 pub mod sink;
 mod template;
 pub mod waves;

@@ -72,3 +72,18 @@ pub enum InvalidEvent {
         why: String,
     },
 }
+
+/// What was asked of a subscription, and cannot be done. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RelayError {
+    /// There is no such subscription.
+    #[error("there is no subscription {0:?}")]
+    NoSuchSubscription(String),
+    /// The database is not the one in which the position was kept: transactions are numbered anew, and what was published
+    /// cannot be told by them.
+    #[error(
+        "the database was restored or copied to another server since the subscription {0:?} kept its position: run `milepost events reseed`"
+    )]
+    Restored(String),
+}

@@ -3,6 +3,7 @@
 //! An aggregate's events are numbered 1, 2, 3, … ([`sequence`](Event::sequence)); everything that is promised of order is
 //! promised within one aggregate.
 
+mod delivery;
 mod error;
 pub mod listing;
 mod new_event;
@@ -16,7 +17,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-pub use error::InvalidEvent;
+pub use delivery::{
+    Begin, DueAggregate, DueEvents, Failure, Holding, Outcome, Page, PageSize, Publisher, Retried,
+};
+pub use error::{InvalidEvent, RelayError};
 pub use new_event::NewEvent;
 pub use same::is_same_json;
 pub use subscription::{DELIVERIES_MAX_DEFAULT, Exhausted, Subscription, SubscriptionFilter, Undelivered};

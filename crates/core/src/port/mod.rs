@@ -12,6 +12,7 @@ mod event;
 mod intake;
 mod limit;
 mod maintenance;
+mod relay;
 mod schedule;
 mod wake;
 mod worker;
@@ -28,6 +29,7 @@ pub use event::EventLog;
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
+pub use relay::{LogReader, RelayStore};
 pub use schedule::ScheduleStore;
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;
@@ -49,6 +51,7 @@ pub trait Store:
     + BulkProgress
     + BatchStore
     + EventLog
+    + RelayStore
     + DoctorStore
 {
 }
@@ -64,6 +67,7 @@ impl<T> Store for T where
         + BulkProgress
         + BatchStore
         + EventLog
+        + RelayStore
         + DoctorStore
 {
 }

@@ -36,19 +36,20 @@ impl PostgresStore {
 }
 
 fn logged_event(row: &PgRow) -> Decoded<LoggedEvent> {
+    Ok(LoggedEvent { pos: row.try_get("pos")?, event: read_event(row)? })
+}
+
+pub(crate) fn read_event(row: &PgRow) -> Decoded<Event> {
     let headers: Option<&str> = row.try_get("headers")?;
     let headers = headers.map_or(Ok(BTreeMap::new()), serde_json::from_str).map_err(odd)?;
-    Ok(LoggedEvent {
-        pos: row.try_get("pos")?,
-        event: Event {
-            id: EventId(row.try_get("event_id")?),
-            aggregate: Aggregate { kind: row.try_get("aggregate_type")?, id: row.try_get("aggregate_id")? },
-            sequence: row.try_get("aggregate_seq")?,
-            event_type: row.try_get("event_type")?,
-            payload: RawValue::from_string(row.try_get("payload")?).map_err(odd)?,
-            headers,
-            emitted_at: row.try_get::<jiff_sqlx::Timestamp, _>("emitted_at")?.to_jiff(),
-        },
+    Ok(Event {
+        id: EventId(row.try_get("event_id")?),
+        aggregate: Aggregate { kind: row.try_get("aggregate_type")?, id: row.try_get("aggregate_id")? },
+        sequence: row.try_get("aggregate_seq")?,
+        event_type: row.try_get("event_type")?,
+        payload: RawValue::from_string(row.try_get("payload")?).map_err(odd)?,
+        headers,
+        emitted_at: row.try_get::<jiff_sqlx::Timestamp, _>("emitted_at")?.to_jiff(),
     })
 }
 

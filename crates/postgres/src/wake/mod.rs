@@ -6,16 +6,21 @@
 //! more, and then waits in LISTEN. An enqueuer tries that second lock shared (`milepost.wake()`): when it gets
 //! it, nobody sleeps and nobody can fall asleep before it commits; when it does not, it notifies.
 //!
+//! Who emits does the same towards relays, with locks and a channel of their own: what a waker looks at is its [`Watch`].
+//!
 //! Everybody listens, so a notification reaches all processes at once. A waker that is gone gives up its locks
 //! with its session; one that hangs is unseated by the others. Until then enqueuers notify, which is slow but
 //! loses nothing.
+
+mod jobs;
+mod log;
 
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use milepost_core::port::{Wake, WakeStream};
+use sqlx::Executor;
 use sqlx::postgres::{PgListener, PgNotification, PgPoolOptions};
-use sqlx::{Executor, Row};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -23,9 +28,38 @@ use crate::connect::WakeMode;
 use crate::statement;
 use crate::store::PostgresStore;
 
-const CHANNEL: &str = "milepost_wake";
-/// How often an awake waker looks.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// A handshake: a channel, and the numbers of its locks.
+#[derive(Clone, Copy, Debug)]
+struct Handshake {
+    channel: &'static str,
+    /// Held by the waker while it sleeps.
+    sleep: i32,
+    /// Held by the waker for as long as it lives.
+    waker: i32,
+}
+
+/// What a waker looks at.
+trait Watch: Send {
+    /// How often it looks while it is awake, if a look costs little.
+    const LOOK_EVERY: Duration;
+    /// Whether looking may miss what was committed late: then whoever is awake is told at every look.
+    const BLIND: bool;
+    /// Its handshake.
+    const HANDSHAKE: Handshake;
+
+    /// How soon there is something to be told of; zero: now.
+    fn due_in(&mut self) -> impl Future<Output = Result<Option<Duration>, sqlx::Error>> + Send;
+
+    /// How long the last look took.
+    fn look_took(&self) -> Duration;
+
+    /// Whether other processes want to know.
+    fn has_others(&self) -> bool;
+
+    /// When a sleeper has to look again because the last look was not at everything.
+    fn again_in(&self) -> Option<Duration>;
+}
+
 /// What is due within this is not worth falling asleep for: tokens of a high rate come back so often.
 const DOZE_BELOW: Duration = Duration::from_millis(25);
 /// Looking may take one part in this many of the time, as long as it looks once in [`LOOK_EVERY_MAX`].
@@ -40,8 +74,6 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 const ELECT_EVERY: Duration = Duration::from_secs(2);
 /// A waker speaks at least every [`SLEEP_MAX`]; one silent for so long hangs.
 const SILENCE_SECONDS_MAX: f64 = 15.0;
-/// How often the waker asks which lanes living workers serve.
-const LANES_EVERY: Duration = Duration::from_secs(1);
 
 /// How many hints of each sort there have been.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,11 +90,21 @@ struct PostgresWakes {
     task: Option<JoinHandle<()>>,
 }
 
+/// Hints that jobs have become ready, are to stop, or are left to be worked out.
 pub(crate) fn subscribe(store: &PostgresStore) -> Box<dyn WakeStream> {
+    listen(store, jobs::JobWatch::new)
+}
+
+/// Hints that the log has grown.
+pub(crate) fn subscribe_to_log(store: &PostgresStore) -> Box<dyn WakeStream> {
+    listen(store, log::LogWatch::new)
+}
+
+fn listen<W: Watch + 'static>(store: &PostgresStore, watch: fn(PostgresStore) -> W) -> Box<dyn WakeStream> {
     let (sender, hints) = watch::channel(Hints::default());
     let task = match store.inner.options.wake {
         WakeMode::Poll => None,
-        WakeMode::Listen => Some(tokio::spawn(listen_for_ever(store.clone(), sender))),
+        WakeMode::Listen => Some(tokio::spawn(listen_for_ever(store.clone(), sender, watch))),
     };
     Box::new(PostgresWakes { hints, seen: Hints::default(), task })
 }
@@ -100,11 +142,15 @@ impl Drop for PostgresWakes {
     }
 }
 
-async fn listen_for_ever(store: PostgresStore, hints: watch::Sender<Hints>) {
+async fn listen_for_ever<W: Watch>(
+    store: PostgresStore,
+    hints: watch::Sender<Hints>,
+    watch: fn(PostgresStore) -> W,
+) {
     let mut failures = 0u32;
     while !hints.is_closed() {
         let began = Instant::now();
-        if let Err(error) = Listener::open(&store, &hints).await {
+        if let Err(error) = Listener::open(&store, &hints, watch(store.clone())).await {
             tracing::warn!(place = store.inner.place, %error, "listening for work broke off; polling until it is back");
         }
         // Whatever was notified in between is lost.
@@ -123,30 +169,19 @@ fn hint(hints: &watch::Sender<Hints>, wake: Wake) {
 }
 
 /// One session that listens, and is the waker if elected.
-struct Listener<'a> {
-    store: &'a PostgresStore,
+struct Listener<'a, W> {
     hints: &'a watch::Sender<Hints>,
     session: PgListener,
-    lanes: Lanes,
-    /// Whether the last look was at all there is, not only above the floors.
-    looked_at_all: bool,
-    /// How long it took.
-    look_took: Duration,
+    watch: W,
 }
 
-/// Which (queue, kind) pairs living workers serve.
-#[derive(Default)]
-struct Lanes {
-    pairs: Vec<(String, String)>,
-    workers: i64,
-    /// Whether groups have rates.
-    paced: bool,
-    asked_at: Option<Instant>,
-}
-
-impl<'a> Listener<'a> {
+impl<'a, W: Watch> Listener<'a, W> {
     /// Listens until the connection breaks.
-    async fn open(store: &'a PostgresStore, hints: &'a watch::Sender<Hints>) -> Result<(), sqlx::Error> {
+    async fn open(
+        store: &PostgresStore,
+        hints: &'a watch::Sender<Hints>,
+        watch: W,
+    ) -> Result<(), sqlx::Error> {
         let pool = PgPoolOptions::new()
             .max_connections(1)
             // This session only notifies: nothing of it has to be durable.
@@ -157,18 +192,11 @@ impl<'a> Listener<'a> {
             .await?;
         let mut session = PgListener::connect_with(&pool).await?;
         session.eager_reconnect(false);
-        session.listen(CHANNEL).await?;
-        let mut listener = Self {
-            store,
-            hints,
-            session,
-            lanes: Lanes::default(),
-            looked_at_all: false,
-            look_took: Duration::ZERO,
-        };
+        session.listen(W::HANDSHAKE.channel).await?;
+        let mut listener = Self { hints, session, watch };
         hint(hints, Wake::Ready);
         loop {
-            if listener.ask(statement::ELECT_WAKER).await? {
+            if listener.lock(W::HANDSHAKE.waker).await? {
                 listener.lead().await?;
             } else {
                 listener.follow().await?;
@@ -176,8 +204,9 @@ impl<'a> Listener<'a> {
         }
     }
 
-    async fn ask(&mut self, statement: &'static str) -> Result<bool, sqlx::Error> {
-        sqlx::query_scalar(statement).fetch_one(&mut self.session).await
+    /// Takes a lock of the handshake for this session, unless it is held.
+    async fn lock(&mut self, lock: i32) -> Result<bool, sqlx::Error> {
+        sqlx::query_scalar(statement::LOCK_WAKE).bind(lock).fetch_one(&mut self.session).await
     }
 
     /// Passes on what the waker and the enqueuers say; now and then sees whether the waker is well.
@@ -192,6 +221,7 @@ impl<'a> Listener<'a> {
         }
         let unseated = sqlx::query(statement::UNSEAT_WAKER)
             .bind(SILENCE_SECONDS_MAX)
+            .bind(W::HANDSHAKE.waker)
             .fetch_all(&mut self.session)
             .await?;
         if !unseated.is_empty() {
@@ -215,35 +245,55 @@ impl<'a> Listener<'a> {
     async fn lead(&mut self) -> Result<(), sqlx::Error> {
         let mut passed_on = Instant::now() - PASS_ON_EVERY;
         loop {
-            let due_in = self.due_in().await?;
+            let due_in = self.watch.due_in().await?;
             if due_in == Some(Duration::ZERO) {
-                hint(self.hints, Wake::Ready);
-                if self.lanes.workers > 1 && passed_on.elapsed() >= PASS_ON_EVERY {
-                    self.session.execute(statement::PASS_ON).await?;
-                    passed_on = Instant::now();
-                }
-                self.doze((self.look_took * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
-            } else if due_in.is_none_or(|due_in| due_in >= DOZE_BELOW) && self.ask(statement::SLEEP).await? {
-                let notified = self.sleep().await?;
-                self.session.execute(statement::RISE).await?;
+                self.tell(&mut passed_on).await?;
+                self.doze(self.look_again_in()).await?;
+            } else if due_in.is_none_or(|due_in| due_in >= DOZE_BELOW) && self.lock(W::HANDSHAKE.sleep).await? {
+                let notified = self.sleep(&mut passed_on).await?;
+                sqlx::query(statement::UNLOCK_WAKE)
+                    .bind(W::HANDSHAKE.sleep)
+                    .execute(&mut self.session)
+                    .await?;
                 if notified {
                     // Whoever enqueues next need not notify, even if nobody here serves what came.
-                    self.doze(LOOK_EVERY).await?;
+                    self.doze(W::LOOK_EVERY).await?;
                 }
             } else {
-                // It is not worth it, or an enqueuer has its transaction open: it will not notify.
-                self.doze((self.look_took * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_EVERY_MAX)).await?;
+                // It is not worth it, or somebody has a transaction open and will not notify.
+                if W::BLIND {
+                    self.tell(&mut passed_on).await?;
+                }
+                self.doze(self.look_again_in()).await?;
             }
         }
     }
 
+    fn look_again_in(&self) -> Duration {
+        (self.watch.look_took() * LOOK_SHARE).clamp(W::LOOK_EVERY, LOOK_EVERY_MAX)
+    }
+
+    /// Tells this process, and now and then the others.
+    async fn tell(&mut self, passed_on: &mut Instant) -> Result<(), sqlx::Error> {
+        hint(self.hints, Wake::Ready);
+        if self.watch.has_others() && passed_on.elapsed() >= PASS_ON_EVERY {
+            sqlx::query(statement::PASS_ON).bind(W::HANDSHAKE.channel).execute(&mut self.session).await?;
+            *passed_on = Instant::now();
+        }
+        Ok(())
+    }
+
     /// Sleeps until somebody notifies or the next job is due, unless there is work now. Answers whether
     /// somebody notified.
-    async fn sleep(&mut self) -> Result<bool, sqlx::Error> {
-        let mut due_in = self.due_in().await?.unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
-        if !self.looked_at_all {
-            // What was committed late lies below the floors, and nobody will notify: look again soon.
-            due_in = due_in.min(self.store.inner.floors.bottom_in());
+    async fn sleep(&mut self, passed_on: &mut Instant) -> Result<bool, sqlx::Error> {
+        let mut due_in = self.watch.due_in().await?.unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
+        if let Some(again_in) = self.watch.again_in() {
+            // What was committed late was not looked at, and nobody will notify: look again soon.
+            due_in = due_in.min(again_in);
+        }
+        if W::BLIND {
+            // Whoever had a transaction open until now did not notify, and will be found at this look.
+            self.tell(passed_on).await?;
         }
         let notified = !due_in.is_zero() && self.doze(due_in).await?;
         hint(self.hints, Wake::Ready);
@@ -266,68 +316,5 @@ impl<'a> Listener<'a> {
                 }
             }
         }
-    }
-
-    /// How soon a living worker could claim something; zero: now.
-    async fn due_in(&mut self) -> Result<Option<Duration>, sqlx::Error> {
-        if self.lanes.asked_at.is_none_or(|at| at.elapsed() >= LANES_EVERY) {
-            self.refresh_lanes().await?;
-        }
-        if self.lanes.pairs.is_empty() {
-            return Ok(None);
-        }
-        // First, so that what it releases is seen.
-        let paced = if self.lanes.paced { self.store.pace().await? } else { None };
-        let (peeked, timed) = self.peek().await?;
-        if timed == Some(Duration::ZERO) {
-            self.store.pace().await?;
-            return Ok(timed);
-        }
-        Ok([peeked, timed, paced].into_iter().flatten().min())
-    }
-
-    /// How soon something can be claimed in one of these lanes, and how soon a job that waits in its group for its
-    /// time is due.
-    async fn peek(&mut self) -> Result<(Option<Duration>, Option<Duration>), sqlx::Error> {
-        let began = Instant::now();
-        let pairs: Vec<(&str, &str)> =
-            self.lanes.pairs.iter().map(|(q, k)| (q.as_str(), k.as_str())).collect();
-        let floors = &self.store.inner.floors;
-        let probe = floors.probe(&pairs, 0, false);
-        let query = sqlx::query(statement::PEEK)
-            .bind(&probe.queues)
-            .bind(&probe.kinds)
-            .bind(&probe.priorities)
-            .bind(&probe.floors);
-        let rows = self.store.inner.hot.rows(query).await?;
-        self.looked_at_all = probe.from_bottom;
-        let (mut soonest, mut timed): (Option<i64>, Option<i64>) = (None, None);
-        for row in &rows {
-            let lane = usize::try_from(row.try_get::<i64, _>("ord")? - 1).unwrap_or(0);
-            let due_in_ms: Option<i64> = row.try_get("due_in_ms")?;
-            soonest = soonest.into_iter().chain(row.try_get::<Option<i64>, _>("open_in_ms")?).min();
-            let empty_until = if due_in_ms.is_some_and(|ms| ms <= 0) { "ready_at" } else { "at" };
-            floors.learn(&probe, lane, row.try_get::<jiff_sqlx::Timestamp, _>(empty_until)?.to_jiff());
-        }
-        if let Some(last) = rows.last() {
-            timed = last.try_get("timed_in_ms")?;
-            let took_us: i64 = last.try_get("took_us")?;
-            floors.spent(&probe, Duration::from_micros(took_us.unsigned_abs()), 0);
-        }
-        self.look_took = began.elapsed();
-        let within = |ms: Option<i64>| ms.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
-        Ok((within(soonest), within(timed)))
-    }
-
-    async fn refresh_lanes(&mut self) -> Result<(), sqlx::Error> {
-        let rows = self.store.inner.hot.rows(sqlx::query(statement::LANES)).await?;
-        self.lanes.pairs = rows
-            .iter()
-            .map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?)))
-            .collect::<Result<_, sqlx::Error>>()?;
-        self.lanes.workers = rows.first().map_or(Ok(0), |row| row.try_get("workers"))?;
-        self.lanes.paced = rows.first().map_or(Ok(false), |row| row.try_get("paced"))?;
-        self.lanes.asked_at = Some(Instant::now());
-        Ok(())
     }
 }

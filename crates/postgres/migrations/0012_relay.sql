@@ -1,0 +1,91 @@
+-- Subscriptions: where each is in the log, who publishes for it, and what is parked.
+
+-- Those of transactions that were in flight when somebody looked are looked up by their ids.
+create index event_xid on milepost.event (xid, slot, pos);
+
+-- system_identifier: the server whose transactions its positions are told by.
+create table milepost.subscription (
+    name text primary key,
+    made_at timestamptz not null default now(),
+    system_identifier bigint not null,
+    paused_at timestamptz,
+    paused_why text,
+    check ((paused_at is null) = (paused_why is null))
+);
+
+-- What publishes, in one process incarnation. down_since, down_why: its sink takes nothing.
+create table milepost.publisher (
+    id uuid primary key,
+    subscription text not null references milepost.subscription on delete cascade,
+    label text not null,
+    started_at timestamptz not null default now(),
+    lease_until timestamptz not null,
+    down_since timestamptz,
+    down_why text
+);
+create index on milepost.publisher (subscription);
+
+-- How far a subscription is in a slot: all that `seen` sees has its answer, and of what `upto` sees besides, all up to `pos`. floor:
+-- of what `seen` does not see, only transactions that were in flight in it have written at or below this position. next_floor: the
+-- same of `upto`. upto null: no window is open. seen null: nobody has looked yet.
+-- token: rises whenever the slot changes hands.
+create table milepost.subscription_slot (
+    subscription text not null references milepost.subscription on delete cascade,
+    slot smallint not null check (slot between 0 and 63),
+    owner uuid,
+    token bigint not null default 0,
+    lease_until timestamptz,
+    held_since timestamptz,
+    seen pg_snapshot,
+    floor bigint not null,
+    upto pg_snapshot,
+    next_floor bigint,
+    pos bigint not null default 0,
+    advanced_at timestamptz,
+    primary key (subscription, slot)
+) with (fillfactor = 50);
+
+-- Aggregates of which an event failed. deliveries: how many attempts the first of its parked events has had.
+-- next_delivery_at null: it waits for a person.
+create table milepost.parked_aggregate (
+    subscription text not null references milepost.subscription on delete cascade,
+    aggregate_type text not null,
+    aggregate_id text not null,
+    slot smallint not null,
+    parked_at timestamptz not null default now(),
+    deliveries integer not null,
+    next_delivery_at timestamptz,
+    why text not null,
+    primary key (subscription, aggregate_type, aggregate_id)
+);
+create index on milepost.parked_aggregate (subscription, next_delivery_at) where next_delivery_at is not null;
+
+-- Their events, in the order of pos: the one that failed and those behind it. edited: what is published instead of what was emitted.
+create table milepost.parked_event (
+    subscription text not null,
+    aggregate_type text not null,
+    aggregate_id text not null,
+    pos bigint not null,
+    slot smallint not null,
+    event_id uuid not null,
+    edited json,
+    primary key (subscription, aggregate_type, aggregate_id, pos),
+    foreign key (subscription, aggregate_type, aggregate_id) references milepost.parked_aggregate on delete cascade
+);
+create index on milepost.parked_event (event_id);
+
+-- Events that were given up: kept until a person says what becomes of them. skipped: by the subscription's policy or by a person,
+-- not because nothing else could be done.
+create table milepost.dead_event (
+    subscription text not null references milepost.subscription on delete cascade,
+    event_id uuid not null,
+    slot smallint not null,
+    pos bigint not null,
+    dead_at timestamptz not null default now(),
+    deliveries integer not null,
+    why text not null,
+    skipped boolean not null,
+    edited json,
+    primary key (subscription, event_id)
+);
+create index on milepost.dead_event (event_id);

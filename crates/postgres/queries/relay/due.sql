@@ -1,0 +1,21 @@
+-- Parked events whose time has come, of at most $3 aggregates of slots that a publisher ($2) holds: of one whose first event has failed
+-- only that one, else up to $4.
+with due as materialized (
+    select a.slot, s.token, a.aggregate_type, a.aggregate_id, a.deliveries, a.next_delivery_at
+    from milepost.parked_aggregate a
+    join milepost.subscription_slot s on s.subscription = a.subscription and s.slot = a.slot
+    where a.subscription = $1 and s.owner = $2 and a.next_delivery_at <= clock_timestamp()
+    order by a.next_delivery_at
+    limit $3
+)
+select d.slot, d.token, d.deliveries, e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type,
+       e.headers::text as headers, coalesce(p.edited, e.payload)::text as payload, e.emitted_at
+from due d
+cross join lateral (
+    select p.pos, p.edited from milepost.parked_event p
+    where p.subscription = $1 and p.aggregate_type = d.aggregate_type and p.aggregate_id = d.aggregate_id
+    order by p.pos
+    limit case when d.deliveries > 0 then 1 else $4 end
+) p
+join milepost.event e on e.slot = d.slot and e.pos = p.pos
+order by d.next_delivery_at, d.aggregate_type, d.aggregate_id, p.pos

@@ -1,0 +1,2 @@
+-- Stops a subscription until somebody resumes it.
+update milepost.subscription set paused_at = coalesce(paused_at, clock_timestamp()), paused_why = $2 where name = $1

@@ -1,0 +1,1 @@
+select milepost.subscribe($1, $2)

@@ -1,0 +1,202 @@
+-- The relay: who holds which slots of a subscription, and how far each is. For milepost's own publishers, on connections of their
+-- own: these functions take a look at the log that is right only if they are the first of their transaction.
+-- SQLSTATEs: MP020 there is no such subscription; MP021 the database is not the one in which the position was kept.
+
+-- The position that was drawn last. Transactions that have drawn one have an id already: whoever reads this, and then begins and
+-- ends a transaction of its own, finds all of them seen or listed in the snapshots that follow.
+create or replace function milepost.last_pos() returns bigint language sql volatile as $$
+    select case when s.is_called then s.last_value else 0 end from milepost.event_pos_seq s
+$$;
+
+-- Makes a subscription; false: it is there. from_now: it begins with what is committed from now on.
+create or replace function milepost.subscribe(name text, from_now boolean) returns boolean language plpgsql as $$
+declare
+    drawn bigint := case when from_now then milepost.last_pos() else 0 end;
+begin
+    insert into milepost.subscription (name, system_identifier)
+    select subscribe.name, c.system_identifier from pg_control_system() c
+    on conflict do nothing;
+    if not found then
+        return false;
+    end if;
+    insert into milepost.subscription_slot (subscription, slot, seen, floor)
+    select subscribe.name, slot, case when not from_now then '1:1:'::pg_snapshot end, drawn
+    from generate_series(0, 63) slot;
+    return true;
+end
+$$;
+
+-- Renews what a publisher holds, takes free slots up to its fair share, and gives up what is more. Answers all that it
+-- holds, and of what it took over from a publisher that was silent, that it did. Nothing when the subscription is paused.
+create or replace function milepost.hold_slots(subscription text, publisher uuid, label text, lease_ms bigint)
+returns table (slot smallint, token bigint, taken_over boolean, seen text, floor bigint, upto text, next_floor bigint, pos bigint)
+language plpgsql as $$
+#variable_conflict use_variable
+declare
+    until timestamptz := clock_timestamp() + lease_ms * interval '1 ms';
+    publishers bigint;
+    surplus bigint;
+    over smallint[];
+    known record;
+begin
+    -- One at a time looks around, so that all count the same publishers.
+    select s.paused_at, s.system_identifier into known from milepost.subscription s where s.name = subscription for no key update;
+    if not found then
+        raise exception using errcode = 'MP020', message = format('there is no subscription %s', subscription);
+    end if;
+    if known.system_identifier <> (select c.system_identifier from pg_control_system() c) then
+        raise exception using errcode = 'MP021', message = format('the position of subscription %s is that of another server', subscription);
+    end if;
+    insert into milepost.publisher as p (id, subscription, label, lease_until) values (publisher, subscription, label, until)
+    on conflict (id) do update set lease_until = until;
+    delete from milepost.publisher p where p.subscription = subscription and p.lease_until < clock_timestamp();
+    select count(*) into publishers from milepost.publisher p where p.subscription = subscription;
+
+    update milepost.subscription_slot s set lease_until = until where s.subscription = subscription and s.owner = publisher;
+    get diagnostics surplus = row_count;
+    surplus := case when known.paused_at is null then surplus - ceil(64.0 / publishers) else surplus end;
+    if surplus > 0 then
+        update milepost.subscription_slot s set owner = null, lease_until = null, held_since = null
+        where s.subscription = subscription
+          and s.slot in (select g.slot from milepost.subscription_slot g
+                         where g.subscription = subscription and g.owner = publisher order by g.slot desc limit surplus);
+    elsif surplus < 0 then
+        with free as (
+            select f.slot, f.owner from milepost.subscription_slot f
+            where f.subscription = subscription and (f.owner is null or f.lease_until < clock_timestamp())
+            order by f.slot
+            limit -surplus
+            for no key update
+        ),
+        taken as (
+            update milepost.subscription_slot s
+            set owner = publisher, token = s.token + 1, lease_until = until, held_since = clock_timestamp(),
+                seen = coalesce(s.seen, pg_current_snapshot())
+            from free
+            where s.subscription = subscription and s.slot = free.slot
+            returning s.slot, free.owner as held_by
+        )
+        select array_agg(t.slot) into over from taken t where t.held_by is not null;
+    end if;
+    return query
+    select s.slot, s.token, s.slot = any (coalesce(over, '{}')), s.seen::text, s.floor, s.upto::text, s.next_floor, s.pos
+    from milepost.subscription_slot s
+    where s.subscription = subscription and s.owner = publisher
+    order by s.slot;
+end
+$$;
+
+-- Moves the positions of slots, as far as they are still held under these tokens, and parks and gives up events of those. Answers
+-- the floor for windows that are opened after this has committed, and which slots were moved.
+-- failed: [{slot, pos, id, type, aggregate, deliveries, wait_ms, why}], wait_ms null: it waits for a person. behind: the same
+-- without the last three. given_up: [{slot, pos, id, deliveries, why, skipped}].
+create or replace function milepost.advance_slots(
+    subscription text, slots smallint[], tokens bigint[], seens text[], floors bigint[], uptos text[], next_floors bigint[],
+    poss bigint[], failed jsonb, behind jsonb, given_up jsonb
+) returns table (floor bigint, moved smallint[]) language plpgsql as $$
+#variable_conflict use_variable
+declare
+    drawn bigint := milepost.last_pos();
+    held smallint[];
+begin
+    if coalesce(failed, behind, given_up) is null then
+        -- A position that a crash of the server takes back is one from which the same events are published again.
+        perform set_config('synchronous_commit', 'off', true);
+    end if;
+    with moved as (
+        update milepost.subscription_slot s
+        set seen = i.seen::pg_snapshot, floor = i.floor, upto = i.upto::pg_snapshot, next_floor = i.next_floor, pos = i.pos,
+            advanced_at = clock_timestamp()
+        from unnest(slots, tokens, seens, floors, uptos, next_floors, poss) i(slot, token, seen, floor, upto, next_floor, pos)
+        where s.subscription = subscription and s.slot = i.slot and s.token = i.token
+        returning s.slot
+    )
+    select coalesce(array_agg(m.slot), '{}') into held from moved m;
+    if coalesce(failed, behind, given_up) is not null then
+        perform milepost.park(subscription, held, failed, behind);
+        perform milepost.give_up(subscription, held, given_up);
+    end if;
+    return query select drawn, held;
+end
+$$;
+
+-- Parks events of held slots: those that failed, and those behind them.
+create or replace function milepost.park(subscription text, held smallint[], failed jsonb, behind jsonb) returns void
+language plpgsql as $$
+#variable_conflict use_variable
+begin
+    -- One that has been drained meanwhile is parked anew, and due at once. The row is locked in any case: what drains an aggregate
+    -- sees the events that are added, or we see that it is gone.
+    insert into milepost.parked_aggregate as a (subscription, aggregate_type, aggregate_id, slot, deliveries, next_delivery_at, why)
+    select distinct on (i.type, i.aggregate)
+           subscription, i.type, i.aggregate, i.slot, coalesce(i.deliveries, 0),
+           case when i.deliveries is null then clock_timestamp() else clock_timestamp() + i.wait_ms * interval '1 ms' end,
+           coalesce(i.why, 'waits behind an event that failed')
+    from (select f.*, 0 as ord from jsonb_to_recordset(coalesce(failed, '[]'))
+              f(slot smallint, pos bigint, id uuid, type text, aggregate text, deliveries integer, wait_ms bigint, why text)
+          union all
+          select b.*, null, null, null, 1 from jsonb_to_recordset(coalesce(behind, '[]'))
+              b(slot smallint, pos bigint, id uuid, type text, aggregate text)) i
+    where i.slot = any (held)
+    order by i.type, i.aggregate, i.ord
+    on conflict on constraint parked_aggregate_pkey do update set slot = a.slot;
+
+    insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id)
+    select subscription, i.type, i.aggregate, i.pos, i.slot, i.id
+    from jsonb_to_recordset(coalesce(failed, '[]') || coalesce(behind, '[]'))
+        i(slot smallint, pos bigint, id uuid, type text, aggregate text)
+    where i.slot = any (held)
+    on conflict do nothing;
+end
+$$;
+
+-- Keeps events of held slots that were given up.
+create or replace function milepost.give_up(subscription text, held smallint[], given_up jsonb) returns void language sql as $$
+    insert into milepost.dead_event (subscription, event_id, slot, pos, deliveries, why, skipped, edited)
+    select subscription, i.id, i.slot, i.pos, i.deliveries, i.why, i.skipped, i.edited
+    from jsonb_to_recordset(coalesce(given_up, '[]'))
+        i(slot smallint, pos bigint, id uuid, deliveries integer, why text, skipped boolean, edited json)
+    where i.slot = any (held)
+    on conflict (subscription, event_id) do update set deliveries = excluded.deliveries, why = excluded.why, dead_at = now()
+$$;
+
+-- Writes down what became of a parked aggregate's events, if its slot is still held under this token. delivered: those that the
+-- sink has. given_up: [{id, deliveries, why, skipped}]. deliveries, wait_ms, why: of the first that is left, when it failed.
+-- Answers whether none is left.
+create or replace function milepost.settle_parked(
+    subscription text, slot smallint, token bigint, aggregate_type text, aggregate_id text,
+    delivered uuid[], given_up jsonb, deliveries integer, wait_ms bigint, why text
+) returns boolean language plpgsql as $$
+#variable_conflict use_variable
+begin
+    perform from milepost.subscription_slot s
+    where s.subscription = subscription and s.slot = slot and s.token = token for share;
+    if not found then
+        return false;
+    end if;
+    perform from milepost.parked_aggregate a
+    where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id for update;
+    if not found then
+        return true;
+    end if;
+    perform milepost.give_up(subscription, array[slot], jsonb_agg(to_jsonb(g) || jsonb_build_object('slot', p.slot, 'pos', p.pos, 'edited', p.edited)))
+    from jsonb_to_recordset(given_up) g(id uuid, deliveries integer, why text, skipped boolean)
+    join milepost.parked_event p on p.event_id = g.id and p.subscription = subscription
+    having count(*) > 0;
+    delete from milepost.parked_event p
+    where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id
+      and (p.event_id = any (delivered) or p.event_id in (select g.id from jsonb_to_recordset(given_up) g(id uuid)));
+    if not exists (select from milepost.parked_event p
+                   where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id) then
+        delete from milepost.parked_aggregate a
+        where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id;
+        return true;
+    end if;
+    update milepost.parked_aggregate a
+    set deliveries = coalesce(settle_parked.deliveries, 0),
+        next_delivery_at = case when settle_parked.why is null then clock_timestamp() else clock_timestamp() + wait_ms * interval '1 ms' end,
+        why = coalesce(settle_parked.why, a.why)
+    where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id;
+    return false;
+end
+$$;

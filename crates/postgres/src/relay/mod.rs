@@ -1,0 +1,64 @@
+//! The relay's side of the log: who publishes what, how far, and what is parked.
+
+mod error;
+mod parked;
+mod reader;
+mod slot;
+
+use async_trait::async_trait;
+use milepost_core::event::{Aggregate, Begin, DueEvents, Publisher, Retried};
+use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
+
+use crate::statement;
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl RelayStore for PostgresStore {
+    async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool> {
+        let query = sqlx::query(statement::RELAY_SUBSCRIBE)
+            .bind(subscription.to_owned())
+            .bind(begin == Begin::Now);
+        let row = self.inner.hot.row(query).await;
+        row.and_then(crate::row::value).map_err(|e| self.fail("subscribe", e))
+    }
+
+    fn reader(&self, publisher: Publisher) -> Box<dyn LogReader> {
+        Box::new(reader::SlotReader::new(self.clone(), publisher))
+    }
+
+    async fn renew(&self, publisher: &Publisher) -> StoreResult<()> {
+        let query = sqlx::query(statement::RELAY_RENEW_PUBLISHER)
+            .bind(publisher.id.0)
+            .bind(reader::lease_ms(publisher));
+        self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("renew", e))
+    }
+
+    async fn leave(&self, publisher: &Publisher) -> StoreResult<()> {
+        let query = sqlx::query(statement::RELAY_LEAVE).bind(publisher.id.0);
+        self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("leave", e))
+    }
+
+    async fn report_sink(&self, publisher: &Publisher, down: Option<&str>) -> StoreResult<()> {
+        let query =
+            sqlx::query(statement::RELAY_REPORT_SINK).bind(publisher.id.0).bind(down.map(str::to_owned));
+        self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("report_sink", e))
+    }
+
+    async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
+        let query =
+            sqlx::query(statement::RELAY_PAUSE).bind(subscription.to_owned()).bind(why.to_owned());
+        self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("pause_subscription", e))
+    }
+
+    async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {
+        self.due_events(publisher, aggregates_max).await.map_err(|e| self.fail("due", e))
+    }
+
+    async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {
+        self.settle_each(publisher, retried).await.map_err(|e| self.fail("settle_parked", e))
+    }
+
+    fn log_wakes(&self) -> Box<dyn WakeStream> {
+        crate::wake::subscribe_to_log(self)
+    }
+}

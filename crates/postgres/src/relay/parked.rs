@@ -1,0 +1,70 @@
+//! Parked events: which are due, and what became of them.
+
+use milepost_core::event::{Aggregate, DueAggregate, DueEvents, Publisher, Retried};
+use serde_json::Value;
+use sqlx::Row;
+use std::time::Duration;
+
+use super::reader::{abandoned, wait_ms};
+use crate::event::read_event;
+use crate::row::{Decoded, value};
+use crate::statement;
+use crate::store::PostgresStore;
+
+/// How many events of an aggregate that only waits behind are handed out at once.
+const BEHIND_MAX: i64 = 100;
+
+impl PostgresStore {
+    pub(super) async fn due_events(&self, publisher: &Publisher, aggregates_max: u32) -> Decoded<DueEvents> {
+        let query = sqlx::query(statement::RELAY_DUE)
+            .bind(publisher.subscription.clone())
+            .bind(publisher.id.0)
+            .bind(i64::from(aggregates_max))
+            .bind(BEHIND_MAX);
+        let mut due = DueEvents::default();
+        for row in &self.inner.hot.rows(query).await? {
+            let event = read_event(row)?;
+            match due.aggregates.last_mut() {
+                Some(last) if last.aggregate == event.aggregate => last.events.push(event),
+                _ => due.aggregates.push(DueAggregate {
+                    aggregate: event.aggregate.clone(),
+                    slot: row.try_get("slot")?,
+                    token: row.try_get("token")?,
+                    deliveries: u32::try_from(row.try_get::<i32, _>("deliveries")?).unwrap_or(0),
+                    events: vec![event],
+                }),
+            }
+        }
+        if due.aggregates.is_empty() {
+            let query = sqlx::query(statement::RELAY_NEXT_DUE)
+                .bind(publisher.subscription.clone())
+                .bind(publisher.id.0);
+            let next_ms: Option<i64> = self.inner.hot.row(query).await.and_then(value)?;
+            due.next_in = next_ms.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
+        }
+        Ok(due)
+    }
+
+    pub(super) async fn settle_each(&self, publisher: &Publisher, retried: &[Retried]) -> Decoded<Vec<Aggregate>> {
+        let mut drained = Vec::new();
+        for of in retried {
+            let head = of.failures.iter().find_map(|failure| Some((failure, wait_ms(failure.then)?)));
+            let given_up: Vec<Value> = of.failures.iter().filter_map(abandoned).collect();
+            let query = sqlx::query(statement::RELAY_SETTLE_PARKED)
+                .bind(publisher.subscription.clone())
+                .bind(of.slot)
+                .bind(of.token)
+                .bind(of.aggregate.kind.clone())
+                .bind(of.aggregate.id.clone())
+                .bind(of.delivered.iter().map(|id| id.0).collect::<Vec<_>>())
+                .bind(Value::Array(given_up).to_string())
+                .bind(head.as_ref().map(|(failure, _)| i32::try_from(failure.deliveries).unwrap_or(i32::MAX)))
+                .bind(head.as_ref().and_then(|(_, ms)| *ms).map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
+                .bind(head.map(|(failure, _)| failure.why.clone()));
+            if self.inner.hot.row(query).await.and_then(value)? {
+                drained.push(of.aggregate.clone());
+            }
+        }
+        Ok(drained)
+    }
+}

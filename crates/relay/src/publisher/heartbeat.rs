@@ -1,0 +1,27 @@
+//! Keeps the lease while pages are being published.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+
+/// Renews three times in a lease, until `ended`.
+pub(super) async fn keep(shared: Arc<Shared>, ended: CancellationToken) {
+    let every = shared.options.lease / 3;
+    while ended.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
+        let asked_at = Instant::now();
+        if *shared.held_until.borrow() <= asked_at {
+            // It ran out: others may hold what we held. Whoever looks around next takes it anew.
+            continue;
+        }
+        match shared.store.renew(&shared.publisher).await {
+            Ok(()) => shared.held_from(asked_at),
+            Err(error) => {
+                let subscription = &shared.publisher.subscription;
+                tracing::warn!(subscription, %error, "the lease of the slots could not be renewed");
+            }
+        }
+    }
+}

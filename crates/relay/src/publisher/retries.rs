@@ -1,0 +1,95 @@
+//! Tries parked events again when their time has come, while pages go on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::error::StoreError;
+use milepost_core::event::{Aggregate, DueAggregate, Retried};
+use milepost_core::ident::EventId;
+use tokio_util::sync::CancellationToken;
+
+use super::{Shared, WAVE_MAX, parks};
+use crate::waves::Waves;
+
+/// How many aggregates are tried at once.
+const AGGREGATES_MAX: u32 = 100;
+/// How often it is looked for what a person wants to be tried now.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Tries parked events again until `ended`.
+pub(super) async fn retry_for_ever(shared: Arc<Shared>, ended: CancellationToken) {
+    while !ended.is_cancelled() {
+        let wait = match retry_due(&shared).await {
+            Ok(wait) => wait,
+            Err(error) => {
+                let subscription = &shared.publisher.subscription;
+                tracing::warn!(subscription, %error, "parked events could not be looked at; trying again");
+                Some(LOOK_EVERY)
+            }
+        };
+        let Some(wait) = wait else { continue };
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = shared.parked.added() => {}
+            () = ended.cancelled() => {}
+        }
+    }
+}
+
+/// Tries what is due. Answers how long to wait before there is something again; `None`: there may be more now.
+async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
+    if shared.parked.count() == 0 || !shared.may_send() {
+        return Ok(Some(LOOK_EVERY));
+    }
+    if let Some(wait) = shared.breaker.wait() {
+        return Ok(Some(wait));
+    }
+    let due = shared.store.due(&shared.publisher, AGGREGATES_MAX).await?;
+    if due.aggregates.is_empty() {
+        return Ok(Some(due.next_in.unwrap_or(LOOK_EVERY).min(LOOK_EVERY)));
+    }
+    let retried = send(shared, due.aggregates).await;
+    let drained = shared.store.settle_parked(&shared.publisher, &retried).await?;
+    shared.parked.remove(&drained);
+    shared.stats.parked_aggregates.set(shared.parked.count());
+    Ok(None)
+}
+
+/// Publishes due events, each aggregate's in order and none after one that waits.
+async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
+    let mut ends: HashMap<Aggregate, Retried> = HashMap::new();
+    let mut attempts: HashMap<EventId, u32> = HashMap::new();
+    let mut events = Vec::new();
+    for of in due {
+        attempts.extend(of.events.first().map(|first| (first.id, of.deliveries)));
+        events.extend(of.events);
+        let (slot, token) = (of.slot, of.token);
+        let end = Retried { aggregate: of.aggregate.clone(), slot, token, delivered: Vec::new(), failures: Vec::new() };
+        ends.insert(of.aggregate, end);
+    }
+    let mut waves = Waves::of(events);
+    while shared.may_send() && shared.breaker.wait().is_none() {
+        let wave = waves.next(shared.breaker.wave_max(WAVE_MAX));
+        if wave.is_empty() {
+            break;
+        }
+        let attempts_of = |id: EventId| attempts.get(&id).copied().unwrap_or(0);
+        // Those that failed before and fail again say nothing of the sink.
+        let answers = shared.send(&wave, |event| attempts_of(event.id), false).await;
+        for (event, failure) in wave.into_iter().zip(answers) {
+            let Some(of) = ends.get_mut(&event.aggregate) else { continue };
+            match failure {
+                None => of.delivered.push(event.id),
+                Some(failure) => {
+                    if parks(&failure) {
+                        waves.hold(event.aggregate);
+                    }
+                    of.failures.push(failure);
+                }
+            }
+        }
+    }
+    let answered = ends.into_values().filter(|of| !of.delivered.is_empty() || !of.failures.is_empty());
+    answered.collect()
+}
