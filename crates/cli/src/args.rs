@@ -22,6 +22,7 @@ use crate::limits::LimitsCommand;
 use crate::moving::MoveArgs;
 use crate::prune::PruneArgs;
 use crate::queues::QueuesCommand;
+use crate::relay::RelayArgs;
 use crate::schedules::SchedulesCommand;
 use crate::work::WorkArgs;
 use crate::workers::WorkersCommand;
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     Enqueue(Box<EnqueueArgs>),
     /// Run jobs by a configuration file: as HTTP calls and as programs
     Work(Box<WorkArgs>),
+    /// Publish events to their sinks by a configuration file, in each aggregate's order
+    Relay(Box<RelayArgs>),
     /// Check a configuration file, begin one, print its schema
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -20,7 +20,9 @@ mod prune;
 mod queues;
 mod records;
 mod redis;
+mod relay;
 mod schedules;
+mod signals;
 mod store;
 mod table;
 mod time;
@@ -101,6 +103,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Limits(command) => limits::run(command, address).await,
         Command::Workers(command) => workers::run(command, address).await,
         Command::Work(args) => work::run(*args, named).await,
+        Command::Relay(args) => relay::run(*args, named).await,
         Command::Config(command) => config::command::run(command, named.as_ref()),
         Command::Prune(args) => prune::run(&args, address).await,
         Command::Bench(command) => bench::run(command, address).await,

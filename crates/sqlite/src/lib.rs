@@ -38,6 +38,7 @@ mod page;
 mod port;
 mod query;
 mod reader;
+mod relay;
 mod report;
 mod rescue;
 mod retention;

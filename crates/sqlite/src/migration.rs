@@ -26,6 +26,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 9, name: "bulk_place", sql: include_str!("../migrations/0009_bulk_place.sql") },
     Migration { version: 10, name: "batches", sql: include_str!("../migrations/0010_batches.sql") },
     Migration { version: 11, name: "events", sql: include_str!("../migrations/0011_events.sql") },
+    Migration { version: 12, name: "relay", sql: include_str!("../migrations/0012_relay.sql") },
 ];
 
 /// The version that this binary needs.

@@ -10,7 +10,7 @@ use super::humane::Humane;
 use crate::args;
 
 /// The wait doubles with every failure, up to a cap.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Backoff {
     /// The wait after the first failure. The default is `1s`.
@@ -24,7 +24,11 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn policy(&self) -> RetryPolicy {
-        let default = RetryPolicy::default();
+        self.policy_over(RetryPolicy::default())
+    }
+
+    /// The policy, where what is not said is as in `default`.
+    pub(crate) fn policy_over(&self, default: RetryPolicy) -> RetryPolicy {
         RetryPolicy {
             base: self.base.map_or(default.base, |time| time.0),
             cap: self.cap.map_or(default.cap, |time| time.0),

@@ -23,6 +23,7 @@ mod redis;
 mod retention;
 mod schedule;
 mod schema;
+mod subscription;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ pub(crate) use self::limit::LimitEntry;
 pub(crate) use self::redis::Redis;
 use self::retention::Retention;
 pub(crate) use self::schedule::ScheduleEntry;
+pub(crate) use self::subscription::SubscriptionEntry;
 use self::worker::Worker;
 use crate::store::StoreAddress;
 
@@ -88,6 +90,9 @@ struct Sections {
     /// PostgreSQL databases beside the store, each by its name, for bulk jobs whose targets are there.
     #[serde(default)]
     database: Databases,
+    /// Which events go where, each subscription by its name: for `milepost relay`.
+    #[serde(default)]
+    subscription: BTreeMap<String, SubscriptionEntry>,
     /// How long what is over is kept.
     #[serde(default)]
     retention: Retention,
@@ -105,6 +110,7 @@ fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Fau
     let around = bulk::Surroundings { kinds, schedules, databases, dialect };
     bulk::check(root.get("bulk"), &around, faults);
     batch::check(root.get("batch"), folder, faults);
+    subscription::check(root.get("subscription"), folder, faults);
     retention::check(root.get("retention"), faults);
 }
 
@@ -128,6 +134,8 @@ pub(crate) struct Config {
     pub(crate) batch: BTreeMap<String, BatchEntry>,
     /// Databases beside the store.
     pub(crate) databases: Databases,
+    /// Which events go where.
+    pub(crate) subscriptions: BTreeMap<String, SubscriptionEntry>,
     pub(crate) retention: Retention,
     /// The folder from which relative paths are seen.
     pub(crate) folder: PathBuf,
@@ -183,7 +191,7 @@ fn parse(
     })?;
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
     let Sections { worker, redis, kinds, schedules, limits, bulk, batch, retention, .. } = sections;
-    let databases = sections.database;
+    let (databases, subscriptions) = (sections.database, sections.subscription);
     let folder = folder.to_owned();
     Ok(Config {
         store,
@@ -196,6 +204,7 @@ fn parse(
         bulk_places,
         batch,
         databases,
+        subscriptions,
         retention,
         folder,
     })

@@ -3,7 +3,6 @@
 mod batches;
 mod bulk;
 pub(crate) mod kinds;
-mod signals;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -18,12 +17,12 @@ use milepost_core::limit::Limit;
 use milepost_core::schedule::Schedule;
 
 use self::bulk::{Bulks, Checked};
-use self::signals::Signals;
 use crate::config::command::ConfigFile;
 use crate::config::{self, BulkEntry, Config, LimitEntry, Redis, ScheduleEntry};
 use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
+use crate::signals::Signals;
 use crate::store::{self, Database, Schema, StoreAddress};
 
 const HELP: &str = "\

@@ -135,6 +135,11 @@ impl Shared {
         self.is_held() && !self.stop.is_cancelled()
     }
 
+    /// Waits, unless it is to stop.
+    async fn rest(&self, wait: Duration) {
+        self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
+    }
+
     /// Sends one wave. Answers what became of its first events; of those that follow nobody knows, and the sink takes nothing
     /// at present. `attempts`: how many each event has had. `blame`: whether it is the sink's fault when all events fail.
     async fn send(&self, wave: &[Event], attempts: impl Fn(&Event) -> u32, blame: bool) -> Vec<Option<Failure>> {

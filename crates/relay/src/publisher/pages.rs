@@ -34,7 +34,7 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
                 let subscription = &shared.publisher.subscription;
                 tracing::warn!(subscription, %error, cause = cause(&error), "the store did not answer; trying again");
                 pages.looked_around = None;
-                pages.rest(TROUBLE_WAIT).await;
+                shared.rest(TROUBLE_WAIT).await;
             }
         }
     }
@@ -66,11 +66,11 @@ impl Pages<'_> {
             self.look_around().await?;
         }
         if self.slots == 0 {
-            self.rest(BALANCE_EVERY).await;
+            shared.rest(BALANCE_EVERY).await;
             return Ok(());
         }
         if let Some(wait) = shared.breaker.wait() {
-            self.rest(wait.min(BALANCE_EVERY)).await;
+            shared.rest(wait.min(BALANCE_EVERY)).await;
             return Ok(());
         }
         let page = self.reader.page(shared.options.page).await?;
@@ -165,12 +165,7 @@ impl Pages<'_> {
             () = shared.stop.cancelled() => false,
         };
         if hinted && !shared.options.linger.is_zero() {
-            self.rest(shared.options.linger).await;
+            shared.rest(shared.options.linger).await;
         }
-    }
-
-    /// Waits, unless it is to stop.
-    async fn rest(&self, wait: Duration) {
-        self.shared.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
     }
 }

@@ -20,7 +20,7 @@ impl EventLog for SqliteStore {
         emit::check_call(events)?;
         NewEvent::check_all(events, self.options().payload_bytes_max)?;
         let events = events.to_vec();
-        self.write("emit", Hint::NONE, move |tx| emit::insert(tx, &events)).await
+        self.write("emit", Hint::READY, move |tx| emit::insert(tx, &events)).await
     }
 
     async fn events(&self, filter: &EventFilter) -> StoreResult<Vec<LoggedEvent>> {

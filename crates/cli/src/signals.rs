@@ -1,22 +1,22 @@
-//! The signals that ask a worker to leave.
+//! The signals that ask a process to leave.
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Listens for SIGTERM and SIGINT.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    pub(super) fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
     }
 
     /// The number of the next one.
-    pub(super) async fn next(&mut self) -> u8 {
+    pub(crate) async fn next(&mut self) -> u8 {
         let kind = tokio::select! {
             _ = self.terminate.recv() => SignalKind::terminate(),
             _ = self.interrupt.recv() => SignalKind::interrupt(),

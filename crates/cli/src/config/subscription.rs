@@ -1,0 +1,186 @@
+//! `[subscription.NAME]`: which events go to which sink.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use milepost_core::event::{Begin, Exhausted, PageSize, Subscription, SubscriptionFilter};
+use milepost_relay::publisher::PublisherOptions;
+use milepost_relay::sink::{
+    self, JsonlConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::backoff::{self, Backoff};
+use super::document::{Entry, Node};
+use super::fault::Faults;
+use super::humane::Humane;
+use super::kind;
+
+/// The sinks that there are: a key of each.
+const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq"];
+
+/// Events for a broker, in each aggregate's order (docs/RELAY.md): exactly one sink, and which events it gets. The subscription's position
+/// in the log is kept under its name.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SubscriptionEntry {
+    /// Events of aggregates of these types. The default is all.
+    #[serde(default)]
+    aggregate_types: Vec<String>,
+    /// Events of these types. The default is all.
+    #[serde(default)]
+    event_types: Vec<String>,
+    /// Where a subscription begins that is new: `beginning`, with the oldest event that there is (the default), or `now`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("enum" = ["beginning", "now"]))]
+    begin: Begin,
+    /// How many events are read at once. The default is 5000.
+    #[serde(default = "page_events_max_default")]
+    #[schemars(range(min = 1, max = 100_000))]
+    page_events_max: u32,
+    /// How many MiB of payloads are read at once. The default is 16.
+    #[serde(default = "page_mib_max_default")]
+    #[schemars(range(min = 1, max = 1024))]
+    page_mib_max: u32,
+    /// How long events are gathered after a hint that there are some. The default is `0s`.
+    #[serde(default)]
+    linger: Option<Humane>,
+    /// How long other publishers wait before they take the slots of one that is silent. The default is `10s`.
+    #[serde(default)]
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    lease: Option<Humane>,
+    /// How many attempts an event gets, the first included. The default is 20.
+    #[serde(default = "deliveries_max_default")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    deliveries_max: u32,
+    /// How long an event that was not delivered waits before it is tried again. The default cap is `5m`.
+    #[serde(default)]
+    backoff: Option<Backoff>,
+    /// What happens when the attempts of an event are spent: `halt` (the aggregate waits for a person; the default), `skip_event` or
+    /// `dead_letter` (the next event goes on).
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("enum" = ["halt", "skip_event", "dead_letter"]))]
+    exhausted: Exhausted,
+    /// Nowhere: for measuring what comes before a sink.
+    #[serde(default)]
+    null: Option<NullConfig>,
+    /// A file, or the standard output.
+    #[serde(default)]
+    jsonl: Option<JsonlConfig>,
+    /// NATS JetStream.
+    #[serde(default)]
+    nats: Option<NatsConfig>,
+    /// Redis Streams.
+    #[serde(default)]
+    redis: Option<RedisConfig>,
+    /// RabbitMQ.
+    #[serde(default)]
+    rabbitmq: Option<RabbitmqConfig>,
+}
+
+const fn page_events_max_default() -> u32 {
+    5_000
+}
+
+const fn page_mib_max_default() -> u32 {
+    16
+}
+
+const fn deliveries_max_default() -> u32 {
+    milepost_core::event::DELIVERIES_MAX_DEFAULT
+}
+
+impl SubscriptionEntry {
+    /// What its publishers are to do; `label` is what they are called.
+    pub(crate) fn options(&self, name: &str, label: String) -> PublisherOptions {
+        let default = Subscription::new(name);
+        let subscription = Subscription {
+            filter: SubscriptionFilter {
+                aggregate_types: self.aggregate_types.clone(),
+                event_types: self.event_types.clone(),
+            },
+            deliveries_max: self.deliveries_max,
+            backoff: self.backoff.as_ref().map_or(default.backoff, |backoff| backoff.policy_over(default.backoff)),
+            exhausted: self.exhausted,
+            ..default
+        };
+        let default = PublisherOptions::new(subscription, label);
+        PublisherOptions {
+            begin: self.begin,
+            page: PageSize {
+                events_max: self.page_events_max as usize,
+                bytes_max: self.page_mib_max as usize * 1024 * 1024,
+            },
+            linger: self.linger.map_or(Duration::ZERO, |time| time.0),
+            lease: self.lease.map_or(default.lease, |time| time.0),
+            ..default
+        }
+    }
+
+    /// Its sink. Connects to nothing yet. Paths are seen from `folder`.
+    pub(crate) fn sink(&self, name: &str, folder: &Path) -> Result<Arc<dyn Sink>> {
+        let config = self.sink_config(folder).context("it has no sink")?;
+        sink::open(&config).with_context(|| format!("the sink of the subscription {name}"))
+    }
+
+    fn sink_config(&self, folder: &Path) -> Option<SinkConfig> {
+        let jsonl = self.jsonl.clone().map(|config| {
+            let path = config.path.map(|path| folder.join(path));
+            SinkConfig::Jsonl(JsonlConfig { path, ..config })
+        });
+        let null = self.null.clone().map(SinkConfig::Null);
+        let nats = self.nats.clone().map(SinkConfig::Nats);
+        let redis = self.redis.clone().map(SinkConfig::Redis);
+        let rabbitmq = self.rabbitmq.clone().map(SinkConfig::Rabbitmq);
+        [null, jsonl, nats, redis, rabbitmq].into_iter().flatten().next()
+    }
+}
+
+// URLs of sinks hold secrets.
+impl std::fmt::Debug for SubscriptionEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SubscriptionEntry").finish_non_exhaustive()
+    }
+}
+
+pub(super) fn check(subscriptions: Option<&Node>, folder: &Path, faults: &mut Faults) {
+    for entry in subscriptions.map(Node::entries).unwrap_or_default() {
+        check_one(entry, folder, faults);
+    }
+}
+
+fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut Faults) {
+    if let Err(why) = kind::check_name("subscription", name) {
+        faults.add(*at, why, "give it a name of 1 to 200 bytes without control characters");
+    }
+    if !node.is_table() {
+        return;
+    }
+    backoff::check(node.get("backoff"), faults);
+    let given: Vec<&str> = SINKS.iter().copied().filter(|sink| node.get(sink).is_some()).collect();
+    match given[..] {
+        [] => faults.add(
+            *at,
+            format!("the subscription {name} has no sink: its events would go nowhere"),
+            format!("add one of {}, such as jsonl = {{ path = \"events.jsonl\" }} (docs/SINKS.md)", SINKS.join(", ")),
+        ),
+        [sink] => {
+            let Some(settings) = node.get(sink) else { return };
+            let entry = serde_json::from_value::<SubscriptionEntry>(node.clone().into_json());
+            // What does not fit the schema was told already.
+            if let Ok(entry) = entry
+                && let Err(why) = entry.sink(name, folder)
+            {
+                faults.add(settings.span.start, format!("{why:#}"), "docs/SINKS.md has the settings of each sink");
+            }
+        }
+        [.., last] => faults.add(
+            node.get(last).map_or(*at, |node| node.span.start),
+            format!("the subscription {name} has several sinks: {}", given.join(", ")),
+            "keep one; another sink is another subscription, with a position of its own",
+        ),
+    }
+}

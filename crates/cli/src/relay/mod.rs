@@ -1,0 +1,131 @@
+//! `milepost relay`: publishes events to their sinks, as a configuration says.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use milepost_core::port::{RelayStore, Store};
+use milepost_relay::publisher::{self, PublisherStats};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::command::ConfigFile;
+use crate::config::{self, Config};
+use crate::log::LogFormat;
+use crate::nearest::nearest;
+use crate::output::Outcome;
+use crate::signals::Signals;
+use crate::store::{self, Schema, StoreAddress};
+
+const HELP: &str = "\
+Any number of relays share the work: each subscription's log has 64 slots (one on
+SQLite), which they divide among themselves. When one dies, the others take its
+slots when its lease has run out.
+
+SIGTERM or SIGINT: what is on its way is waited for, what was answered is written
+down. A second one ends at once; then some events are published again, under the
+same ids.
+
+Exit status: 0 shut down well, 1 failed, 2 wrong usage or a faulty
+configuration, 128 and the signal's number when a second signal came.
+
+Examples:
+  milepost relay
+  milepost relay --config /etc/milepost.toml --only orders --log-format json";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct RelayArgs {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// Only this subscription; may be given several times
+    #[arg(long = "only", value_name = "SUBSCRIPTION")]
+    only: Vec<String>,
+    /// The relay's name for people [default: host and process id]
+    #[arg(long, env = "MILEPOST_RELAY_NAME")]
+    name: Option<String>,
+    /// How all on stderr is written
+    #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+pub(crate) async fn run(args: RelayArgs, named: Option<StoreAddress>) -> Result<Outcome> {
+    let mut config = config::load(&args.file.path, named.as_ref())?;
+    choose(&mut config, &args)?;
+    let address = config.address(named);
+    let mut signals = Signals::listen()?;
+    let store = tokio::select! {
+        store = store::open(&address, Schema::MadeWhenEmpty) => store?,
+        signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
+    };
+    let stop = CancellationToken::new();
+    let mut publishers = start(store, &config, &args, &stop)?;
+    tracing::info!(store = %address, subscriptions = publishers.len(), "the relay runs");
+    let stopped = tokio::select! {
+        ended = all(&mut publishers) => return ended.map(|()| Outcome::Done),
+        signal = signals.next() => signal,
+    };
+    tracing::info!("signal {stopped}: waiting for what is on its way");
+    stop.cancel();
+    tokio::select! {
+        ended = all(&mut publishers) => {
+            ended?;
+            tracing::info!("left");
+            Ok(Outcome::Done)
+        }
+        signal = signals.next() => Ok(Outcome::Interrupted(signal)),
+    }
+}
+
+/// Waits until all publishers have ended, or one has failed.
+async fn all(publishers: &mut JoinSet<Result<()>>) -> Result<()> {
+    while let Some(ended) = publishers.join_next().await {
+        ended.context("a publisher panicked")??;
+    }
+    Ok(())
+}
+
+/// Leaves only the subscriptions that were asked for.
+fn choose(config: &mut Config, args: &RelayArgs) -> Result<()> {
+    let file = args.file.path.display();
+    let known: Vec<String> = config.subscriptions.keys().cloned().collect();
+    for name in &args.only {
+        if !known.contains(name) {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let meant = nearest(name, &known).map_or_else(String::new, |nearest| format!(" Did you mean {nearest}?"));
+            bail!("{file} has no subscription {name:?}: it has {}.{meant}", known.join(", "));
+        }
+    }
+    if !args.only.is_empty() {
+        config.subscriptions.retain(|name, _| args.only.contains(name));
+    }
+    if config.subscriptions.is_empty() {
+        bail!(
+            "{file} has no subscription, so that there is nothing to publish; add one, such as\n  [subscription.orders]\n  jsonl = {{ path = \"events.jsonl\" }}"
+        );
+    }
+    Ok(())
+}
+
+/// Starts a publisher for each subscription.
+fn start(
+    store: Arc<dyn Store>,
+    config: &Config,
+    args: &RelayArgs,
+    stop: &CancellationToken,
+) -> Result<JoinSet<Result<()>>> {
+    let label = args.name.clone().unwrap_or_else(|| milepost::WorkerOptions::default().name);
+    let mut publishers = JoinSet::new();
+    for (name, entry) in &config.subscriptions {
+        let sink = entry.sink(name, &config.folder)?;
+        let options = entry.options(name, label.clone());
+        let (name, stop) = (name.clone(), stop.clone());
+        let store: Arc<dyn RelayStore> = store.clone();
+        publishers.spawn(async move {
+            let stats = Arc::new(PublisherStats::default());
+            let published = publisher::publish(store, sink, options, stats, stop).await;
+            published.with_context(|| format!("the subscription {name} is not published"))
+        });
+    }
+    Ok(publishers)
+}

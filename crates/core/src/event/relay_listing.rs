@@ -1,0 +1,115 @@
+//! Subscriptions as people see them: where they are, who publishes them, what is parked and what was given up.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{Aggregate, Event};
+
+/// A subscription.
+#[derive(Clone, Debug, Serialize)]
+pub struct SubscriptionView {
+    /// Its name.
+    pub name: String,
+    /// When it was made.
+    pub made_at: Timestamp,
+    /// Since when it is paused, if it is.
+    pub paused_at: Option<Timestamp>,
+    /// Why.
+    pub paused_why: Option<String>,
+    /// How many events of the log it has not gone past yet, those among them that it does not want.
+    pub backlog: i64,
+    /// When the oldest of them was emitted.
+    pub oldest_at: Option<Timestamp>,
+    /// How many aggregates are parked.
+    pub parked_aggregates: i64,
+    /// How many of those wait for a person.
+    pub halted_aggregates: i64,
+    /// How many events were given up and wait for a person, those that were skipped not among them.
+    pub dead: i64,
+    /// What publishes it now.
+    pub publishers: Vec<PublisherView>,
+}
+
+/// What publishes a subscription.
+#[derive(Clone, Debug, Serialize)]
+pub struct PublisherView {
+    /// What it is called.
+    pub label: String,
+    /// Since when it runs.
+    pub started_at: Timestamp,
+    /// Until when it need not be heard of.
+    pub lease_until: Timestamp,
+    /// How many slots it holds.
+    pub slots: i64,
+    /// The highest token of these.
+    pub token: Option<i64>,
+    /// Since when its sink takes nothing, if it does not.
+    pub down_since: Option<Timestamp>,
+    /// What the sink said.
+    pub down_why: Option<String>,
+}
+
+/// A parked aggregate.
+#[derive(Clone, Debug, Serialize)]
+pub struct ParkedView {
+    /// The subscription.
+    pub subscription: String,
+    /// Since when.
+    pub parked_at: Timestamp,
+    /// How many attempts its first event has had.
+    pub deliveries: u32,
+    /// When that is tried again; `None`: it waits for a person.
+    pub next_delivery_at: Option<Timestamp>,
+    /// What the sink said.
+    pub why: String,
+    /// How many of its events are parked.
+    pub events: i64,
+    /// The first of them, as it will be published.
+    #[serde(flatten)]
+    pub first: Event,
+    /// Whether a person has edited that.
+    pub edited: bool,
+}
+
+/// An event that was given up.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeadView {
+    /// The subscription.
+    pub subscription: String,
+    /// When.
+    pub dead_at: Timestamp,
+    /// How many attempts it has had.
+    pub deliveries: u32,
+    /// What the sink said last.
+    pub why: String,
+    /// Whether it was skipped: by the subscription's policy or by a person.
+    pub skipped: bool,
+    /// The event, as it was published last.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What a person does with the first event of a parked aggregate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParkedVerb {
+    /// It is tried now, with all its attempts before it.
+    Retry,
+    /// It is kept as skipped, and the next one goes on.
+    Skip,
+    /// It is published with this payload, JSON text, from now on; and tried now.
+    Edit(String),
+}
+
+/// Which events are published again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// Those of an aggregate, from a sequence on.
+    Aggregate {
+        /// Which one.
+        aggregate: Aggregate,
+        /// From which sequence on.
+        from: i64,
+    },
+    /// All that were emitted from then on, and a little before.
+    Since(Timestamp),
+}

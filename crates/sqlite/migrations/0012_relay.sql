@@ -1,0 +1,71 @@
+-- Subscriptions: where each is in the log, who publishes for it, and what is parked.
+
+-- pos: all up to there has its answer. One process publishes at a time: owner, until its lease runs out. token: rises whenever the
+-- subscription changes hands.
+CREATE TABLE milepost_subscription (
+    name           TEXT    PRIMARY KEY,
+    made_at_ms     INTEGER NOT NULL,
+    paused_at_ms   INTEGER,
+    paused_why     TEXT,
+    pos            INTEGER NOT NULL,
+    advanced_at_ms INTEGER,
+    owner          BLOB,
+    token          INTEGER NOT NULL DEFAULT 0,
+    lease_until_ms INTEGER,
+    held_since_ms  INTEGER,
+    CHECK ((paused_at_ms IS NULL) = (paused_why IS NULL))
+) STRICT;
+
+-- What publishes, or stands by, in one process incarnation. down_since_ms, down_why: its sink takes nothing.
+CREATE TABLE milepost_publisher (
+    id             BLOB    PRIMARY KEY,
+    subscription   TEXT    NOT NULL REFERENCES milepost_subscription ON DELETE CASCADE,
+    label          TEXT    NOT NULL,
+    started_at_ms  INTEGER NOT NULL,
+    lease_until_ms INTEGER NOT NULL,
+    down_since_ms  INTEGER,
+    down_why       TEXT
+) STRICT, WITHOUT ROWID;
+
+-- Aggregates of which an event failed. deliveries: how many attempts the first of their parked events has had.
+-- next_delivery_at_ms NULL: it waits for a person.
+CREATE TABLE milepost_parked_aggregate (
+    subscription        TEXT    NOT NULL REFERENCES milepost_subscription ON DELETE CASCADE,
+    aggregate_type      TEXT    NOT NULL,
+    aggregate_id        TEXT    NOT NULL,
+    parked_at_ms        INTEGER NOT NULL,
+    deliveries          INTEGER NOT NULL,
+    next_delivery_at_ms INTEGER,
+    why                 TEXT    NOT NULL,
+    PRIMARY KEY (subscription, aggregate_type, aggregate_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX milepost_parked_due ON milepost_parked_aggregate (subscription, next_delivery_at_ms)
+    WHERE next_delivery_at_ms IS NOT NULL;
+
+-- Their events, in the order of pos: the one that failed and those behind it. edited: what is published instead of what was emitted.
+CREATE TABLE milepost_parked_event (
+    subscription   TEXT    NOT NULL,
+    aggregate_type TEXT    NOT NULL,
+    aggregate_id   TEXT    NOT NULL,
+    pos            INTEGER NOT NULL,
+    event_id       BLOB    NOT NULL,
+    edited         TEXT,
+    PRIMARY KEY (subscription, aggregate_type, aggregate_id, pos),
+    FOREIGN KEY (subscription, aggregate_type, aggregate_id) REFERENCES milepost_parked_aggregate ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX milepost_parked_event_id ON milepost_parked_event (event_id);
+
+-- Events that were given up: kept until a person says what becomes of them. skipped: by the subscription's policy or by a person,
+-- not because nothing else could be done.
+CREATE TABLE milepost_dead_event (
+    subscription TEXT    NOT NULL REFERENCES milepost_subscription ON DELETE CASCADE,
+    event_id     BLOB    NOT NULL,
+    pos          INTEGER NOT NULL,
+    dead_at_ms   INTEGER NOT NULL,
+    deliveries   INTEGER NOT NULL,
+    why          TEXT    NOT NULL,
+    skipped      INTEGER NOT NULL CHECK (skipped IN (0, 1)),
+    edited       TEXT,
+    PRIMARY KEY (subscription, event_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX milepost_dead_event_id ON milepost_dead_event (event_id);

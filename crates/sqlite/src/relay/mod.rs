@@ -1,0 +1,84 @@
+//! The relay's side of the log: who publishes, how far, and what is parked. There is one writer, so positions are the order of
+//! commits, and one publisher of a subscription at a time: all of the log is one slot.
+
+mod parked;
+mod reader;
+
+use async_trait::async_trait;
+use milepost_core::event::{Aggregate, Begin, DueEvents, Publisher, Retried};
+use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
+
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::query;
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl RelayStore for SqliteStore {
+    async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool> {
+        let name = subscription.to_owned();
+        self.write("subscribe", Hint::NONE, move |tx| {
+            let made =
+                tx.prepare_cached(query::RELAY_SUBSCRIBE)?.execute((name, now_ms(), begin == Begin::Now))?;
+            Ok(made == 1)
+        })
+        .await
+    }
+
+    fn reader(&self, publisher: Publisher) -> Box<dyn LogReader> {
+        Box::new(reader::FileReader::new(self.clone(), publisher))
+    }
+
+    async fn renew(&self, publisher: &Publisher) -> StoreResult<()> {
+        let (id, until_ms) = (publisher.id, reader::lease_until_ms(publisher));
+        self.write("renew", Hint::NONE, move |tx| {
+            tx.prepare_cached(query::RELAY_RENEW)?.execute((id.0.as_bytes(), until_ms))?;
+            tx.prepare_cached(query::RELAY_RENEW_PUBLISHER)?.execute((id.0.as_bytes(), until_ms))?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn leave(&self, publisher: &Publisher) -> StoreResult<()> {
+        let id = publisher.id;
+        // Whoever stands by can take over at once.
+        self.write("leave", Hint::READY, move |tx| {
+            tx.prepare_cached(query::RELAY_GIVE_BACK)?.execute([id.0.as_bytes()])?;
+            tx.prepare_cached(query::RELAY_LEAVE)?.execute([id.0.as_bytes()])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn report_sink(&self, publisher: &Publisher, down: Option<&str>) -> StoreResult<()> {
+        let (id, down) = (publisher.id, down.map(str::to_owned));
+        self.write("report_sink", Hint::NONE, move |tx| {
+            tx.prepare_cached(query::RELAY_REPORT_SINK)?.execute((id.0.as_bytes(), down, now_ms()))?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
+        let (name, why) = (subscription.to_owned(), why.to_owned());
+        self.write("pause_subscription", Hint::NONE, move |tx| {
+            tx.prepare_cached(query::RELAY_PAUSE)?.execute((name, why, now_ms()))?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {
+        let publisher = publisher.clone();
+        self.read("due", move |conn| parked::due(conn, &publisher, aggregates_max)).await
+    }
+
+    async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {
+        let (subscription, retried) = (publisher.subscription.clone(), retried.to_vec());
+        self.write("settle_parked", Hint::NONE, move |tx| parked::settle(tx, &subscription, retried)).await
+    }
+
+    fn log_wakes(&self) -> Box<dyn WakeStream> {
+        Box::new(self.listener())
+    }
+}

@@ -1,0 +1,118 @@
+//! Parked events: which are due, and what became of them.
+
+use std::time::Duration;
+
+use milepost_core::event::{Aggregate, DueAggregate, DueEvents, Failure as Undeliverable, Publisher, Retried, Undelivered};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::clock::now_ms;
+use crate::event::read_event;
+use crate::failure::Failure;
+use crate::query;
+
+/// How many events of an aggregate that only waits behind are handed out at once.
+const BEHIND_MAX: i64 = 100;
+/// The one slot that there is.
+const SLOT: i16 = 0;
+
+pub(super) fn of(conn: &Connection, subscription: &str) -> Result<Vec<Aggregate>, Failure> {
+    let mut find = conn.prepare_cached(query::RELAY_PARKED_OF)?;
+    let parked = find.query_map([subscription], |row| Ok(Aggregate { kind: row.get(0)?, id: row.get(1)? }))?;
+    Ok(parked.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn due(
+    conn: &Connection,
+    publisher: &Publisher,
+    aggregates_max: u32,
+) -> Result<DueEvents, Failure> {
+    let (name, now) = (&publisher.subscription, now_ms());
+    let mut due = DueEvents::default();
+    let Some(token) = held_token(conn, publisher)? else { return Ok(due) };
+    let mut find = conn.prepare_cached(query::RELAY_DUE)?;
+    let mut rows = find.query((name, now, aggregates_max))?;
+    while let Some(row) = rows.next()? {
+        let aggregate = Aggregate { kind: row.get(0)?, id: row.get(1)? };
+        let deliveries: u32 = row.get(2)?;
+        let many = if deliveries > 0 { 1 } else { BEHIND_MAX };
+        let mut find = conn.prepare_cached(query::RELAY_DUE_EVENTS)?;
+        let events = find.query_map((name, &aggregate.kind, &aggregate.id, many), read_event)?;
+        let events = events.map(|logged| Ok(logged?.event)).collect::<rusqlite::Result<Vec<_>>>()?;
+        if !events.is_empty() {
+            due.aggregates.push(DueAggregate { aggregate, slot: SLOT, token, deliveries, events });
+        }
+    }
+    if due.aggregates.is_empty() {
+        let next_ms: Option<i64> =
+            conn.prepare_cached(query::RELAY_NEXT_DUE)?.query_row([name], |row| row.get(0))?;
+        due.next_in = next_ms.map(|ms| Duration::from_millis((ms - now).max(0).unsigned_abs()));
+    }
+    Ok(due)
+}
+
+/// The token under which the publisher holds the log, if it does.
+fn held_token(conn: &Connection, publisher: &Publisher) -> Result<Option<i64>, Failure> {
+    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    let found = find.query_row([&publisher.subscription], |row| {
+        let owner: Option<Vec<u8>> = row.get(1)?;
+        Ok((owner.as_deref() == Some(publisher.id.0.as_bytes())).then_some(row.get(2)?))
+    });
+    Ok(found.optional()?.flatten())
+}
+
+pub(super) fn settle(
+    conn: &Connection,
+    subscription: &str,
+    retried: Vec<Retried>,
+) -> Result<Vec<Aggregate>, Failure> {
+    let mut drained = Vec::new();
+    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    let held: Option<i64> = find.query_row([subscription], |row| row.get(2)).optional()?;
+    for of in retried.into_iter().filter(|of| Some(of.token) == held) {
+        if settle_one(conn, subscription, &of)? {
+            drained.push(of.aggregate);
+        }
+    }
+    Ok(drained)
+}
+
+/// Answers whether none of the aggregate's events is left.
+fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<bool, Failure> {
+    let (Aggregate { kind, id }, now) = (&of.aggregate, now_ms());
+    let mut unpark = conn.prepare_cached(query::RELAY_UNPARK_EVENT)?;
+    for event in &of.delivered {
+        unpark.execute((subscription, kind, id, event.0.as_bytes()))?;
+    }
+    let mut head = (0, Some(now), None);
+    for failure in &of.failures {
+        match failure.then {
+            Undelivered::Skip | Undelivered::DeadLetter => {
+                give_up(conn, subscription, failure)?;
+                unpark.execute((subscription, kind, id, failure.event.0.as_bytes()))?;
+            }
+            Undelivered::Retry(wait) => head = (failure.deliveries, Some(after(now, wait)), Some(&failure.why)),
+            Undelivered::Halt => head = (failure.deliveries, None, Some(&failure.why)),
+        }
+    }
+    if conn.prepare_cached(query::RELAY_UNPARK_EMPTY)?.execute((subscription, kind, id))? == 1 {
+        return Ok(true);
+    }
+    let (deliveries, due_ms, why) = head;
+    let put_off = (subscription, kind, id, deliveries, due_ms, why);
+    // None: a person has settled it meanwhile.
+    Ok(conn.prepare_cached(query::RELAY_PUT_OFF)?.execute(put_off)? == 0)
+}
+
+/// Keeps an event that is given up.
+pub(super) fn give_up(conn: &Connection, subscription: &str, failure: &Undeliverable) -> Result<(), Failure> {
+    let is_skipped = failure.then == Undelivered::Skip;
+    let given_up =
+        (subscription, failure.event.0.as_bytes(), now_ms(), failure.deliveries, &failure.why, is_skipped);
+    conn.prepare_cached(query::RELAY_GIVE_UP)?.execute(given_up)?;
+    Ok(())
+}
+
+/// This much later.
+pub(super) fn after(now_ms: i64, wait: Duration) -> i64 {
+    now_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
+}

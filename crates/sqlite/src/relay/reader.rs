@@ -1,0 +1,208 @@
+//! The log of a publisher, page by page.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use milepost_core::event::{
+    Aggregate, Holding, Outcome, Page, PageSize, Publisher, RelayError, Undelivered,
+};
+use milepost_core::ident::EventId;
+use milepost_core::port::{LogReader, StoreResult};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::event::read_event;
+use crate::failure::Failure;
+use crate::query;
+use crate::relay::parked;
+use crate::store::SqliteStore;
+
+/// Reads by position.
+pub(super) struct FileReader {
+    store: SqliteStore,
+    publisher: Publisher,
+    held: Option<Held>,
+    page: ReadPage,
+}
+
+/// The log, as it is held.
+#[derive(Clone, Copy)]
+struct Held {
+    token: i64,
+    pos: i64,
+}
+
+/// What is under way.
+#[derive(Clone, Default)]
+struct ReadPage {
+    /// Where the log is when everything has its answer.
+    end: Option<i64>,
+    /// Where each event is that was handed out, with its aggregate.
+    places: Vec<(EventId, i64, Aggregate)>,
+}
+
+/// What a look around found.
+struct Found {
+    holding: Holding,
+    held: Option<Held>,
+}
+
+impl FileReader {
+    pub(super) fn new(store: SqliteStore, publisher: Publisher) -> Self {
+        Self { store, publisher, held: None, page: ReadPage::default() }
+    }
+}
+
+#[async_trait]
+impl LogReader for FileReader {
+    async fn balance(&mut self) -> StoreResult<Holding> {
+        self.page = ReadPage::default();
+        let (publisher, known) = (self.publisher.clone(), self.held.take());
+        let found = self
+            .store
+            .write("balance", Hint::NONE, move |tx| look_around(tx, &publisher, known))
+            .await?;
+        self.held = found.held;
+        Ok(found.holding)
+    }
+
+    async fn page(&mut self, size: PageSize) -> StoreResult<Page> {
+        self.page = ReadPage::default();
+        let Some(held) = self.held else { return Ok(Page::default()) };
+        let publisher = self.publisher.clone();
+        let (page, read) = self.store.read("page", move |conn| read(conn, &publisher, held.pos, size)).await?;
+        self.page = read;
+        Ok(page)
+    }
+
+    async fn commit(&mut self, outcome: &Outcome) -> StoreResult<()> {
+        let page = std::mem::take(&mut self.page);
+        let (Some(held), Some(end)) = (self.held.take(), page.end) else { return Ok(()) };
+        let places: HashMap<EventId, (i64, Aggregate)> =
+            page.places.into_iter().map(|(id, pos, aggregate)| (id, (pos, aggregate))).collect();
+        let untried = outcome.untried.iter().filter_map(|id| places.get(id)).map(|(pos, _)| pos - 1);
+        let pos = untried.min().unwrap_or(end).max(held.pos);
+        let (subscription, outcome) = (self.publisher.subscription.clone(), outcome.clone());
+        let moved = self.store.write("advance", Hint::NONE, move |tx| {
+            let moved = (&subscription, held.token, pos, now_ms());
+            if tx.prepare_cached(query::RELAY_ADVANCE)?.execute(moved)? == 0 {
+                return Ok(false);
+            }
+            park(tx, &subscription, &outcome, &places)?;
+            Ok(true)
+        });
+        self.held = moved.await?.then_some(Held { pos, ..held });
+        Ok(())
+    }
+}
+
+pub(super) fn lease_until_ms(publisher: &Publisher) -> i64 {
+    now_ms().saturating_add(i64::try_from(publisher.lease.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn look_around(conn: &Connection, publisher: &Publisher, known: Option<Held>) -> Result<Found, Failure> {
+    let (name, id) = (&publisher.subscription, publisher.id.0.as_bytes().to_vec());
+    let (now, until_ms) = (now_ms(), lease_until_ms(publisher));
+    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    let stands = find.query_row([name], |row| {
+        let owner: Option<Vec<u8>> = row.get(1)?;
+        let lease_until_ms: Option<i64> = row.get(3)?;
+        Ok((row.get::<_, Option<String>>(0)?, owner, Held { token: row.get(2)?, pos: row.get(4)? }, lease_until_ms))
+    });
+    let Some((paused, owner, stands, lease_until_ms)) = stands.optional()? else {
+        return Err(Failure::Told(RelayError::NoSuchSubscription(name.clone()).into()));
+    };
+    let attending = (&id, name, &publisher.label, now, until_ms);
+    conn.prepare_cached(query::RELAY_ATTEND)?.execute(attending)?;
+    conn.prepare_cached(query::RELAY_FORGET_SILENT)?.execute((name, now))?;
+    if paused.is_some() {
+        conn.prepare_cached(query::RELAY_GIVE_BACK)?.execute([&id])?;
+        return Ok(Found { holding: Holding { paused, ..Holding::default() }, held: None });
+    }
+    if owner.as_ref() == Some(&id) {
+        conn.prepare_cached(query::RELAY_RENEW)?.execute((&id, until_ms))?;
+        let held = known.filter(|held| held.token == stands.token).unwrap_or(stands);
+        let parked = if known.is_some() { Vec::new() } else { parked::of(conn, name)? };
+        let holding = Holding { slots: 1, parked, ..Holding::default() };
+        return Ok(Found { holding, held: Some(held) });
+    }
+    if owner.is_some() && lease_until_ms.is_some_and(|until| until >= now) {
+        return Ok(Found { holding: Holding::default(), held: None });
+    }
+    conn.prepare_cached(query::RELAY_TAKE)?.execute((name, &id, now, until_ms))?;
+    let taken_over = usize::from(owner.is_some());
+    let holding = Holding { slots: 1, taken_over, parked: parked::of(conn, name)?, paused: None };
+    Ok(Found { holding, held: Some(Held { token: stands.token + 1, ..stands }) })
+}
+
+fn read(
+    conn: &Connection,
+    publisher: &Publisher,
+    after: i64,
+    size: PageSize,
+) -> Result<(Page, ReadPage), Failure> {
+    let (mut page, mut read, mut bytes, mut count) = (Page::default(), ReadPage::default(), 0, 0);
+    let mut find = conn.prepare_cached(query::RELAY_PAGE)?;
+    let mut rows = find.query((after, i64::try_from(size.events_max).unwrap_or(i64::MAX)))?;
+    while let Some(row) = rows.next()? {
+        if bytes >= size.bytes_max {
+            page.more = true;
+            break;
+        }
+        let logged = read_event(row)?;
+        count += 1;
+        read.end = Some(logged.pos);
+        if publisher.filter.has(&logged.event) {
+            bytes += logged.event.payload.get().len();
+            read.places.push((logged.event.id, logged.pos, logged.event.aggregate.clone()));
+            page.events.push(logged.event);
+        }
+    }
+    page.more |= count >= size.events_max;
+    Ok((page, read))
+}
+
+/// Parks what failed and what is behind it, and keeps what is given up.
+fn park(
+    conn: &Connection,
+    subscription: &str,
+    outcome: &Outcome,
+    places: &HashMap<EventId, (i64, Aggregate)>,
+) -> Result<(), Failure> {
+    let now = now_ms();
+    for failure in &outcome.failures {
+        let due_ms = match failure.then {
+            Undelivered::Skip | Undelivered::DeadLetter => {
+                parked::give_up(conn, subscription, failure)?;
+                continue;
+            }
+            Undelivered::Retry(wait) => Some(parked::after(now, wait)),
+            Undelivered::Halt => None,
+        };
+        let Some((pos, of)) = places.get(&failure.event) else { continue };
+        let aggregate = (subscription, &of.kind, &of.id, now, failure.deliveries, due_ms, &failure.why);
+        conn.prepare_cached(query::RELAY_PARK_AGGREGATE)?.execute(aggregate)?;
+        park_event(conn, subscription, of, *pos, failure.event)?;
+    }
+    for id in &outcome.behind {
+        let Some((pos, of)) = places.get(id) else { continue };
+        // One that has been drained meanwhile is parked anew, and due at once.
+        let aggregate = (subscription, &of.kind, &of.id, now, 0, Some(now), "waits behind an event that failed");
+        conn.prepare_cached(query::RELAY_PARK_AGGREGATE)?.execute(aggregate)?;
+        park_event(conn, subscription, of, *pos, *id)?;
+    }
+    Ok(())
+}
+
+fn park_event(
+    conn: &Connection,
+    subscription: &str,
+    of: &Aggregate,
+    pos: i64,
+    id: EventId,
+) -> Result<(), Failure> {
+    let event = (subscription, &of.kind, &of.id, pos, id.0.as_bytes());
+    conn.prepare_cached(query::RELAY_PARK_EVENT)?.execute(event)?;
+    Ok(())
+}
