@@ -18,6 +18,7 @@ use milepost_core::event::{Begin, Event, Failure, PageSize, Publisher, Subscript
 use milepost_core::ident::PublisherId;
 use milepost_core::port::RelayStore;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use stats::{PublisherStats, PublisherStatsView};
@@ -79,11 +80,13 @@ pub async fn publish(
 ) -> Result<(), StoreError> {
     let shared = Arc::new(Shared::new(store, sink, options, stats, stop));
     let ended = CancellationToken::new();
-    let heartbeat = tokio::spawn(heartbeat::keep(shared.clone(), ended.clone()));
-    let retries = tokio::spawn(retries::retry_for_ever(shared.clone(), ended.clone()));
+    // A set ends its tasks when it is dropped: nobody keeps the lease of a publisher that is gone.
+    let mut beside = JoinSet::new();
+    beside.spawn(heartbeat::keep(shared.clone(), ended.clone()));
+    beside.spawn(retries::retry_for_ever(shared.clone(), ended.clone()));
     let published = pages::publish_for_ever(&shared).await;
     ended.cancel();
-    drop(tokio::join!(heartbeat, retries));
+    beside.join_all().await;
     if let Err(error) = shared.store.leave(&shared.publisher).await {
         let subscription = &shared.publisher.subscription;
         tracing::warn!(subscription, %error, "the slots could not be given up; their lease will run out");

@@ -151,6 +151,7 @@ impl Pages<'_> {
         self.reader.commit(&outcome).await?;
         // Not before that: what tries parked events again may have taken one off that had none left.
         shared.parked.add(held);
+        shared.stats.parked_aggregates.set(shared.parked.count());
         shared.stats.pages.add(1);
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::event::Event;
@@ -30,7 +29,6 @@ struct State {
     rule: Rule,
     taken: Vec<Event>,
     asked: usize,
-    wait: Duration,
 }
 
 impl std::fmt::Debug for Script {
@@ -43,17 +41,12 @@ impl Script {
     /// Takes everything.
     pub(crate) fn new() -> Self {
         let rule: Rule = Box::new(|_| Answer::Take);
-        Self(Arc::new(Mutex::new(State { rule, taken: Vec::new(), asked: 0, wait: Duration::ZERO })))
+        Self(Arc::new(Mutex::new(State { rule, taken: Vec::new(), asked: 0 })))
     }
 
     /// Does this from now on.
     pub(crate) fn answer(&self, rule: impl Fn(&Event) -> Answer + Send + 'static) {
         self.0.lock().unwrap().rule = Box::new(rule);
-    }
-
-    /// Every call takes so long from now on.
-    pub(crate) fn take_time(&self, wait: Duration) {
-        self.0.lock().unwrap().wait = wait;
     }
 
     /// What it has, in the order in which it came.
@@ -92,10 +85,6 @@ impl Script {
 #[async_trait]
 impl Sink for Script {
     async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
-        let wait = self.0.lock().unwrap().wait;
-        if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
-        }
         let mut state = self.0.lock().unwrap();
         let mut deliveries = Vec::new();
         for event in events {

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use milepost_core::event::listing::{EventFilter, LoggedEvent};
-use milepost_core::event::{Emitted, NewEvent};
-use milepost_core::port::{EventLog, StoreResult};
+use milepost_core::event::{Aggregate, Begin, DueEvents, Emitted, NewEvent, Publisher, Retried};
+use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, WakeStream};
 
 use super::Faulty;
 
@@ -15,5 +15,44 @@ impl EventLog for Faulty {
 
     async fn events(&self, filter: &EventFilter) -> StoreResult<Vec<LoggedEvent>> {
         self.inner.events(filter).await
+    }
+}
+
+#[async_trait]
+impl RelayStore for Faulty {
+    async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool> {
+        self.inner.subscribe(subscription, begin).await
+    }
+
+    fn reader(&self, publisher: Publisher) -> Box<dyn LogReader> {
+        self.inner.reader(publisher)
+    }
+
+    async fn renew(&self, publisher: &Publisher) -> StoreResult<()> {
+        self.inner.renew(publisher).await
+    }
+
+    async fn leave(&self, publisher: &Publisher) -> StoreResult<()> {
+        self.inner.leave(publisher).await
+    }
+
+    async fn report_sink(&self, publisher: &Publisher, down: Option<&str>) -> StoreResult<()> {
+        self.inner.report_sink(publisher, down).await
+    }
+
+    async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
+        self.inner.pause_subscription(subscription, why).await
+    }
+
+    async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {
+        self.inner.due(publisher, aggregates_max).await
+    }
+
+    async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {
+        self.inner.settle_parked(publisher, retried).await
+    }
+
+    fn log_wakes(&self) -> Box<dyn WakeStream> {
+        self.inner.log_wakes()
     }
 }

@@ -1,0 +1,117 @@
+//! A store, a sink, and the few moves that most tests start from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::event::{Aggregate, Begin, Exhausted, NewEvent, PageSize, Publisher, Subscription};
+use milepost_core::ident::PublisherId;
+use milepost_core::port::{LogReader, RelayStore, Store};
+use milepost_core::retry::RetryPolicy;
+use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
+use milepost_testkit::wait;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::script::Script;
+
+/// Where a test works.
+pub(crate) struct Desk {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) sink: Script,
+}
+
+/// A publisher that runs until it is stopped or dropped.
+pub(crate) struct Running {
+    task: Option<JoinHandle<()>>,
+    stop: CancellationToken,
+    pub(crate) stats: Arc<PublisherStats>,
+    _guard: DropGuard,
+}
+
+impl Running {
+    /// Stops it as a process that shuts down.
+    pub(crate) async fn stop(mut self) {
+        self.stop.cancel();
+        self.task.take().unwrap().await.unwrap();
+    }
+
+    /// Ends it as a process that dies.
+    pub(crate) fn kill(mut self) {
+        self.task.take().unwrap().abort();
+    }
+}
+
+/// A subscription that tries again soon.
+pub(crate) fn options(name: &str) -> PublisherOptions {
+    let mut subscription = Subscription::new(name);
+    subscription.backoff = RetryPolicy { base: Duration::from_millis(20), cap: Duration::from_millis(200), jitter: 0.1 };
+    PublisherOptions { lease: Duration::from_secs(3), ..PublisherOptions::new(subscription, "test") }
+}
+
+/// The same, giving events up after some attempts.
+pub(crate) fn giving_up(name: &str, deliveries_max: u32, exhausted: Exhausted) -> PublisherOptions {
+    let mut options = options(name);
+    options.subscription.deliveries_max = deliveries_max;
+    options.subscription.exhausted = exhausted;
+    options
+}
+
+impl Desk {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, sink: Script::new() }
+    }
+
+    pub(crate) fn event(order: &str) -> NewEvent {
+        NewEvent::new(Aggregate::new("order", order), "order.changed", &()).unwrap()
+    }
+
+    pub(crate) async fn emit(&self, order: &str, times: usize) {
+        let events: Vec<NewEvent> = (0..times).map(|_| Self::event(order)).collect();
+        self.store.emit_many(&events).await.unwrap();
+    }
+
+    /// Events of so many orders, in turns.
+    pub(crate) async fn emit_mixed(&self, orders: usize, events: usize) {
+        let events: Vec<NewEvent> = (0..events).map(|n| Self::event(&(n % orders).to_string())).collect();
+        for part in events.chunks(500) {
+            self.store.emit_many(part).await.unwrap();
+        }
+    }
+
+    pub(crate) fn run(&self, options: PublisherOptions) -> Running {
+        self.run_into(options, self.sink.clone())
+    }
+
+    pub(crate) fn run_into(&self, options: PublisherOptions, sink: Script) -> Running {
+        let (stop, stats) = (CancellationToken::new(), Arc::new(PublisherStats::default()));
+        let store: Arc<dyn RelayStore> = self.store.clone();
+        let publishing = publish(store, Arc::new(sink), options, stats.clone(), stop.clone());
+        let task = tokio::spawn(async move { publishing.await.unwrap() });
+        Running { task: Some(task), stats, _guard: stop.clone().drop_guard(), stop }
+    }
+
+    pub(crate) async fn until_taken(&self, events: usize) {
+        wait::until(&format!("{events} events are taken"), || async { self.sink.distinct() >= events }).await;
+    }
+
+    /// Reads the log as a publisher does.
+    pub(crate) async fn reader(&self, subscription: &str, lease: Duration) -> (Publisher, Box<dyn LogReader>) {
+        self.store.subscribe(subscription, Begin::Beginning).await.unwrap();
+        let publisher = Publisher {
+            id: PublisherId::new(),
+            label: "test".to_owned(),
+            subscription: subscription.to_owned(),
+            filter: milepost_core::event::SubscriptionFilter::default(),
+            lease,
+        };
+        (publisher.clone(), self.store.reader(publisher))
+    }
+}
+
+/// A page that holds everything.
+pub(crate) const ALL: PageSize = PageSize { events_max: 100_000, bytes_max: 1 << 30 };
+
+/// 1, 2, 3, …
+pub(crate) fn up_to(n: i64) -> Vec<i64> {
+    (1..=n).collect()
+}

@@ -1,0 +1,84 @@
+//! Publishers on real stores, with a sink that does what the test says.
+
+#[path = "../common/script.rs"]
+mod script;
+
+mod desk;
+mod failures;
+mod order;
+mod sharing;
+
+use std::sync::Arc;
+
+use milepost_core::port::Store;
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+use milepost_testkit::database::Database;
+use tempfile::TempDir;
+
+async fn on_sqlite() -> (TempDir, Arc<dyn Store>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    (folder, Arc::new(store))
+}
+
+async fn on_postgres() -> (Database, Arc<dyn Store>) {
+    let (database, store) = Database::with_store().await;
+    (database, Arc::new(store))
+}
+
+/// Makes a test of a function on each store.
+macro_rules! on_both {
+    ($($topic:ident { $($test:ident)+ })+) => {
+        mod sqlite {
+            $(mod $topic {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    let (_guard, store) = crate::on_sqlite().await;
+                    crate::$topic::$test(crate::desk::Desk::new(store)).await;
+                })+
+            })+
+        }
+        mod postgres {
+            $(mod $topic {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    let (_guard, store) = crate::on_postgres().await;
+                    crate::$topic::$test(crate::desk::Desk::new(store)).await;
+                })+
+            })+
+        }
+    };
+}
+
+on_both! {
+    order {
+        what_was_emitted_is_published_once_and_in_order
+        what_is_emitted_later_is_published_without_waiting_for_a_poll
+        only_what_a_subscription_wants_is_published
+        a_subscription_that_begins_now_gets_what_comes
+        two_subscriptions_each_have_a_position
+        what_was_answered_is_not_published_again_after_a_restart
+        pages_of_one_event_are_published_too
+        large_payloads_are_read_in_small_pages
+    }
+    failures {
+        an_event_that_fails_delays_only_its_aggregate
+        an_event_whose_fate_is_unknown_is_published_again_under_its_id
+        an_aggregate_whose_attempts_are_spent_waits_for_a_person
+        an_event_is_skipped_where_the_policy_says_so
+        an_event_becomes_a_dead_letter_where_the_policy_says_so
+        what_can_never_be_taken_is_a_dead_letter_at_once
+        a_sink_that_is_down_parks_nothing
+        a_sink_that_refuses_everything_parks_few
+        a_receiver_that_wants_no_more_pauses_the_subscription
+        what_is_emitted_for_a_parked_aggregate_waits_behind
+    }
+    sharing {
+        several_publishers_publish_everything_once_and_in_order
+        what_a_silent_publisher_held_is_taken_over
+        a_publisher_that_was_taken_for_dead_moves_nothing
+        what_was_not_committed_comes_again
+        a_publisher_that_stops_gives_its_slots_back_at_once
+    }
+}
