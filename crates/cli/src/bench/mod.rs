@@ -5,6 +5,7 @@ mod backlog;
 mod batch;
 mod bulk;
 mod drain;
+mod events;
 mod held_snapshot;
 mod latency;
 mod limited;
@@ -56,6 +57,16 @@ Examples:
   milepost bench batch --store sqlite:bench.db --batches 1000 --tasks 20
   milepost bench batch --store sqlite:bench.db --shape edges.tsv";
 
+const EVENTS_EXAMPLES: &str = "\
+As `milepost bench jobs`, it makes its store anew. What it publishes stays with the
+broker.
+
+Examples:
+  milepost bench events --store postgres://postgres@localhost/bench --json
+  milepost bench events --store sqlite:bench.db --events 200000
+  milepost bench events --store postgres://postgres@localhost/bench --sink nats
+  milepost bench events --store postgres://postgres@localhost/bench --mode single-emit";
+
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -68,6 +79,9 @@ pub(crate) enum BenchCommand {
     /// Run batches whose tasks do nothing
     #[command(after_help = BATCH_EXAMPLES)]
     Batch(batch::BatchBench),
+    /// Emit events and publish them
+    #[command(after_help = EVENTS_EXAMPLES)]
+    Events(events::EventsBench),
 }
 
 /// How to measure jobs.
@@ -163,6 +177,10 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         BenchCommand::Jobs(bench) => run_jobs(bench, address).await?,
         BenchCommand::Batch(bench) => {
             let report = batch::run(&bench, address).await?;
+            if bench.json { line(&report) } else { report.print() }
+        }
+        BenchCommand::Events(bench) => {
+            let report = events::run(&bench, address).await?;
             if bench.json { line(&report) } else { report.print() }
         }
         BenchCommand::Bulk(bench) => {

@@ -9,4 +9,8 @@ union all
     where served <> $1
     limit 1
 )
+union all
+(select 'an event of ' || aggregate_type from milepost.aggregate where aggregate_type <> $1 limit 1)
+union all
+(select 'subscription ' || name from milepost.subscription where name <> 'bench' limit 1)
 limit 1

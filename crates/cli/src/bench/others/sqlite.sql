@@ -9,4 +9,8 @@ SELECT * FROM (
     WHERE served.value <> ?1
     LIMIT 1
 )
+UNION ALL
+SELECT * FROM (SELECT 'an event of ' || aggregate_type FROM milepost_aggregate WHERE aggregate_type <> ?1 LIMIT 1)
+UNION ALL
+SELECT * FROM (SELECT 'subscription ' || name FROM milepost_subscription WHERE name <> 'bench' LIMIT 1)
 LIMIT 1

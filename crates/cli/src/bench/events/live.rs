@@ -1,0 +1,87 @@
+//! From the call of emit to the acknowledgement, while events come steadily.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use futures::future::try_join_all;
+use hdrhistogram::Histogram;
+use milepost_relay::sink::Sink;
+use sqlx::Executor;
+
+use super::emit::numbered;
+use super::sink::Meter;
+use super::{EventsBench, EventsReport, Relay, drain, emit};
+use crate::bench::report::Percentiles;
+use crate::bench::target::Target;
+
+/// How many events a second are emitted, each in a transaction of its own.
+const PER_SECOND: u64 = 1_000;
+/// How many callers emit them.
+const CALLERS: u64 = 16;
+/// How long the relay runs before the first event is emitted.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// Emits for a while, and measures each event from when it was due to be emitted.
+pub(super) async fn at_a_thousand(
+    bench: &EventsBench,
+    target: &Target,
+    sink: Arc<dyn Sink>,
+    time: Duration,
+) -> Result<Histogram<u64>> {
+    let meter = Arc::new(Meter::new(sink, Instant::now() + SETTLE, PER_SECOND)?);
+    let relay = Relay::start(bench, target, meter.clone());
+    let events = time.as_secs() * PER_SECOND;
+    let callers = (0..CALLERS).map(|caller| {
+        let (store, meter, bench) = (target.store.clone(), meter.clone(), bench.clone());
+        tokio::spawn(async move {
+            for number in (caller..events).step_by(CALLERS as usize) {
+                tokio::time::sleep_until(meter.due_at(number).into()).await;
+                store.emit(&numbered(&bench, number)?).await?;
+            }
+            anyhow::Ok(())
+        })
+    });
+    try_join_all(callers).await?.into_iter().collect::<Result<()>>()?;
+    relay.wait_for(events).await?;
+    relay.stop().await?;
+    Ok(meter.measured())
+}
+
+/// `--mode held-snapshot`: the same backlog published, and the same stream measured, before and under a snapshot that forbids vacuum to
+/// remove anything.
+pub(super) async fn under_a_snapshot(
+    bench: &EventsBench,
+    target: &Target,
+    sink: Arc<dyn Sink>,
+) -> Result<EventsReport> {
+    let server = target.server("held-snapshot")?;
+    emit::in_portions(bench, target).await?;
+    let before_per_s = drain(bench, target, sink.clone()).await?;
+    let before = at_a_thousand(bench, target, sink.clone(), Duration::from_secs(10)).await?;
+
+    let mut holder = server.begin().await?;
+    holder.execute("set transaction isolation level repeatable read").await?;
+    holder.execute("select count(*) from milepost.subscription_slot").await?;
+    let held = Duration::from_secs(bench.seconds.unwrap_or(600));
+    at_a_thousand(bench, target, sink.clone(), held).await?;
+    let emit_per_s = emit::in_portions(bench, target).await?;
+    let under_per_s = drain(bench, target, sink.clone()).await?;
+    let under = Percentiles::of(&at_a_thousand(bench, target, sink, Duration::from_secs(10)).await?);
+    holder.rollback().await?;
+
+    let before = Percentiles::of(&before);
+    let report = EventsReport {
+        store: target.name,
+        emit_per_s: Some(emit_per_s),
+        relay_per_s: Some(under_per_s),
+        e2e_ms: under,
+        ..EventsReport::default()
+    };
+    Ok(report
+        .with("seconds", held.as_secs_f64())
+        .with("without_snapshot_relay_per_s", before_per_s)
+        .with("without_snapshot_p50_ms", before.p50.unwrap_or_default())
+        .with("without_snapshot_p99_ms", before.p99.unwrap_or_default())
+        .with("ratio", under_per_s / before_per_s))
+}
