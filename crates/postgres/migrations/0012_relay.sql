@@ -89,3 +89,10 @@ create table milepost.dead_event (
     primary key (subscription, event_id)
 );
 create index on milepost.dead_event (event_id);
+
+-- Where in each slot the last look for events that can be forgotten ended; from there the next one goes on.
+create table milepost.log_prune (
+    slot smallint primary key check (slot between 0 and 63),
+    pos bigint not null default 0
+) with (fillfactor = 50);
+insert into milepost.log_prune (slot) select slot from generate_series(0, 63) slot;

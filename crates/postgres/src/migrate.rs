@@ -39,6 +39,7 @@ const API: &str = concat!(
     include_str!("../sql/batch_operations.sql"),
     include_str!("../sql/events.sql"),
     include_str!("../sql/relay.sql"),
+    include_str!("../sql/subscriptions.sql"),
     include_str!("../sql/mend.sql"),
     include_str!("../sql/move.sql")
 );

@@ -69,3 +69,9 @@ CREATE TABLE milepost_dead_event (
     PRIMARY KEY (subscription, event_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX milepost_dead_event_id ON milepost_dead_event (event_id);
+
+-- Where the last look for events that can be forgotten ended; from there the next one goes on.
+CREATE TABLE milepost_log_prune (
+    pos INTEGER NOT NULL
+) STRICT;
+INSERT INTO milepost_log_prune (pos) VALUES (0);

@@ -1,12 +1,16 @@
-//! `milepost events`: write facts about aggregates to the log, and read it.
+//! `milepost events`: write facts about aggregates to the log, read it, and look after those who publish it.
 
 mod emit;
 mod follow;
+mod parked;
+mod subscriptions;
 mod tail;
+mod upkeep;
 
 use anyhow::Result;
 use clap::Subcommand;
 use milepost_core::event::Aggregate;
+use milepost_core::event::relay_listing::ParkedVerb;
 
 use crate::output::Outcome;
 use crate::store::{self, Schema, StoreAddress};
@@ -17,24 +21,66 @@ pub(crate) enum EventsCommand {
     Emit(emit::EmitArgs),
     /// Show the end of the log, and go on showing what is added
     Tail(tail::TailArgs),
+    /// Show who publishes what, and whether the sinks take it
+    Subscriptions(subscriptions::ListArgs),
+    /// Show how far behind each subscription is
+    Lag(subscriptions::ListArgs),
+    /// Stop a subscription until it is resumed
+    Pause(subscriptions::PauseArgs),
+    /// Let a paused subscription go on
+    Resume(subscriptions::SubscriptionName),
+    /// Forget a subscription, with its position in the log
+    Forget(subscriptions::ForgetArgs),
+    /// Show aggregates that wait because an event of theirs failed
+    Parked(parked::ParkedArgs),
+    /// Try the first event of a parked aggregate now
+    Retry(parked::Which),
+    /// Go past the first event of a parked aggregate; it is kept as skipped
+    Skip(parked::Which),
+    /// Publish the first event of a parked aggregate with another payload
+    Edit(parked::EditArgs),
+    /// Show events that were given up, publish or forget one
+    Dead(parked::DeadArgs),
+    /// Publish events again
+    Replay(parked::ReplayArgs),
+    /// Forget what is old and published
+    Prune(upkeep::PruneArgs),
+    /// Go on after the database was restored on another server
+    Reseed(upkeep::ReseedArgs),
 }
 
 impl EventsCommand {
     /// Whether it changes nothing.
     pub(crate) const fn only_looks(&self) -> bool {
-        matches!(self, Self::Tail(_))
+        matches!(self, Self::Tail(_) | Self::Subscriptions(_) | Self::Lag(_) | Self::Parked(_))
     }
 }
 
 pub(crate) async fn run(command: EventsCommand, address: &StoreAddress) -> Result<Outcome> {
+    if let EventsCommand::Emit(args) = command {
+        let event = args.event()?;
+        return emit::run(&args, &event, store::open(address, Schema::MadeWhenEmpty).await?.as_ref()).await;
+    }
+    let store = store::open(address, Schema::MustFit).await?;
+    let store = store.as_ref();
     match command {
-        EventsCommand::Emit(args) => {
-            let event = args.event()?;
-            emit::run(&args, &event, store::open(address, Schema::MadeWhenEmpty).await?.as_ref()).await
+        EventsCommand::Emit(_) => Ok(Outcome::Done),
+        EventsCommand::Tail(args) => tail::run(args, store).await,
+        EventsCommand::Subscriptions(args) => subscriptions::list(&args, store).await,
+        EventsCommand::Lag(args) => subscriptions::lag(&args, store).await,
+        EventsCommand::Pause(args) => subscriptions::pause(&args, store).await,
+        EventsCommand::Resume(args) => subscriptions::resume(&args, store).await,
+        EventsCommand::Forget(args) => subscriptions::forget(&args, store).await,
+        EventsCommand::Parked(args) => parked::parked(&args, store).await,
+        EventsCommand::Retry(which) => parked::change(which, &ParkedVerb::Retry, "is tried now", store).await,
+        EventsCommand::Skip(which) => {
+            parked::change(which, &ParkedVerb::Skip, "its first event is skipped", store).await
         }
-        EventsCommand::Tail(args) => {
-            tail::run(args, store::open(address, Schema::MustFit).await?.as_ref()).await
-        }
+        EventsCommand::Edit(args) => parked::edit(args, store).await,
+        EventsCommand::Dead(args) => parked::dead(&args, store).await,
+        EventsCommand::Replay(args) => parked::replay(args, store).await,
+        EventsCommand::Prune(args) => upkeep::prune(&args, store).await,
+        EventsCommand::Reseed(args) => upkeep::reseed(&args, store).await,
     }
 }
 

@@ -86,4 +86,37 @@ pub enum RelayError {
         "the database was restored or copied to another server since the subscription {0:?} kept its position: run `milepost events reseed`"
     )]
     Restored(String),
+    /// Nothing of this aggregate is parked.
+    #[error("nothing of {aggregate} is parked for the subscription {subscription:?}")]
+    NotParked {
+        /// The subscription.
+        subscription: String,
+        /// The aggregate.
+        aggregate: Aggregate,
+    },
+    /// The event was not given up.
+    #[error("the event {event} is not among those that the subscription {subscription:?} has given up")]
+    NotDead {
+        /// The subscription.
+        subscription: String,
+        /// The event.
+        event: EventId,
+    },
+    /// What is to be published again is not in the log any more.
+    #[error("the log has the events of {aggregate} from sequence {first} on; replay from there")]
+    BeforeRetention {
+        /// The aggregate.
+        aggregate: Aggregate,
+        /// The first of its events that is there.
+        first: i64,
+    },
+    /// There are no events of this aggregate.
+    #[error("the log has no events of {0}")]
+    NoEvents(Aggregate),
+    /// The payload that an event is to get cannot be one.
+    #[error("{0}")]
+    Payload(InvalidJob),
+    /// Somebody publishes who must not.
+    #[error("{0} publishes: stop all relays first")]
+    InUse(String),
 }

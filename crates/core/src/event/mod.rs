@@ -7,6 +7,7 @@ mod delivery;
 mod error;
 pub mod listing;
 mod new_event;
+pub mod relay_listing;
 mod same;
 mod subscription;
 

@@ -2,8 +2,11 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
-use super::{Aggregate, Event};
+use super::{Aggregate, Event, RelayError};
+use crate::error::InvalidJob;
+use crate::job::{PAYLOAD_BYTES_MAX, check_payload};
 
 /// A subscription.
 #[derive(Clone, Debug, Serialize)]
@@ -89,6 +92,15 @@ pub struct DeadView {
     pub event: Event,
 }
 
+/// What a person does with an event that was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadVerb {
+    /// It is published now, before whatever else of its aggregate is parked. Later events may have gone before it.
+    Retry,
+    /// It is forgotten.
+    Drop,
+}
+
 /// What a person does with the first event of a parked aggregate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParkedVerb {
@@ -98,6 +110,20 @@ pub enum ParkedVerb {
     Skip,
     /// It is published with this payload, JSON text, from now on; and tried now.
     Edit(String),
+}
+
+impl ParkedVerb {
+    /// To publish this payload instead.
+    ///
+    /// # Errors
+    /// [`RelayError::Payload`] when it cannot be one.
+    pub fn edit(payload: impl Into<String>) -> Result<Self, RelayError> {
+        let payload = payload.into();
+        check_payload(&payload, PAYLOAD_BYTES_MAX).map_err(RelayError::Payload)?;
+        let not_json = |error: serde_json::Error| InvalidJob::NotJson { why: error.to_string() };
+        serde_json::from_str::<&RawValue>(&payload).map_err(not_json).map_err(RelayError::Payload)?;
+        Ok(Self::Edit(payload))
+    }
 }
 
 /// Which events are published again.

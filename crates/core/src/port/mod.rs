@@ -14,6 +14,7 @@ mod limit;
 mod maintenance;
 mod relay;
 mod schedule;
+mod subscription;
 mod wake;
 mod worker;
 
@@ -31,6 +32,7 @@ pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
 pub use relay::{LogReader, RelayStore};
 pub use schedule::ScheduleStore;
+pub use subscription::SubscriptionStore;
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;
 
@@ -52,6 +54,7 @@ pub trait Store:
     + BatchStore
     + EventLog
     + RelayStore
+    + SubscriptionStore
     + DoctorStore
 {
 }
@@ -68,6 +71,7 @@ impl<T> Store for T where
         + BatchStore
         + EventLog
         + RelayStore
+        + SubscriptionStore
         + DoctorStore
 {
 }

@@ -4,6 +4,7 @@ mod error;
 mod parked;
 mod reader;
 mod slot;
+mod subscription;
 
 use async_trait::async_trait;
 use milepost_core::event::{Aggregate, Begin, DueEvents, Publisher, Retried};

@@ -39,7 +39,7 @@ pub(super) async fn retry_for_ever(shared: Arc<Shared>, ended: CancellationToken
 
 /// Tries what is due. Answers how long to wait before there is something again; `None`: there may be more now.
 async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
-    if shared.parked.count() == 0 || !shared.may_send() {
+    if !shared.may_send() {
         return Ok(Some(LOOK_EVERY));
     }
     if let Some(wait) = shared.breaker.wait() {
@@ -49,6 +49,8 @@ async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
     if due.aggregates.is_empty() {
         return Ok(Some(due.next_in.unwrap_or(LOOK_EVERY).min(LOOK_EVERY)));
     }
+    // What a person wants to be published again is news to us.
+    shared.parked.add(due.aggregates.iter().map(|of| of.aggregate.clone()));
     let retried = send(shared, due.aggregates).await;
     let drained = shared.store.settle_parked(&shared.publisher, &retried).await?;
     shared.parked.remove(&drained);

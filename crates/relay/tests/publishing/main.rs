@@ -5,6 +5,7 @@ mod script;
 
 mod desk;
 mod failures;
+mod operations;
 mod order;
 mod sharing;
 
@@ -73,6 +74,18 @@ on_both! {
         a_sink_that_refuses_everything_parks_few
         a_receiver_that_wants_no_more_pauses_the_subscription
         what_is_emitted_for_a_parked_aggregate_waits_behind
+    }
+    operations {
+        a_parked_aggregate_is_shown_with_what_the_sink_said
+        a_retry_lets_a_halted_aggregate_go_on
+        a_skip_goes_past_the_first_event_and_keeps_it
+        an_edited_event_is_published_with_its_new_payload_under_its_id
+        what_is_not_parked_or_dead_cannot_be_changed
+        a_dead_letter_is_published_again_or_forgotten
+        an_aggregate_is_published_again_from_a_sequence_on
+        all_is_published_again_since_a_time
+        only_what_every_subscription_has_passed_is_forgotten
+        a_paused_subscription_goes_on_when_it_is_resumed
     }
     sharing {
         several_publishers_publish_everything_once_and_in_order

@@ -3,6 +3,7 @@
 
 mod parked;
 mod reader;
+mod subscription;
 
 use async_trait::async_trait;
 use milepost_core::event::{Aggregate, Begin, DueEvents, Publisher, Retried};

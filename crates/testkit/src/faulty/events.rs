@@ -1,9 +1,15 @@
 //! Events pass through.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use milepost_core::event::listing::{EventFilter, LoggedEvent};
 use milepost_core::event::{Aggregate, Begin, DueEvents, Emitted, NewEvent, Publisher, Retried};
-use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, WakeStream};
+use milepost_core::event::relay_listing::{
+    DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView,
+};
+use milepost_core::ident::EventId;
+use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, SubscriptionStore, WakeStream};
 
 use super::Faulty;
 
@@ -54,5 +60,53 @@ impl RelayStore for Faulty {
 
     fn log_wakes(&self) -> Box<dyn WakeStream> {
         self.inner.log_wakes()
+    }
+}
+
+#[async_trait]
+impl SubscriptionStore for Faulty {
+    async fn subscriptions(&self) -> StoreResult<Vec<SubscriptionView>> {
+        self.inner.subscriptions().await
+    }
+
+    async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
+        self.inner.resume_subscription(subscription).await
+    }
+
+    async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
+        self.inner.remove_subscription(subscription).await
+    }
+
+    async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>> {
+        self.inner.parked(subscription, limit).await
+    }
+
+    async fn change_parked(
+        &self,
+        subscription: &str,
+        aggregate: &Aggregate,
+        verb: &ParkedVerb,
+    ) -> StoreResult<()> {
+        self.inner.change_parked(subscription, aggregate, verb).await
+    }
+
+    async fn dead_events(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<DeadView>> {
+        self.inner.dead_events(subscription, limit).await
+    }
+
+    async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {
+        self.inner.change_dead(subscription, event, verb).await
+    }
+
+    async fn replay(&self, subscription: &str, replay: &Replay) -> StoreResult<u64> {
+        self.inner.replay(subscription, replay).await
+    }
+
+    async fn reseed(&self) -> StoreResult<u64> {
+        self.inner.reseed().await
+    }
+
+    async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>> {
+        self.inner.prune_log(keep).await
     }
 }

@@ -1,0 +1,249 @@
+//! `milepost events parked`, `retry`, `skip`, `edit`, `dead` and `replay`.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use indicatif::HumanCount;
+use jiff::Timestamp;
+use milepost_core::event::Aggregate;
+use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, ParkedView, Replay};
+use milepost_core::ident::EventId;
+use milepost_core::port::Store;
+
+use super::follow::on_one_line;
+use super::subscriptions::known;
+use crate::output::{self, Outcome};
+use crate::table::{Column, Field, Listing};
+use crate::time::relative;
+
+#[derive(Debug, Args)]
+pub(crate) struct ParkedArgs {
+    /// Only of this subscription
+    #[arg(long, value_name = "NAME")]
+    subscription: Option<String>,
+    /// At most this many
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which parked aggregates are meant.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// The subscription
+    subscription: String,
+    /// The parked aggregate
+    #[arg(value_name = "TYPE/ID", value_parser = super::aggregate, required_unless_present = "all")]
+    aggregate: Option<Aggregate>,
+    /// Every aggregate that is parked
+    #[arg(long, conflicts_with = "aggregate")]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EditArgs {
+    /// The subscription
+    subscription: String,
+    /// The parked aggregate
+    #[arg(value_name = "TYPE/ID", value_parser = super::aggregate)]
+    aggregate: Aggregate,
+    /// What its first event is published with from now on, as JSON
+    #[arg(long, value_name = "JSON")]
+    payload: String,
+}
+
+const DEAD_HELP: &str = "\
+Without --retry and --drop it lists. A dead letter that is tried again is
+published now; later events of its aggregate may have gone before it.
+
+Examples:
+  milepost events dead
+  milepost events dead --subscription orders --retry 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
+
+#[derive(Debug, Args)]
+#[command(after_help = DEAD_HELP)]
+pub(crate) struct DeadArgs {
+    #[command(flatten)]
+    list: ParkedArgs,
+    /// Publish this event again
+    #[arg(long, value_name = "EVENT_ID", conflicts_with_all = ["drop", "json"], requires = "subscription")]
+    retry: Option<EventId>,
+    /// Forget this event
+    #[arg(long, value_name = "EVENT_ID", conflicts_with = "json", requires = "subscription")]
+    drop: Option<EventId>,
+}
+
+const REPLAY_HELP: &str = "\
+Consumers see these events again, under the same ids; those that know what they
+have seen do nothing. They go out in each aggregate's order.
+
+Examples:
+  milepost events replay orders --aggregate order/17 --from-seq 3
+  milepost events replay orders --since 2h";
+
+#[derive(Debug, Args)]
+#[command(after_help = REPLAY_HELP)]
+pub(crate) struct ReplayArgs {
+    /// The subscription
+    subscription: String,
+    /// The events of this aggregate
+    #[arg(long, value_name = "TYPE/ID", value_parser = super::aggregate, required_unless_present = "since", conflicts_with = "since")]
+    aggregate: Option<Aggregate>,
+    /// From this sequence on
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "aggregate", value_parser = clap::value_parser!(i64).range(1..))]
+    from_seq: i64,
+    /// All that were emitted since: a time (2026-11-22T08:00:00Z) or how long ago (2h)
+    #[arg(long, value_name = "T", value_parser = since)]
+    since: Option<Timestamp>,
+}
+
+/// A time, or how long ago.
+fn since(text: &str) -> Result<Timestamp, String> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    let ago = crate::args::duration(text)
+        .map_err(|_| "a time such as 2026-11-22T08:00:00Z, or how long ago, such as 2h".to_owned())?;
+    Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
+}
+
+pub(super) async fn parked(args: &ParkedArgs, store: &dyn Store) -> Result<Outcome> {
+    if let Some(name) = &args.subscription {
+        known(name, store).await?;
+    }
+    let parked = store.parked(args.subscription.as_deref(), args.limit).await?;
+    if args.json {
+        output::json(&parked)?;
+        return Ok(Outcome::Done);
+    }
+    if parked.is_empty() {
+        output::note("nothing is parked");
+        return Ok(Outcome::Done);
+    }
+    let now = Timestamp::now();
+    let mut listing = Listing::new([
+        Column::new("SUBSCRIPTION"),
+        Column::new("AGGREGATE"),
+        Column::unbroken("SEQ"),
+        Column::unbroken("EVENTS"),
+        Column::unbroken("TRIED"),
+        Column::unbroken("NEXT"),
+        Column::unbroken("SINCE"),
+        Column::new("WHY"),
+    ]);
+    for of in &parked {
+        listing.row([
+            Field::text(&of.subscription),
+            Field::text(of.first.aggregate.to_string()),
+            Field::text(of.first.sequence.to_string()),
+            Field::text(of.events.to_string()),
+            Field::text(of.deliveries.to_string()),
+            Field::text(next(of, now)),
+            Field::text(relative(of.parked_at, now)),
+            Field::text(on_one_line(&of.why)),
+        ]);
+    }
+    listing.print()?;
+    if let Some(of) = parked.iter().find(|of| of.next_delivery_at.is_none()) {
+        let (name, aggregate) = (&of.subscription, &of.first.aggregate);
+        output::note(format_args!(
+            "who halts waits for you: `milepost events retry {name} {aggregate}`, or `edit` or `skip` instead"
+        ));
+    }
+    Ok(Outcome::Done)
+}
+
+fn next(of: &ParkedView, now: Timestamp) -> String {
+    of.next_delivery_at.map_or_else(|| "halted".to_owned(), |at| relative(at, now))
+}
+
+pub(super) async fn change(which: Which, verb: &ParkedVerb, done: &str, store: &dyn Store) -> Result<Outcome> {
+    let name = &which.subscription;
+    known(name, store).await?;
+    let aggregates = match which.aggregate {
+        Some(aggregate) => vec![aggregate],
+        None => {
+            let parked = store.parked(Some(name), u32::MAX).await?;
+            parked.into_iter().map(|of| of.first.aggregate).collect()
+        }
+    };
+    if aggregates.is_empty() {
+        output::note("nothing is parked");
+    }
+    for aggregate in aggregates {
+        store.change_parked(name, &aggregate, verb).await?;
+        output::deed(format_args!("{aggregate}  {done}"))?;
+    }
+    Ok(Outcome::Done)
+}
+
+pub(super) async fn edit(args: EditArgs, store: &dyn Store) -> Result<Outcome> {
+    let verb = ParkedVerb::edit(args.payload).context("--payload cannot be used")?;
+    let which = Which { subscription: args.subscription, aggregate: Some(args.aggregate), all: false };
+    change(which, &verb, "its first event is published with this payload now", store).await
+}
+
+pub(super) async fn dead(args: &DeadArgs, store: &dyn Store) -> Result<Outcome> {
+    if let Some(name) = &args.list.subscription {
+        known(name, store).await?;
+        let (event, verb, done) = match (args.retry, args.drop) {
+            (Some(event), _) => (event, DeadVerb::Retry, "is published again"),
+            (_, Some(event)) => (event, DeadVerb::Drop, "is forgotten"),
+            _ => return list_dead(args, store).await,
+        };
+        store.change_dead(name, event, verb).await?;
+        output::deed(format_args!("{event}  {done}"))?;
+        return Ok(Outcome::Done);
+    }
+    list_dead(args, store).await
+}
+
+async fn list_dead(args: &DeadArgs, store: &dyn Store) -> Result<Outcome> {
+    let dead = store.dead_events(args.list.subscription.as_deref(), args.list.limit).await?;
+    if args.list.json {
+        output::json(&dead)?;
+        return Ok(Outcome::Done);
+    }
+    if dead.is_empty() {
+        output::note("no dead letters");
+        return Ok(Outcome::Done);
+    }
+    let now = Timestamp::now();
+    let mut listing = Listing::new([
+        Column::new("SUBSCRIPTION"),
+        Column::unbroken("EVENT"),
+        Column::new("AGGREGATE"),
+        Column::unbroken("SEQ"),
+        Column::unbroken("TRIED"),
+        Column::unbroken("DEAD"),
+        Column::new("WHY"),
+    ]);
+    for of in &dead {
+        let why = if of.skipped { format!("skipped: {}", of.why) } else { of.why.clone() };
+        listing.row([
+            Field::text(&of.subscription),
+            Field::text(of.event.id.to_string()),
+            Field::text(of.event.aggregate.to_string()),
+            Field::text(of.event.sequence.to_string()),
+            Field::text(of.deliveries.to_string()),
+            Field::text(relative(of.dead_at, now)),
+            Field::text(on_one_line(&why)),
+        ]);
+    }
+    listing.print()?;
+    Ok(Outcome::Done)
+}
+
+pub(super) async fn replay(args: ReplayArgs, store: &dyn Store) -> Result<Outcome> {
+    known(&args.subscription, store).await?;
+    let replay = match (args.aggregate, args.since) {
+        (Some(aggregate), _) => Replay::Aggregate { aggregate, from: args.from_seq },
+        (None, Some(since)) => Replay::Since(since),
+        (None, None) => bail!("say --aggregate TYPE/ID or --since T"),
+    };
+    let again = store.replay(&args.subscription, &replay).await?;
+    let events = if again == 1 { "event is".to_owned() } else { format!("{} events are", HumanCount(again)) };
+    output::deed(format_args!("{events} published again"))?;
+    Ok(Outcome::Done)
+}

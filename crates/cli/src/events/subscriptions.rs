@@ -1,0 +1,179 @@
+//! `milepost events subscriptions`, `lag`, `pause`, `resume` and `forget`.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use indicatif::HumanCount;
+use jiff::Timestamp;
+use milepost_core::event::relay_listing::SubscriptionView;
+use milepost_core::port::Store;
+
+use crate::output::{self, Outcome};
+use crate::table::{Column, Field, Listing};
+use crate::time::relative;
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SubscriptionName {
+    /// The subscription's name
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    /// The subscription's name
+    name: String,
+    /// Why, for those who find it paused
+    #[arg(long, default_value = "paused by an operator")]
+    why: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArgs {
+    /// The subscription's name
+    name: String,
+    /// Forget it although something of it is parked or was given up
+    #[arg(long)]
+    force: bool,
+}
+
+/// `milepost events subscriptions`: who publishes what.
+pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
+    let all = store.subscriptions().await?;
+    if args.json {
+        output::json(&all)?;
+        return Ok(Outcome::Done);
+    }
+    if all.is_empty() {
+        output::note("no subscriptions; `milepost relay` makes those of its configuration");
+        return Ok(Outcome::Done);
+    }
+    let now = Timestamp::now();
+    let mut listing = Listing::new([
+        Column::new("SUBSCRIPTION"),
+        Column::new("STATE"),
+        Column::new("PUBLISHER"),
+        Column::unbroken("SLOTS"),
+        Column::unbroken("TOKEN"),
+        Column::unbroken("SINCE"),
+        Column::new("SINK"),
+    ]);
+    for subscription in &all {
+        let state = state(subscription);
+        if subscription.publishers.is_empty() {
+            let nobody = [&subscription.name, &state, "nobody", "0", "", "", ""].map(Field::text);
+            listing.row(nobody);
+        }
+        for publisher in &subscription.publishers {
+            listing.row([
+                Field::text(&subscription.name),
+                Field::text(&state),
+                Field::text(&publisher.label),
+                Field::text(publisher.slots.to_string()),
+                Field::text(publisher.token.map(|token| token.to_string()).unwrap_or_default()),
+                Field::text(relative(publisher.started_at, now)),
+                Field::text(match (publisher.down_since, &publisher.down_why) {
+                    (Some(since), why) => {
+                        format!("down since {}: {}", relative(since, now), why.as_deref().unwrap_or_default())
+                    }
+                    _ => "up".to_owned(),
+                }),
+            ]);
+        }
+    }
+    listing.print()?;
+    Ok(Outcome::Done)
+}
+
+fn state(subscription: &SubscriptionView) -> String {
+    match &subscription.paused_why {
+        Some(why) => format!("paused: {why}"),
+        None => "active".to_owned(),
+    }
+}
+
+/// `milepost events lag`: how far behind each is.
+pub(super) async fn lag(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
+    let all = store.subscriptions().await?;
+    if args.json {
+        output::json(&all)?;
+        return Ok(Outcome::Done);
+    }
+    if all.is_empty() {
+        output::note("no subscriptions; `milepost relay` makes those of its configuration");
+        return Ok(Outcome::Done);
+    }
+    let now = Timestamp::now();
+    let mut listing = Listing::new([
+        Column::new("SUBSCRIPTION"),
+        Column::unbroken("BACKLOG"),
+        Column::unbroken("OLDEST"),
+        Column::unbroken("PARKED"),
+        Column::unbroken("HALTED"),
+        Column::unbroken("DEAD"),
+        Column::new("STATE"),
+    ]);
+    for subscription in &all {
+        listing.row([
+            Field::text(&subscription.name),
+            Field::text(HumanCount(subscription.backlog.unsigned_abs()).to_string()),
+            Field::text(subscription.oldest_at.map(|at| relative(at, now)).unwrap_or_default()),
+            Field::text(subscription.parked_aggregates.to_string()),
+            Field::text(subscription.halted_aggregates.to_string()),
+            Field::text(subscription.dead.to_string()),
+            Field::text(state(subscription)),
+        ]);
+    }
+    listing.print()?;
+    if all.iter().any(|subscription| subscription.parked_aggregates > 0) {
+        output::note("`milepost events parked` shows what is parked, and why");
+    }
+    Ok(Outcome::Done)
+}
+
+pub(super) async fn pause(args: &PauseArgs, store: &dyn Store) -> Result<Outcome> {
+    known(&args.name, store).await?;
+    store.pause_subscription(&args.name, &args.why).await?;
+    output::deed(format_args!("subscription {} is paused; what is on its way is waited for", args.name))?;
+    Ok(Outcome::Done)
+}
+
+pub(super) async fn resume(args: &SubscriptionName, store: &dyn Store) -> Result<Outcome> {
+    known(&args.name, store).await?;
+    let words = if store.resume_subscription(&args.name).await? { "goes on" } else { "was not paused" };
+    output::deed(format_args!("subscription {} {words}", args.name))?;
+    Ok(Outcome::Done)
+}
+
+pub(super) async fn forget(args: &ForgetArgs, store: &dyn Store) -> Result<Outcome> {
+    let subscription = known(&args.name, store).await?;
+    let name = &args.name;
+    if !subscription.publishers.is_empty() {
+        bail!("subscription {name} is published by {}: stop that first", subscription.publishers[0].label);
+    }
+    let (parked, dead) = (subscription.parked_aggregates, subscription.dead);
+    if parked + dead > 0 && !args.force {
+        bail!("subscription {name} has {parked} parked aggregates and {dead} dead letters, which would be forgotten; --force does so");
+    }
+    store.remove_subscription(name).await?;
+    output::deed(format_args!("subscription {name} is forgotten; a relay that has it begins anew"))?;
+    Ok(Outcome::Done)
+}
+
+/// The subscription of this name.
+pub(super) async fn known(name: &str, store: &dyn Store) -> Result<SubscriptionView> {
+    let all = store.subscriptions().await?;
+    let names: Vec<&str> = all.iter().map(|subscription| subscription.name.as_str()).collect();
+    match all.iter().find(|subscription| subscription.name == name) {
+        Some(found) => Ok(found.clone()),
+        None if names.is_empty() => {
+            bail!("there is no subscription {name:?}: `milepost relay` makes those of its configuration")
+        }
+        None => bail!("there is no subscription {name:?}; there are {}", names.join(", ")),
+    }
+}

@@ -1,0 +1,60 @@
+//! `milepost events prune` and `reseed`.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use indicatif::HumanCount;
+use milepost_core::port::Store;
+
+use crate::args;
+use crate::output::{self, Outcome};
+
+const PRUNE_HELP: &str = "\
+Relays do this all the time. Only what every subscription has gone past is
+forgotten; what is parked or a dead letter stays.
+
+Examples:
+  milepost events prune --keep 30d";
+
+#[derive(Debug, Args)]
+#[command(after_help = PRUNE_HELP)]
+pub(crate) struct PruneArgs {
+    /// Events that are younger stay
+    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::duration)]
+    keep: Duration,
+}
+
+const RESEED_HELP: &str = "\
+After a database was restored from a dump, or copied to another server, the ids
+of its transactions mean something else: relays refuse to go on. This keeps their
+positions by the transactions of this server from now on. Events around the old
+positions are published again. All relays must be stopped.";
+
+#[derive(Debug, Args)]
+#[command(after_help = RESEED_HELP)]
+pub(crate) struct ReseedArgs {
+    /// Do it
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) async fn prune(args: &PruneArgs, store: &dyn Store) -> Result<Outcome> {
+    let mut pruned = 0;
+    while let Some(portion) = store.prune_log(args.keep).await? {
+        pruned += portion;
+    }
+    let keep = humantime::format_duration(args.keep);
+    output::deed(format_args!("{} events older than {keep} are forgotten", HumanCount(pruned)))?;
+    Ok(Outcome::Done)
+}
+
+pub(super) async fn reseed(args: &ReseedArgs, store: &dyn Store) -> Result<Outcome> {
+    if !args.yes {
+        output::note("nothing was changed: --yes takes the log as it is, and publishes some events again");
+        return Ok(Outcome::WrongUsage);
+    }
+    let changed = store.reseed().await?;
+    output::deed(format_args!("{changed} subscriptions keep their positions by this server from now on"))?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,2 @@
+-- Forgets a portion of the log.
+select milepost.prune_log($1)

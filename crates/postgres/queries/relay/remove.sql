@@ -1,0 +1,2 @@
+-- Forgets a subscription.
+delete from milepost.subscription where name = $1

@@ -1,0 +1,2 @@
+-- Has events published again.
+select milepost.replay($1, $2, $3, $4, $5)

@@ -1,0 +1,2 @@
+-- Takes the log as it is for this server's.
+select milepost.reseed()

@@ -1,0 +1,20 @@
+-- Subscriptions, with how far behind each is.
+select s.name, s.made_at, s.paused_at, s.paused_why, b.backlog, b.oldest_at,
+       (select count(*) from milepost.parked_aggregate a where a.subscription = s.name) as parked_aggregates,
+       (select count(*) from milepost.parked_aggregate a where a.subscription = s.name and a.next_delivery_at is null) as halted_aggregates,
+       (select count(*) from milepost.dead_event d where d.subscription = s.name and not d.skipped) as dead
+from milepost.subscription s
+cross join lateral (
+    select count(*) as backlog, min(e.emitted_at) as oldest_at
+    from milepost.subscription_slot k
+    cross join lateral (
+        select e.emitted_at from milepost.event e
+        where e.slot = k.slot and e.pos > k.floor and not milepost.has_passed(k, e.xid, e.pos)
+        union all
+        select e.emitted_at from pg_snapshot_xip(k.seen) x(xid)
+        join milepost.event e on e.xid = x.xid and e.slot = k.slot and e.pos <= k.floor
+        where not milepost.has_passed(k, e.xid, e.pos)
+    ) e
+    where k.subscription = s.name
+) b
+order by s.name

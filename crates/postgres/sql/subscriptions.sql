@@ -1,0 +1,191 @@
+-- Subscriptions: what people do with them.
+-- SQLSTATEs: MP020 there is no such subscription; MP022 the aggregate is not parked; MP023 the event was not given up; MP024 the log
+-- does not go back so far (DETAIL: the first sequence that is there; nothing: none is); MP025 somebody publishes.
+
+-- Refuses a subscription that there is not.
+create or replace function milepost.check_subscription(subscription text) returns void language plpgsql as $$
+begin
+    if not exists (select from milepost.subscription s where s.name = check_subscription.subscription) then
+        raise exception using errcode = 'MP020', message = format('there is no subscription %s', subscription);
+    end if;
+end
+$$;
+
+-- Does something with the first event of a parked aggregate: 'retry', 'skip' or 'edit'.
+create or replace function milepost.change_parked(
+    subscription text, aggregate_type text, aggregate_id text, verb text, payload json default null
+) returns void language plpgsql as $$
+#variable_conflict use_variable
+declare
+    first record;
+begin
+    perform milepost.check_subscription(subscription);
+    perform from milepost.parked_aggregate a
+    where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id for update;
+    select p.* into first from milepost.parked_event p
+    where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id
+    order by p.pos limit 1;
+    if not found then
+        raise exception using errcode = 'MP022', message = format('%s/%s is not parked', aggregate_type, aggregate_id);
+    end if;
+    if verb = 'skip' then
+        insert into milepost.dead_event (subscription, event_id, slot, pos, deliveries, why, skipped, edited)
+        select subscription, first.event_id, first.slot, first.pos, a.deliveries, a.why, true, first.edited
+        from milepost.parked_aggregate a
+        where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id
+        on conflict do nothing;
+        delete from milepost.parked_event p
+        where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id and p.pos = first.pos;
+    elsif verb = 'edit' then
+        update milepost.parked_event p set edited = payload
+        where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id and p.pos = first.pos;
+    end if;
+    if verb = 'skip' and not exists (
+        select from milepost.parked_event p
+        where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id) then
+        delete from milepost.parked_aggregate a
+        where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id;
+    else
+        update milepost.parked_aggregate a set deliveries = 0, next_delivery_at = clock_timestamp()
+        where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id;
+    end if;
+end
+$$;
+
+-- Does something with an event that was given up: 'retry' or 'drop'.
+create or replace function milepost.change_dead(subscription text, event_id uuid, verb text) returns void language plpgsql as $$
+#variable_conflict use_variable
+declare
+    dead record;
+begin
+    perform milepost.check_subscription(subscription);
+    delete from milepost.dead_event d where d.subscription = subscription and d.event_id = event_id returning d.* into dead;
+    if not found then
+        raise exception using errcode = 'MP023', message = format('the event %s was not given up', event_id);
+    end if;
+    if verb = 'retry' then
+        insert into milepost.parked_aggregate as a (subscription, aggregate_type, aggregate_id, slot, deliveries, next_delivery_at, why)
+        select subscription, e.aggregate_type, e.aggregate_id, e.slot, 0, clock_timestamp(), 'a dead letter is tried again'
+        from milepost.event e where e.slot = dead.slot and e.pos = dead.pos
+        on conflict on constraint parked_aggregate_pkey do update set deliveries = 0, next_delivery_at = clock_timestamp();
+        insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id, edited)
+        select subscription, e.aggregate_type, e.aggregate_id, e.pos, e.slot, e.event_id, dead.edited
+        from milepost.event e where e.slot = dead.slot and e.pos = dead.pos
+        on conflict do nothing;
+    end if;
+end
+$$;
+
+-- Whether a subscription has gone past an event.
+create or replace function milepost.has_passed(s milepost.subscription_slot, xid xid8, pos bigint) returns boolean
+language sql stable as $$
+    select s.seen is null or pg_visible_in_snapshot(xid, s.seen)
+           or s.upto is not null and pg_visible_in_snapshot(xid, s.upto) and pos <= s.pos
+$$;
+
+-- Has events published again that a subscription has gone past: of an aggregate from a sequence on, or all that were emitted from a
+-- time on. Answers how many.
+create or replace function milepost.replay(
+    subscription text, aggregate_type text, aggregate_id text, from_seq bigint, since timestamptz
+) returns bigint language plpgsql as $$
+#variable_conflict use_variable
+declare
+    first bigint;
+    again bigint;
+begin
+    perform milepost.check_subscription(subscription);
+    if aggregate_id is not null then
+        select min(e.aggregate_seq) into first from milepost.event e
+        where e.aggregate_type = aggregate_type and e.aggregate_id = aggregate_id;
+        if first is null or first > from_seq then
+            raise exception using errcode = 'MP024', message = 'the log does not go back so far', detail = coalesce(first::text, '');
+        end if;
+    end if;
+    with again as materialized (
+        select e.slot, e.pos, e.event_id, e.aggregate_type, e.aggregate_id from milepost.event e
+        join milepost.subscription_slot s on s.subscription = subscription and s.slot = e.slot
+        where aggregate_id is not null and e.aggregate_type = aggregate_type and e.aggregate_id = aggregate_id
+          and e.aggregate_seq >= from_seq and milepost.has_passed(s, e.xid, e.pos)
+        union all
+        select e.slot, e.pos, e.event_id, e.aggregate_type, e.aggregate_id from milepost.event e
+        join milepost.subscription_slot s on s.subscription = subscription and s.slot = e.slot
+        where aggregate_id is null and e.emitted_at >= since and milepost.has_passed(s, e.xid, e.pos)
+    ),
+    parked as (
+        insert into milepost.parked_aggregate as a (subscription, aggregate_type, aggregate_id, slot, deliveries, next_delivery_at, why)
+        select subscription, r.aggregate_type, r.aggregate_id, min(r.slot), 0, clock_timestamp(), 'is published again'
+        from again r
+        group by r.aggregate_type, r.aggregate_id
+        order by r.aggregate_type, r.aggregate_id
+        on conflict on constraint parked_aggregate_pkey do update set deliveries = 0, next_delivery_at = clock_timestamp()
+    )
+    insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id)
+    select subscription, r.aggregate_type, r.aggregate_id, r.pos, r.slot, r.event_id from again r
+    on conflict do nothing;
+    get diagnostics again = row_count;
+    return again;
+end
+$$;
+
+-- Takes the log as it is for this server's: the ids of transactions of another one mean nothing here. Events at or above the lowest
+-- position that a subscription may not have gone past are published again. Answers how many subscriptions there are.
+create or replace function milepost.reseed() returns bigint language plpgsql as $$
+declare
+    publisher text;
+    subscriptions bigint;
+begin
+    select p.label into publisher from milepost.publisher p where p.lease_until > clock_timestamp() limit 1;
+    if found then
+        raise exception using errcode = 'MP025', message = publisher;
+    end if;
+    lock table milepost.event in share row exclusive mode;
+    update milepost.subscription_slot s
+    set seen = '1:1:', upto = null, next_floor = null, pos = 0, token = s.token + 1, owner = null, lease_until = null,
+        floor = coalesce((select min(e.pos) - 1 from milepost.event e
+                          where e.slot = s.slot and not pg_visible_in_snapshot(e.xid, s.seen)), s.floor)
+    where s.seen is not null;
+    -- The first id that ever was: seen by every snapshot.
+    update milepost.event e set xid = '3' where e.xid <> '3';
+    update milepost.subscription s set system_identifier = c.system_identifier from pg_control_system() c;
+    get diagnostics subscriptions = row_count;
+    return subscriptions;
+end
+$$;
+
+-- Forgets a portion of the log: what is older than keep_ms and what every subscription has gone past, unless it is parked or was
+-- given up. Answers how many events; null: it has been through all slots.
+create or replace function milepost.prune_log(keep_ms bigint) returns bigint language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+    -- Of each slot.
+    portion constant int := 200;
+    before constant timestamptz := clock_timestamp() - keep_ms * interval '1 ms';
+    pruned bigint;
+    goes_on boolean;
+begin
+    perform from milepost.log_prune p order by p.slot for update;
+    with looked as materialized (
+        select p.slot, e.pos, e.emitted_at < before as old,
+               not exists (select from milepost.subscription_slot s where s.slot = p.slot and not milepost.has_passed(s, e.xid, e.pos))
+               and not exists (select from milepost.parked_event k where k.event_id = e.event_id)
+               and not exists (select from milepost.dead_event d where d.event_id = e.event_id) as passed
+        from milepost.log_prune p
+        cross join lateral (
+            select e.pos, e.emitted_at, e.xid, e.event_id from milepost.event e
+            where e.slot = p.slot and e.pos > p.pos order by e.pos limit portion
+        ) e
+    ),
+    gone as (
+        delete from milepost.event e using looked l where l.old and l.passed and e.slot = l.slot and e.pos = l.pos returning e.pos
+    ),
+    -- A slot in which the portion ended among what is too young, or at the end, is begun anew the next time.
+    ends as (
+        update milepost.log_prune p
+        set pos = coalesce((select case when count(*) = portion and bool_and(l.old) then max(l.pos) else 0 end
+                            from looked l where l.slot = p.slot), 0)
+        returning p.pos
+    )
+    select (select count(*) from gone), (select bool_or(e.pos > 0) from ends e) into pruned, goes_on;
+    return case when pruned > 0 or goes_on then pruned end;
+end
+$$;

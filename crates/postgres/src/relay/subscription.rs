@@ -1,0 +1,235 @@
+//! Subscriptions as people see them, and what they do with them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use milepost_core::error::StoreError;
+use milepost_core::event::relay_listing::{
+    DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
+};
+use milepost_core::event::{Aggregate, RelayError};
+use milepost_core::ident::EventId;
+use milepost_core::port::{StoreResult, SubscriptionStore};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::error::relay_error;
+use crate::error::database_error;
+use crate::event::read_event;
+use crate::row::{Decoded, value};
+use crate::statement;
+use crate::store::PostgresStore;
+
+/// SQLSTATE of an aggregate that is not parked.
+const NOT_PARKED: &str = "MP022";
+/// SQLSTATE of an event that was not given up.
+const NOT_DEAD: &str = "MP023";
+/// SQLSTATE of a replay from before the log.
+const TOO_OLD: &str = "MP024";
+/// SQLSTATE of what may not be done while somebody publishes.
+const IN_USE: &str = "MP025";
+
+#[async_trait]
+impl SubscriptionStore for PostgresStore {
+    async fn subscriptions(&self) -> StoreResult<Vec<SubscriptionView>> {
+        let rows = self.inner.calm.rows(sqlx::query(statement::RELAY_PUBLISHERS)).await;
+        let mut publishers: HashMap<String, Vec<PublisherView>> = HashMap::new();
+        for (subscription, publisher) in self.decode("subscriptions", rows, publisher_view)? {
+            publishers.entry(subscription).or_default().push(publisher);
+        }
+        let rows = self.inner.calm.rows(sqlx::query(statement::RELAY_SUBSCRIPTIONS)).await;
+        let mut subscriptions = self.decode("subscriptions", rows, subscription_view)?;
+        for subscription in &mut subscriptions {
+            subscription.publishers = publishers.remove(&subscription.name).unwrap_or_default();
+        }
+        Ok(subscriptions)
+    }
+
+    async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
+        self.change_subscription("resume_subscription", statement::RELAY_RESUME, subscription).await
+    }
+
+    async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
+        self.change_subscription("remove_subscription", statement::RELAY_REMOVE, subscription).await
+    }
+
+    async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>> {
+        let query = sqlx::query(statement::RELAY_PARKED)
+            .bind(subscription.map(str::to_owned))
+            .bind(i64::from(limit));
+        self.decode("parked", self.inner.calm.rows(query).await, parked_view)
+    }
+
+    async fn change_parked(
+        &self,
+        subscription: &str,
+        aggregate: &Aggregate,
+        verb: &ParkedVerb,
+    ) -> StoreResult<()> {
+        let (name, payload) = match verb {
+            ParkedVerb::Retry => ("retry", None),
+            ParkedVerb::Skip => ("skip", None),
+            ParkedVerb::Edit(payload) => ("edit", Some(payload.clone())),
+        };
+        let query = sqlx::query(statement::RELAY_CHANGE_PARKED)
+            .bind(subscription.to_owned())
+            .bind(aggregate.kind.clone())
+            .bind(aggregate.id.clone())
+            .bind(name)
+            .bind(payload);
+        self.inner.intake.execute(query).await.map(drop).map_err(|e| match code(&e) {
+            Some(NOT_PARKED) => {
+                let (subscription, aggregate) = (subscription.to_owned(), aggregate.clone());
+                RelayError::NotParked { subscription, aggregate }.into()
+            }
+            _ => self.relay_fail("change_parked", subscription, e),
+        })
+    }
+
+    async fn dead_events(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<DeadView>> {
+        let query =
+            sqlx::query(statement::RELAY_DEAD).bind(subscription.map(str::to_owned)).bind(i64::from(limit));
+        self.decode("dead_events", self.inner.calm.rows(query).await, dead_view)
+    }
+
+    async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {
+        let name = match verb {
+            DeadVerb::Retry => "retry",
+            DeadVerb::Drop => "drop",
+        };
+        let query =
+            sqlx::query(statement::RELAY_CHANGE_DEAD).bind(subscription.to_owned()).bind(event.0).bind(name);
+        self.inner.intake.execute(query).await.map(drop).map_err(|e| match code(&e) {
+            Some(NOT_DEAD) => RelayError::NotDead { subscription: subscription.to_owned(), event }.into(),
+            _ => self.relay_fail("change_dead", subscription, e),
+        })
+    }
+
+    async fn replay(&self, subscription: &str, replay: &Replay) -> StoreResult<u64> {
+        let (of, from, since) = match replay {
+            Replay::Aggregate { aggregate, from } => (Some(aggregate), Some(*from), None),
+            Replay::Since(since) => (None, None, Some(jiff_sqlx::Timestamp::from(*since))),
+        };
+        let query = sqlx::query(statement::RELAY_REPLAY)
+            .bind(subscription.to_owned())
+            .bind(of.map(|aggregate| aggregate.kind.clone()))
+            .bind(of.map(|aggregate| aggregate.id.clone()))
+            .bind(from)
+            .bind(since);
+        let again = self.inner.intake.row(query).await.and_then(value::<i64>);
+        again.map(i64::unsigned_abs).map_err(|e| match (of, code(&e)) {
+            (Some(aggregate), Some(TOO_OLD)) => too_old(aggregate, &e).into(),
+            _ => self.relay_fail("replay", subscription, e),
+        })
+    }
+
+    async fn reseed(&self) -> StoreResult<u64> {
+        let changed = self.inner.calm.row(sqlx::query(statement::RELAY_RESEED)).await.and_then(value::<i64>);
+        changed.map(i64::unsigned_abs).map_err(|e| match (code(&e), database_error(&e)) {
+            (Some(IN_USE), Some(database)) => RelayError::InUse(database.message().to_owned()).into(),
+            _ => self.fail("reseed", e),
+        })
+    }
+
+    async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>> {
+        let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
+        let query = sqlx::query(statement::RELAY_PRUNE_LOG).bind(keep_ms);
+        let pruned = self.inner.hot.row(query).await.and_then(value::<Option<i64>>);
+        pruned.map(|pruned| pruned.map(i64::unsigned_abs)).map_err(|e| self.fail("prune_log", e))
+    }
+}
+
+impl PostgresStore {
+    async fn change_subscription(
+        &self,
+        verb: &'static str,
+        sql: &'static str,
+        subscription: &str,
+    ) -> StoreResult<bool> {
+        let changed = self.inner.intake.execute(sqlx::query(sql).bind(subscription.to_owned())).await;
+        changed.map(|changed| changed > 0).map_err(|e| self.fail(verb, e))
+    }
+
+    fn relay_fail(&self, verb: &'static str, subscription: &str, error: sqlx::Error) -> StoreError {
+        relay_error(&self.inner.place, verb, subscription, error)
+    }
+}
+
+fn code(error: &sqlx::Error) -> Option<&str> {
+    database_error(error).map(|e| e.code())
+}
+
+/// What the detail says of where the log begins.
+fn too_old(aggregate: &Aggregate, error: &sqlx::Error) -> RelayError {
+    let first = database_error(error).and_then(|e| e.detail()?.parse().ok());
+    match first {
+        Some(first) => RelayError::BeforeRetention { aggregate: aggregate.clone(), first },
+        None => RelayError::NoEvents(aggregate.clone()),
+    }
+}
+
+fn time(row: &PgRow, name: &str) -> Decoded<Timestamp> {
+    Ok(row.try_get::<jiff_sqlx::Timestamp, _>(name)?.to_jiff())
+}
+
+fn time_if_any(row: &PgRow, name: &str) -> Decoded<Option<Timestamp>> {
+    Ok(row.try_get::<Option<jiff_sqlx::Timestamp>, _>(name)?.map(jiff_sqlx::Timestamp::to_jiff))
+}
+
+fn count(row: &PgRow, name: &str) -> Decoded<u32> {
+    Ok(u32::try_from(row.try_get::<i32, _>(name)?).unwrap_or(0))
+}
+
+fn subscription_view(row: &PgRow) -> Decoded<SubscriptionView> {
+    Ok(SubscriptionView {
+        name: row.try_get("name")?,
+        made_at: time(row, "made_at")?,
+        paused_at: time_if_any(row, "paused_at")?,
+        paused_why: row.try_get("paused_why")?,
+        backlog: row.try_get("backlog")?,
+        oldest_at: time_if_any(row, "oldest_at")?,
+        parked_aggregates: row.try_get("parked_aggregates")?,
+        halted_aggregates: row.try_get("halted_aggregates")?,
+        dead: row.try_get("dead")?,
+        publishers: Vec::new(),
+    })
+}
+
+fn publisher_view(row: &PgRow) -> Decoded<(String, PublisherView)> {
+    let publisher = PublisherView {
+        label: row.try_get("label")?,
+        started_at: time(row, "started_at")?,
+        lease_until: time(row, "lease_until")?,
+        slots: row.try_get("slots")?,
+        token: row.try_get("token")?,
+        down_since: time_if_any(row, "down_since")?,
+        down_why: row.try_get("down_why")?,
+    };
+    Ok((row.try_get("subscription")?, publisher))
+}
+
+fn parked_view(row: &PgRow) -> Decoded<ParkedView> {
+    Ok(ParkedView {
+        subscription: row.try_get("subscription")?,
+        parked_at: time(row, "parked_at")?,
+        deliveries: count(row, "deliveries")?,
+        next_delivery_at: time_if_any(row, "next_delivery_at")?,
+        why: row.try_get("why")?,
+        events: row.try_get("events")?,
+        first: read_event(row)?,
+        edited: row.try_get("edited")?,
+    })
+}
+
+fn dead_view(row: &PgRow) -> Decoded<DeadView> {
+    Ok(DeadView {
+        subscription: row.try_get("subscription")?,
+        dead_at: time(row, "dead_at")?,
+        deliveries: count(row, "deliveries")?,
+        why: row.try_get("why")?,
+        skipped: row.try_get("skipped")?,
+        event: read_event(row)?,
+    })
+}

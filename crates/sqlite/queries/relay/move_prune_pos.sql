@@ -1,0 +1,2 @@
+-- Keeps where that was. ?1 the position
+UPDATE milepost_log_prune SET pos = ?1

@@ -1,0 +1,276 @@
+//! Subscriptions as people see them, and what they do with them.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::event::relay_listing::{
+    DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
+};
+use milepost_core::event::{Aggregate, Failure as Undeliverable, RelayError, Undelivered};
+use milepost_core::ident::{EventId, JobId};
+use milepost_core::port::{StoreResult, SubscriptionStore};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::event::read_event;
+use crate::failure::Failure;
+use crate::relay::parked;
+use crate::row::{self, time};
+use crate::store::SqliteStore;
+use crate::query;
+
+/// How many events are looked at in one portion of pruning.
+const PORTION: i64 = 2_000;
+
+#[async_trait]
+impl SubscriptionStore for SqliteStore {
+    async fn subscriptions(&self) -> StoreResult<Vec<SubscriptionView>> {
+        self.read("subscriptions", list).await
+    }
+
+    async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
+        let name = subscription.to_owned();
+        self.write("resume_subscription", Hint::READY, move |tx| {
+            Ok(tx.prepare_cached(query::RELAY_RESUME)?.execute([name])? == 1)
+        })
+        .await
+    }
+
+    async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
+        let name = subscription.to_owned();
+        self.write("remove_subscription", Hint::NONE, move |tx| {
+            Ok(tx.prepare_cached(query::RELAY_REMOVE)?.execute([name])? == 1)
+        })
+        .await
+    }
+
+    async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>> {
+        let name = subscription.map(str::to_owned);
+        self.read("parked", move |conn| {
+            let mut find = conn.prepare_cached(query::RELAY_PARKED)?;
+            let parked = find.query_map((name, limit), parked_view)?;
+            Ok(parked.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn change_parked(
+        &self,
+        subscription: &str,
+        aggregate: &Aggregate,
+        verb: &ParkedVerb,
+    ) -> StoreResult<()> {
+        let (name, aggregate, verb) = (subscription.to_owned(), aggregate.clone(), verb.clone());
+        self.write("change_parked", Hint::READY, move |tx| change_parked(tx, &name, aggregate, &verb)).await
+    }
+
+    async fn dead_events(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<DeadView>> {
+        let name = subscription.map(str::to_owned);
+        self.read("dead_events", move |conn| {
+            let mut find = conn.prepare_cached(query::RELAY_DEAD)?;
+            let dead = find.query_map((name, limit), dead_view)?;
+            Ok(dead.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {
+        let name = subscription.to_owned();
+        self.write("change_dead", Hint::READY, move |tx| change_dead(tx, &name, event, verb)).await
+    }
+
+    async fn replay(&self, subscription: &str, replay: &Replay) -> StoreResult<u64> {
+        let (name, replay) = (subscription.to_owned(), replay.clone());
+        self.write("replay", Hint::READY, move |tx| again(tx, &name, &replay)).await
+    }
+
+    async fn reseed(&self) -> StoreResult<u64> {
+        // Positions are those of the file, and go where it goes.
+        Ok(0)
+    }
+
+    async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>> {
+        let before_ms = now_ms().saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
+        self.write("prune_log", Hint::NONE, move |tx| prune(tx, before_ms)).await
+    }
+}
+
+fn list(conn: &Connection) -> Result<Vec<SubscriptionView>, Failure> {
+    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTIONS)?;
+    let all = find.query_map((), |row| {
+        Ok(SubscriptionView {
+            name: row.get(0)?,
+            made_at: time(row, 1)?,
+            paused_at: row::time_opt(row, 2)?,
+            paused_why: row.get(3)?,
+            backlog: row.get(4)?,
+            oldest_at: row::time_opt(row, 5)?,
+            parked_aggregates: row.get(6)?,
+            halted_aggregates: row.get(7)?,
+            dead: row.get(8)?,
+            publishers: Vec::new(),
+        })
+    })?;
+    let mut all = all.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut find = conn.prepare_cached(query::RELAY_PUBLISHERS)?;
+    let publishers = find.query_map([now_ms()], |row| {
+        let publisher = PublisherView {
+            label: row.get(1)?,
+            started_at: time(row, 2)?,
+            lease_until: time(row, 3)?,
+            down_since: row::time_opt(row, 4)?,
+            down_why: row.get(5)?,
+            slots: row.get(6)?,
+            token: row.get(7)?,
+        };
+        Ok((row.get::<_, String>(0)?, publisher))
+    })?;
+    for publisher in publishers {
+        let (of, publisher) = publisher?;
+        if let Some(subscription) = all.iter_mut().find(|subscription| subscription.name == of) {
+            subscription.publishers.push(publisher);
+        }
+    }
+    Ok(all)
+}
+
+fn parked_view(row: &Row<'_>) -> rusqlite::Result<ParkedView> {
+    Ok(ParkedView {
+        subscription: row.get(9)?,
+        parked_at: time(row, 10)?,
+        deliveries: row.get(11)?,
+        next_delivery_at: row::time_opt(row, 12)?,
+        why: row.get(13)?,
+        events: row.get(14)?,
+        edited: row.get(15)?,
+        first: read_event(row)?.event,
+    })
+}
+
+fn dead_view(row: &Row<'_>) -> rusqlite::Result<DeadView> {
+    Ok(DeadView {
+        subscription: row.get(9)?,
+        dead_at: time(row, 10)?,
+        deliveries: row.get(11)?,
+        why: row.get(12)?,
+        skipped: row.get(13)?,
+        event: read_event(row)?.event,
+    })
+}
+
+fn told(error: RelayError) -> Failure {
+    Failure::Told(error.into())
+}
+
+fn check(conn: &Connection, subscription: &str) -> Result<(), Failure> {
+    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    let found = find.query_row([subscription], |_| Ok(())).optional()?;
+    found.ok_or_else(|| told(RelayError::NoSuchSubscription(subscription.to_owned())))
+}
+
+fn change_parked(
+    conn: &Connection,
+    subscription: &str,
+    aggregate: Aggregate,
+    verb: &ParkedVerb,
+) -> Result<(), Failure> {
+    check(conn, subscription)?;
+    let (kind, id) = (&aggregate.kind, &aggregate.id);
+    let mut find = conn.prepare_cached(query::RELAY_FIRST_PARKED)?;
+    let first = find.query_row((subscription, kind, id), |row| {
+        Ok((row.get::<_, i64>(0)?, row::job_id(row, 1)?, row.get::<_, u32>(2)?, row.get::<_, String>(3)?))
+    });
+    let Some((pos, JobId(event), deliveries, why)) = first.optional()? else {
+        let subscription = subscription.to_owned();
+        return Err(told(RelayError::NotParked { subscription, aggregate }));
+    };
+    match verb {
+        ParkedVerb::Retry => {}
+        ParkedVerb::Skip => {
+            let skipped =
+                Undeliverable { event: EventId(event), deliveries, why, then: Undelivered::Skip };
+            parked::give_up(conn, subscription, &skipped)?;
+            conn.prepare_cached(query::RELAY_UNPARK_EVENT)?.execute((subscription, kind, id, event.as_bytes()))?;
+            if conn.prepare_cached(query::RELAY_UNPARK_EMPTY)?.execute((subscription, kind, id))? == 1 {
+                return Ok(());
+            }
+        }
+        ParkedVerb::Edit(payload) => {
+            conn.prepare_cached(query::RELAY_EDIT)?.execute((subscription, kind, id, pos, payload))?;
+        }
+    }
+    let now = (subscription, kind, id, 0, Some(now_ms()), None::<String>);
+    conn.prepare_cached(query::RELAY_PUT_OFF)?.execute(now)?;
+    Ok(())
+}
+
+fn change_dead(conn: &Connection, subscription: &str, event: EventId, verb: DeadVerb) -> Result<(), Failure> {
+    check(conn, subscription)?;
+    let mut forget = conn.prepare_cached(query::RELAY_FORGET_DEAD)?;
+    let dead = forget.query_row((subscription, event.0.as_bytes()), |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?))
+    });
+    let Some((pos, edited)) = dead.optional()? else {
+        let subscription = subscription.to_owned();
+        return Err(told(RelayError::NotDead { subscription, event }));
+    };
+    if verb == DeadVerb::Drop {
+        return Ok(());
+    }
+    let mut find = conn.prepare_cached(query::EVENT)?;
+    let Some(logged) = find.query_row([event.0.as_bytes()], read_event).optional()? else { return Ok(()) };
+    unite(conn, subscription, &logged.event.aggregate, "a dead letter is tried again")?;
+    conn.prepare_cached(query::RELAY_PARK_AGAIN)?.execute((subscription, pos, edited))?;
+    Ok(())
+}
+
+fn unite(conn: &Connection, subscription: &str, of: &Aggregate, why: &str) -> Result<(), Failure> {
+    conn.prepare_cached(query::RELAY_UNITE)?.execute((subscription, &of.kind, &of.id, now_ms(), why))?;
+    Ok(())
+}
+
+fn again(conn: &Connection, subscription: &str, replay: &Replay) -> Result<u64, Failure> {
+    const WHY: &str = "is published again";
+    check(conn, subscription)?;
+    let parked = match replay {
+        Replay::Aggregate { aggregate, from } => {
+            let Aggregate { kind, id } = aggregate;
+            let mut find = conn.prepare_cached(query::RELAY_FIRST_OF_AGGREGATE)?;
+            match find.query_row((kind, id), |row| row.get::<_, Option<i64>>(0))? {
+                None => return Err(told(RelayError::NoEvents(aggregate.clone()))),
+                Some(first) if first > *from => {
+                    return Err(told(RelayError::BeforeRetention { aggregate: aggregate.clone(), first }));
+                }
+                Some(_) => {}
+            }
+            unite(conn, subscription, aggregate, WHY)?;
+            let parked =
+                conn.prepare_cached(query::RELAY_REPLAY_AGGREGATE)?.execute((subscription, kind, id, from))?;
+            conn.prepare_cached(query::RELAY_UNPARK_EMPTY)?.execute((subscription, kind, id))?;
+            parked
+        }
+        Replay::Since(since) => {
+            let since_ms = since.as_millisecond();
+            let mut find = conn.prepare_cached(query::RELAY_REPLAYED_AGGREGATES)?;
+            let aggregates = find.query_map((subscription, since_ms), |row| {
+                Ok(Aggregate { kind: row.get(0)?, id: row.get(1)? })
+            })?;
+            for aggregate in aggregates.collect::<rusqlite::Result<Vec<_>>>()? {
+                unite(conn, subscription, &aggregate, WHY)?;
+            }
+            conn.prepare_cached(query::RELAY_REPLAY_SINCE)?.execute((subscription, since_ms))?
+        }
+    };
+    Ok(parked as u64)
+}
+
+fn prune(conn: &Connection, before_ms: i64) -> Result<Option<u64>, Failure> {
+    let after: i64 = conn.prepare_cached(query::RELAY_PRUNE_POS)?.query_row((), |row| row.get(0))?;
+    let portion = (before_ms, after, PORTION);
+    let end: Option<i64> =
+        conn.prepare_cached(query::RELAY_PRUNE_END)?.query_row(portion, |row| row.get(0))?;
+    let pruned = conn.prepare_cached(query::RELAY_PRUNE_LOG)?.execute(portion)? as u64;
+    conn.prepare_cached(query::RELAY_MOVE_PRUNE_POS)?.execute([end.unwrap_or(0)])?;
+    Ok((pruned > 0 || end.is_some()).then_some(pruned))
+}
