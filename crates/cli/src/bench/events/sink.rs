@@ -107,7 +107,8 @@ impl Sink for Meter {
         for event in events {
             if let Ok(Numbered { n }) = serde_json::from_str(event.payload.get()) {
                 let took = now.saturating_duration_since(self.due_at(n));
-                measured.saturating_record(micros(took));
+                // It grows as it has to.
+                let _ = measured.record(micros(took));
             }
         }
         Ok(answers)
