@@ -29,9 +29,10 @@ pub(crate) fn start(command: &Command) {
     let (default, format) = match command {
         Command::Work(args) => ("warn,milepost=info,sqlx=error", args.log_format),
         // Drivers' warnings may hold what is published, or a URL.
-        Command::Relay(args) => {
-            ("warn,milepost=info,milepost_relay=info,sqlx=error,lapin=error,async_nats=error", args.log_format)
-        }
+        Command::Relay(args) => (
+            "warn,milepost=info,milepost_relay=info,sqlx=error,lapin=error,async_nats=error",
+            args.log_format,
+        ),
         _ => ("warn,sqlx=error,milepost_redis=error", LogFormat::Text),
     };
     let format = *FORMAT.get_or_init(|| format);

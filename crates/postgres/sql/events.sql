@@ -153,6 +153,28 @@ begin
         ids := array(select coalesce(i.id, milepost.uuid_v7()) from unnest(ids) with ordinality i(id, ord) order by i.ord);
     end if;
 
+    -- One new event with the next number, which is nearly every call: two rows, and nothing to be worked out.
+    if events = 1 and aggregate_seqs is null then
+        insert into milepost.aggregate as a (aggregate_type, aggregate_id, last_seq, slot)
+        values (aggregate_types[1], aggregate_ids[1], 1, milepost.slot_of(aggregate_types[1], aggregate_ids[1]))
+        on conflict (aggregate_type, aggregate_id) do update set last_seq = a.last_seq + 1
+        returning a.last_seq, array[a.slot] into aggregate_seq, slots;
+        insert into milepost.event (slot, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, headers, payload)
+        values (slots[1], ids[1], aggregate_types[1], aggregate_ids[1], emit_many.aggregate_seq, event_types[1],
+                nullif(headers[1], '{}'), coalesce(payloads[1], '{}'))
+        on conflict (event_id) do nothing;
+        if found then
+            perform milepost.wake_relay();
+            event_id := ids[1];
+            duplicate := false;
+            return next;
+            return;
+        end if;
+        -- It is there, here or elsewhere: what follows finds out.
+        update milepost.aggregate a set last_seq = a.last_seq - 1
+        where a.aggregate_type = aggregate_types[1] and a.aggregate_id = aggregate_ids[1];
+    end if;
+
     -- The heads first, in order, so that two calls cannot deadlock: until the caller's transaction ends nobody else emits for
     -- these aggregates, and the statements that follow see what others emitted before. Each head goes on by as many as there
     -- may be.

@@ -111,6 +111,7 @@ statements! {
     RELAY_PAGE = "relay/page";
     RELAY_PARKED = "relay/parked";
     RELAY_PARKED_OF = "relay/parked_of";
+    RELAY_PAYLOADS = "relay/payloads";
     RELAY_PAUSE = "relay/pause";
     RELAY_PAUSE_OF = "relay/pause_of";
     RELAY_PRUNE_LOG = "relay/prune_log";

@@ -103,7 +103,10 @@ impl SubscriptionEntry {
                 event_types: self.event_types.clone(),
             },
             deliveries_max: self.deliveries_max,
-            backoff: self.backoff.as_ref().map_or(default.backoff, |backoff| backoff.policy_over(default.backoff)),
+            backoff: self
+                .backoff
+                .as_ref()
+                .map_or(default.backoff, |backoff| backoff.policy_over(default.backoff)),
             exhausted: self.exhausted,
             ..default
         };
@@ -165,7 +168,10 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
         [] => faults.add(
             *at,
             format!("the subscription {name} has no sink: its events would go nowhere"),
-            format!("add one of {}, such as jsonl = {{ path = \"events.jsonl\" }} (docs/SINKS.md)", SINKS.join(", ")),
+            format!(
+                "add one of {}, such as jsonl = {{ path = \"events.jsonl\" }} (docs/SINKS.md)",
+                SINKS.join(", ")
+            ),
         ),
         [sink] => {
             let Some(settings) = node.get(sink) else { return };
@@ -174,7 +180,11 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
             if let Ok(entry) = entry
                 && let Err(why) = entry.sink(name, folder)
             {
-                faults.add(settings.span.start, format!("{why:#}"), "docs/SINKS.md has the settings of each sink");
+                faults.add(
+                    settings.span.start,
+                    format!("{why:#}"),
+                    "docs/SINKS.md has the settings of each sink",
+                );
             }
         }
         [.., last] => faults.add(

@@ -158,7 +158,12 @@ fn next(of: &ParkedView, now: Timestamp) -> String {
     of.next_delivery_at.map_or_else(|| "halted".to_owned(), |at| relative(at, now))
 }
 
-pub(super) async fn change(which: Which, verb: &ParkedVerb, done: &str, store: &dyn Store) -> Result<Outcome> {
+pub(super) async fn change(
+    which: Which,
+    verb: &ParkedVerb,
+    done: &str,
+    store: &dyn Store,
+) -> Result<Outcome> {
     let name = &which.subscription;
     known(name, store).await?;
     let aggregates = match which.aggregate {

@@ -158,7 +158,9 @@ pub(super) async fn forget(args: &ForgetArgs, store: &dyn Store) -> Result<Outco
     }
     let (parked, dead) = (subscription.parked_aggregates, subscription.dead);
     if parked + dead > 0 && !args.force {
-        bail!("subscription {name} has {parked} parked aggregates and {dead} dead letters, which would be forgotten; --force does so");
+        bail!(
+            "subscription {name} has {parked} parked aggregates and {dead} dead letters, which would be forgotten; --force does so"
+        );
     }
     store.remove_subscription(name).await?;
     output::deed(format_args!("subscription {name} is forgotten; a relay that has it begins anew"))?;

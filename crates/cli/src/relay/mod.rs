@@ -92,7 +92,8 @@ fn choose(config: &mut Config, args: &RelayArgs) -> Result<()> {
     for name in &args.only {
         if !known.contains(name) {
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let meant = nearest(name, &known).map_or_else(String::new, |nearest| format!(" Did you mean {nearest}?"));
+            let meant =
+                nearest(name, &known).map_or_else(String::new, |nearest| format!(" Did you mean {nearest}?"));
             bail!("{file} has no subscription {name:?}: it has {}.{meant}", known.join(", "));
         }
     }

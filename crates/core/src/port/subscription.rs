@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::event::relay_listing::{DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView};
 use crate::event::Aggregate;
+use crate::event::relay_listing::{DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView};
 use crate::ident::EventId;
 
 /// Looks at subscriptions and intervenes. What cannot be done is a [`Relay`](crate::error::StoreError::Relay) error and changes

@@ -40,6 +40,11 @@ fn logged_event(row: &PgRow) -> Decoded<LoggedEvent> {
 }
 
 pub(crate) fn read_event(row: &PgRow) -> Decoded<Event> {
+    read_event_with(row, row.try_get("payload")?)
+}
+
+/// The event of a row, whose payload may come from elsewhere.
+pub(crate) fn read_event_with(row: &PgRow, payload: String) -> Decoded<Event> {
     let headers: Option<&str> = row.try_get("headers")?;
     let headers = headers.map_or(Ok(BTreeMap::new()), serde_json::from_str).map_err(odd)?;
     Ok(Event {
@@ -47,7 +52,7 @@ pub(crate) fn read_event(row: &PgRow) -> Decoded<Event> {
         aggregate: Aggregate { kind: row.try_get("aggregate_type")?, id: row.try_get("aggregate_id")? },
         sequence: row.try_get("aggregate_seq")?,
         event_type: row.try_get("event_type")?,
-        payload: RawValue::from_string(row.try_get("payload")?).map_err(odd)?,
+        payload: RawValue::from_string(payload).map_err(odd)?,
         headers,
         emitted_at: row.try_get::<jiff_sqlx::Timestamp, _>("emitted_at")?.to_jiff(),
     })

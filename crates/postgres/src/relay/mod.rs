@@ -16,9 +16,8 @@ use crate::store::PostgresStore;
 #[async_trait]
 impl RelayStore for PostgresStore {
     async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool> {
-        let query = sqlx::query(statement::RELAY_SUBSCRIBE)
-            .bind(subscription.to_owned())
-            .bind(begin == Begin::Now);
+        let query =
+            sqlx::query(statement::RELAY_SUBSCRIBE).bind(subscription.to_owned()).bind(begin == Begin::Now);
         let row = self.inner.hot.row(query).await;
         row.and_then(crate::row::value).map_err(|e| self.fail("subscribe", e))
     }
@@ -46,8 +45,7 @@ impl RelayStore for PostgresStore {
     }
 
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
-        let query =
-            sqlx::query(statement::RELAY_PAUSE).bind(subscription.to_owned()).bind(why.to_owned());
+        let query = sqlx::query(statement::RELAY_PAUSE).bind(subscription.to_owned()).bind(why.to_owned());
         self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("pause_subscription", e))
     }
 

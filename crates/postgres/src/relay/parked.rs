@@ -45,7 +45,11 @@ impl PostgresStore {
         Ok(due)
     }
 
-    pub(super) async fn settle_each(&self, publisher: &Publisher, retried: &[Retried]) -> Decoded<Vec<Aggregate>> {
+    pub(super) async fn settle_each(
+        &self,
+        publisher: &Publisher,
+        retried: &[Retried],
+    ) -> Decoded<Vec<Aggregate>> {
         let mut drained = Vec::new();
         for of in retried {
             let head = of.failures.iter().find_map(|failure| Some((failure, wait_ms(failure.then)?)));

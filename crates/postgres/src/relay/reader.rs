@@ -1,10 +1,11 @@
 //! The log of a publisher's slots, page by page.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use async_trait::async_trait;
 use milepost_core::event::{
-    Aggregate, Event, Failure, Holding, Outcome, Page, PageSize, Publisher, SLOTS, Undelivered,
+    Aggregate, Failure, Holding, Outcome, Page, PageSize, Publisher, SubscriptionFilter, Undelivered,
 };
 use milepost_core::ident::EventId;
 use milepost_core::port::{LogReader, StoreResult};
@@ -14,7 +15,7 @@ use sqlx::postgres::PgRow;
 
 use super::error::relay_error;
 use super::slot::Slot;
-use crate::event::read_event;
+use crate::event::read_event_with;
 use crate::row::Decoded;
 use crate::session::Query;
 use crate::statement;
@@ -46,6 +47,17 @@ struct End {
     /// Whether the window is read to its end.
     closes: bool,
 }
+
+/// What a page has of a slot.
+#[derive(Debug, Default)]
+struct Read {
+    rows: i64,
+    /// Whether some of them have no room.
+    is_cut: bool,
+}
+
+/// Large payloads, by slot and position.
+type Large = HashMap<(i16, i64), String>;
 
 /// Where an event is.
 #[derive(Clone, Debug)]
@@ -82,50 +94,100 @@ impl SlotReader {
             .bind(slots().map(|slot| slot.floor).collect::<Vec<_>>())
             .bind(slots().map(|slot| slot.pos).collect::<Vec<_>>())
             .bind(shares.to_vec())
-            .bind((size.bytes_max / self.slots.len().max(1)).max(1) as i64)
             .bind(some(&self.publisher.filter.aggregate_types))
             .bind(some(&self.publisher.filter.event_types))
+            .bind(small_bytes(size))
     }
 
-    /// Takes the rows of a page in: where each slot ends in it, and the events.
-    fn take_in(&mut self, rows: &[PgRow], shares: &[i64]) -> Decoded<Page> {
+    /// Takes the rows of a page in: where each slot ends in it, and the events. `large`: payloads that did not come with the rows; a
+    /// slot ends before the first one that is missing.
+    fn take_in(&mut self, rows: &[PgRow], shares: &[i64], mut large: Large) -> Decoded<Page> {
         let mut events = Vec::with_capacity(rows.len());
-        let mut counts: HashMap<i16, (i64, i64)> = HashMap::new();
+        let mut read: HashMap<i16, Read> = HashMap::new();
         let mut now: Option<String> = None;
         for row in rows {
             let (slot, pos) = (row.try_get("slot")?, row.try_get("pos")?);
-            let count = counts.entry(slot).or_insert((0, row.try_get("read")?));
-            count.0 += 1;
-            if count.0 == 1
-                && let Some(held) = self.slots.get_mut(&slot)
-            {
-                let upto: &str = row.try_get("upto")?;
-                if held.window.is_none() {
-                    now = now.or_else(|| Some(upto.to_owned()));
+            let of_slot = match read.entry(slot) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    self.open(slot, row.try_get("upto")?, &mut now);
+                    new.insert(Read::default())
                 }
-                held.open(upto, self.drawn);
+            };
+            of_slot.rows += 1;
+            if of_slot.is_cut {
+                continue;
             }
-            self.page.ends.insert(slot, End { pos, closes: true });
-            if let Some(event) = wanted(row)? {
+            if is_wanted(&self.publisher.filter, row)? {
+                let Some(payload) =
+                    row.try_get::<Option<String>, _>("payload")?.or_else(|| large.remove(&(slot, pos)))
+                else {
+                    of_slot.is_cut = true;
+                    continue;
+                };
+                let event = read_event_with(row, payload)?;
                 let place = Place { slot, pos, aggregate: event.aggregate.clone() };
                 self.page.places.push((event.id, place));
                 events.push(event);
             }
+            self.page.ends.insert(slot, End { pos, closes: true });
         }
+        self.end_slots(&read, shares, now.as_deref());
+        Ok(Page { more: self.slots.values().any(|slot| slot.full), events })
+    }
+
+    /// Opens a slot's window. `now`: the snapshot of this page, where a window was opened.
+    fn open(&mut self, slot: i16, upto: &str, now: &mut Option<String>) {
+        if let Some(held) = self.slots.get_mut(&slot) {
+            if held.window.is_none() && now.is_none() {
+                *now = Some(upto.to_owned());
+            }
+            held.open(upto, self.drawn);
+        }
+    }
+
+    /// Says of each slot whether there is more, and closes the windows of those in which there is nothing.
+    fn end_slots(&mut self, read: &HashMap<i16, Read>, shares: &[i64], now: Option<&str>) {
         for ((&slot, held), &share) in self.slots.iter_mut().zip(shares) {
-            held.full = counts.get(&slot).is_some_and(|&(given, read)| given < read || read == share);
-            match self.page.ends.get_mut(&slot) {
-                Some(end) => end.closes = !held.full,
+            let of_slot = read.get(&slot);
+            held.full = of_slot.is_some_and(|read| read.is_cut || read.rows == share);
+            if of_slot.is_none() {
                 // Nothing is in it up to there. That need not be written down: whoever reads it again finds nothing again.
-                None => {
-                    if let Some(now) = &now {
-                        held.open(now, self.drawn);
-                    }
-                    held.close();
+                if let Some(now) = now {
+                    held.open(now, self.drawn);
                 }
+                held.close();
+            } else if let Some(end) = self.page.ends.get_mut(&slot) {
+                end.closes = !held.full;
             }
         }
-        Ok(Page { more: self.slots.values().any(|slot| slot.full), events })
+    }
+
+    /// Payloads that did not come with the rows, of as many events as have room.
+    async fn large(&self, rows: &[PgRow], size: PageSize) -> Decoded<Large> {
+        let (mut slots, mut positions, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for row in rows {
+            if row.try_get::<i32, _>("bytes")? as i64 <= small_bytes(size)
+                || !is_wanted(&self.publisher.filter, row)?
+            {
+                continue;
+            }
+            if bytes >= size.bytes_max {
+                break;
+            }
+            bytes += row.try_get::<i32, _>("bytes")?.unsigned_abs() as usize;
+            slots.push(row.try_get::<i16, _>("slot")?);
+            positions.push(row.try_get::<i64, _>("pos")?);
+        }
+        if slots.is_empty() {
+            return Ok(Large::new());
+        }
+        let query = sqlx::query(statement::RELAY_PAYLOADS).bind(slots).bind(positions);
+        let payloads = self.store.inner.hot.rows(query).await?;
+        payloads
+            .iter()
+            .map(|row| Ok(((row.try_get("slot")?, row.try_get("pos")?), row.try_get("payload")?)))
+            .collect()
     }
 
     /// Where each slot of the page is now.
@@ -157,7 +219,9 @@ impl SlotReader {
         let query = advance(&self.publisher.subscription, &reached)
             .bind(array(outcome.failures.iter().filter_map(|failure| failed(failure, &places))))
             .bind(array(outcome.behind.iter().filter_map(|id| Some(placed(*id, places.get(id)?)))))
-            .bind(array(outcome.failures.iter().filter_map(|failure| given_up(failure, places.get(&failure.event)))));
+            .bind(array(
+                outcome.failures.iter().filter_map(|failure| given_up(failure, places.get(&failure.event))),
+            ));
         let row = self.store.inner.hot.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
         let moved: HashSet<i16> = row.try_get::<Vec<i16>, _>("moved")?.into_iter().collect();
         if !moved.is_empty() {
@@ -192,8 +256,8 @@ impl LogReader for SlotReader {
             return Ok(Page::default());
         }
         let shares = self.shares(size.events_max);
-        let rows = self.store.inner.hot.rows(self.read(size, &shares)).await;
-        rows.and_then(|rows| self.take_in(&rows, &shares)).map_err(|e| {
+        let read = self.read_page(size, &shares).await;
+        read.map_err(|e| {
             self.slots.clear();
             self.store.fail("page", e)
         })
@@ -214,6 +278,21 @@ impl LogReader for SlotReader {
 }
 
 impl SlotReader {
+    async fn read_page(&mut self, size: PageSize, shares: &[i64]) -> Decoded<Page> {
+        let mut rows = self.store.inner.hot.rows(self.read(size, shares)).await?;
+        let large = self.large(&rows, size).await?;
+        // As they come already, though nobody has promised it.
+        let mut places = rows.iter().map(|row| Ok((row.try_get("slot")?, row.try_get("pos")?)));
+        let places: Vec<(i16, i64)> = places.by_ref().collect::<Decoded<_>>()?;
+        if !places.is_sorted() {
+            let mut order: Vec<(i16, i64, PgRow)> =
+                places.into_iter().zip(rows).map(|((slot, pos), row)| (slot, pos, row)).collect();
+            order.sort_by_key(|(slot, pos, _)| (*slot, *pos));
+            rows = order.into_iter().map(|(_, _, row)| row).collect();
+        }
+        self.take_in(&rows, shares, large)
+    }
+
     async fn look_around(&mut self) -> Decoded<Holding> {
         let query = sqlx::query(statement::RELAY_HOLD_SLOTS)
             .bind(self.publisher.subscription.clone())
@@ -257,12 +336,16 @@ pub(super) fn lease_ms(publisher: &Publisher) -> i64 {
     i64::try_from(publisher.lease.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The event of a row, unless the subscription does not want it.
-fn wanted(row: &PgRow) -> Decoded<Option<Event>> {
-    match row.try_get::<Option<uuid::Uuid>, _>("event_id")? {
-        Some(_) => read_event(row).map(Some),
-        None => Ok(None),
-    }
+/// Payloads that take more than this come one by one, so that a page of such does not take too much.
+fn small_bytes(size: PageSize) -> i64 {
+    (2 * size.bytes_max / size.events_max.max(1)).max(1_024) as i64
+}
+
+fn is_wanted(filter: &SubscriptionFilter, row: &PgRow) -> Decoded<bool> {
+    let has = |names: &[String], column: &str| -> Decoded<bool> {
+        Ok(names.is_empty() || names.iter().any(|name| row.try_get(column).is_ok_and(|it: &str| it == name)))
+    };
+    Ok(has(&filter.aggregate_types, "aggregate_type")? && has(&filter.event_types, "event_type")?)
 }
 
 /// What moves slots to where they are; what is parked and given up is still to be bound.
@@ -324,8 +407,7 @@ pub(super) fn abandoned(failure: &Failure) -> Option<Value> {
         Undelivered::DeadLetter => false,
         Undelivered::Retry(_) | Undelivered::Halt => return None,
     };
-    Some(json!({ "id": failure.event.0, "deliveries": failure.deliveries, "why": failure.why, "skipped": skipped }))
+    Some(
+        json!({ "id": failure.event.0, "deliveries": failure.deliveries, "why": failure.why, "skipped": skipped }),
+    )
 }
-
-/// As many slots as there are fit into what a statement is given.
-const _: () = assert!(SLOTS <= i16::MAX as u16);

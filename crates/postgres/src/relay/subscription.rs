@@ -56,9 +56,8 @@ impl SubscriptionStore for PostgresStore {
     }
 
     async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>> {
-        let query = sqlx::query(statement::RELAY_PARKED)
-            .bind(subscription.map(str::to_owned))
-            .bind(i64::from(limit));
+        let query =
+            sqlx::query(statement::RELAY_PARKED).bind(subscription.map(str::to_owned)).bind(i64::from(limit));
         self.decode("parked", self.inner.calm.rows(query).await, parked_view)
     }
 

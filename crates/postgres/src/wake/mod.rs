@@ -249,7 +249,9 @@ impl<'a, W: Watch> Listener<'a, W> {
             if due_in == Some(Duration::ZERO) {
                 self.tell(&mut passed_on).await?;
                 self.doze(self.look_again_in()).await?;
-            } else if due_in.is_none_or(|due_in| due_in >= DOZE_BELOW) && self.lock(W::HANDSHAKE.sleep).await? {
+            } else if due_in.is_none_or(|due_in| due_in >= DOZE_BELOW)
+                && self.lock(W::HANDSHAKE.sleep).await?
+            {
                 let notified = self.sleep(&mut passed_on).await?;
                 sqlx::query(statement::UNLOCK_WAKE)
                     .bind(W::HANDSHAKE.sleep)

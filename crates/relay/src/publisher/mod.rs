@@ -145,7 +145,12 @@ impl Shared {
 
     /// Sends one wave. Answers what became of its first events; of those that follow nobody knows, and the sink takes nothing
     /// at present. `attempts`: how many each event has had. `blame`: whether it is the sink's fault when all events fail.
-    async fn send(&self, wave: &[Event], attempts: impl Fn(&Event) -> u32, blame: bool) -> Vec<Option<Failure>> {
+    async fn send(
+        &self,
+        wave: &[Event],
+        attempts: impl Fn(&Event) -> u32,
+        blame: bool,
+    ) -> Vec<Option<Failure>> {
         let mut answers = match self.sink.publish(wave).await {
             Ok(answers) => answers,
             Err(down) => {
@@ -193,13 +198,22 @@ impl Shared {
     async fn trip(&self, why: &str, asked: Option<Duration>) {
         let wait = self.breaker.trip(asked, fastrand::f64());
         let subscription = &self.publisher.subscription;
-        tracing::warn!(subscription, why, wait_ms = wait.as_millis(), "the sink takes nothing; publishing pauses");
+        tracing::warn!(
+            subscription,
+            why,
+            wait_ms = wait.as_millis(),
+            "the sink takes nothing; publishing pauses"
+        );
         self.report(Some(why)).await;
     }
 
     async fn pause(&self, why: &str) {
         let subscription = &self.publisher.subscription;
-        tracing::error!(subscription, why, "the receiver wants no more events; the subscription is paused until somebody resumes it");
+        tracing::error!(
+            subscription,
+            why,
+            "the receiver wants no more events; the subscription is paused until somebody resumes it"
+        );
         if let Err(error) = self.store.pause_subscription(subscription, why).await {
             tracing::warn!(subscription, %error, "the subscription could not be paused");
         }

@@ -67,7 +67,13 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
         attempts.extend(of.events.first().map(|first| (first.id, of.deliveries)));
         events.extend(of.events);
         let (slot, token) = (of.slot, of.token);
-        let end = Retried { aggregate: of.aggregate.clone(), slot, token, delivered: Vec::new(), failures: Vec::new() };
+        let end = Retried {
+            aggregate: of.aggregate.clone(),
+            slot,
+            token,
+            delivered: Vec::new(),
+            failures: Vec::new(),
+        };
         ends.insert(of.aggregate, end);
     }
     let mut waves = Waves::of(events);

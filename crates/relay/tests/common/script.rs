@@ -101,7 +101,12 @@ impl Sink for Script {
                 Answer::Unacceptable => Delivery::Unacceptable { why },
                 Answer::Down | Answer::Gone => {
                     let for_good = answer == Answer::Gone;
-                    return Err(SinkDown { place: "the script".to_owned(), why, retry_after: None, for_good });
+                    return Err(SinkDown {
+                        place: "the script".to_owned(),
+                        why,
+                        retry_after: None,
+                        for_good,
+                    });
                 }
             });
         }

@@ -44,7 +44,8 @@ impl Running {
 /// A subscription that tries again soon.
 pub(crate) fn options(name: &str) -> PublisherOptions {
     let mut subscription = Subscription::new(name);
-    subscription.backoff = RetryPolicy { base: Duration::from_millis(20), cap: Duration::from_millis(200), jitter: 0.1 };
+    subscription.backoff =
+        RetryPolicy { base: Duration::from_millis(20), cap: Duration::from_millis(200), jitter: 0.1 };
     PublisherOptions { lease: Duration::from_secs(3), ..PublisherOptions::new(subscription, "test") }
 }
 
@@ -95,7 +96,11 @@ impl Desk {
     }
 
     /// Reads the log as a publisher does.
-    pub(crate) async fn reader(&self, subscription: &str, lease: Duration) -> (Publisher, Box<dyn LogReader>) {
+    pub(crate) async fn reader(
+        &self,
+        subscription: &str,
+        lease: Duration,
+    ) -> (Publisher, Box<dyn LogReader>) {
         self.store.subscribe(subscription, Begin::Beginning).await.unwrap();
         let publisher = Publisher {
             id: PublisherId::new(),

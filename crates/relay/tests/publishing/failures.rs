@@ -11,7 +11,8 @@ use crate::script::Answer;
 
 pub(crate) async fn an_event_that_fails_delays_only_its_aggregate(desk: Desk) {
     desk.emit_mixed(100, 1_000).await;
-    desk.sink.answer(|e| if e.aggregate.id == "7" && e.sequence == 3 { Answer::Refuse } else { Answer::Take });
+    desk.sink
+        .answer(|e| if e.aggregate.id == "7" && e.sequence == 3 { Answer::Refuse } else { Answer::Take });
     let running = desk.run(options("s"));
     desk.until_taken(1_000 - 8).await;
     assert_eq!(desk.sink.firsts("7"), [1, 2], "nothing overtakes what failed");
@@ -117,10 +118,8 @@ pub(crate) async fn a_receiver_that_wants_no_more_pauses_the_subscription(desk: 
     desk.emit("1", 1).await;
     desk.sink.answer(|_| Answer::Gone);
     let running = desk.run(options("s"));
-    wait::until("it holds nothing", || async {
-        desk.sink.asked() > 0 && running.stats.view().slots == 0
-    })
-    .await;
+    wait::until("it holds nothing", || async { desk.sink.asked() > 0 && running.stats.view().slots == 0 })
+        .await;
     desk.sink.answer(|_| Answer::Take);
     let other = desk.run(options("s"));
     desk.emit("1", 1).await;

@@ -96,7 +96,8 @@ pub(crate) async fn a_dead_letter_is_published_again_or_forgotten(desk: Desk) {
     desk.sink.answer(|e| if e.sequence < 3 { Answer::Unacceptable } else { Answer::Take });
     let running = desk.run(options("s"));
     desk.until_taken(1).await;
-    wait::until("two are dead", || async { desk.store.dead_events(None, 10).await.unwrap().len() == 2 }).await;
+    wait::until("two are dead", || async { desk.store.dead_events(None, 10).await.unwrap().len() == 2 })
+        .await;
     desk.sink.answer(|_| Answer::Take);
     let dead = desk.store.dead_events(Some("s"), 10).await.unwrap();
     let of = |sequence| dead.iter().find(|of| of.event.sequence == sequence).unwrap().event.id;
@@ -125,9 +126,12 @@ pub(crate) async fn an_aggregate_is_published_again_from_a_sequence_on(desk: Des
     desk.emit("1", 1).await;
     desk.until_taken(11).await;
     running.stop().await;
-    let again: Vec<_> = desk.sink.taken()[10..].iter().map(|e| (e.aggregate.id.clone(), e.sequence)).collect();
+    let again: Vec<_> =
+        desk.sink.taken()[10..].iter().map(|e| (e.aggregate.id.clone(), e.sequence)).collect();
     assert_eq!(again, [3, 4, 5, 6].map(|n| ("1".to_owned(), n)));
-    let error = relay_error(desk.store.replay("s", &Replay::Aggregate { aggregate: order("9"), from: 1 }).await).await;
+    let error =
+        relay_error(desk.store.replay("s", &Replay::Aggregate { aggregate: order("9"), from: 1 }).await)
+            .await;
     assert_eq!(error, RelayError::NoEvents(order("9")));
 }
 
@@ -164,11 +168,15 @@ pub(crate) async fn only_what_every_subscription_has_passed_is_forgotten(desk: D
     prune(&desk).await;
     let left = desk.store.parked(None, 10).await.unwrap();
     assert_eq!(left[0].events, 2, "what is parked stays");
-    let error = relay_error(desk.store.replay("one", &Replay::Aggregate { aggregate: order("3"), from: 1 }).await).await;
+    let error =
+        relay_error(desk.store.replay("one", &Replay::Aggregate { aggregate: order("3"), from: 1 }).await)
+            .await;
     assert_eq!(error, RelayError::NoEvents(order("3")), "what was published is gone");
     desk.emit("3", 1).await;
     desk.until_taken(101).await;
-    let error = relay_error(desk.store.replay("one", &Replay::Aggregate { aggregate: order("3"), from: 1 }).await).await;
+    let error =
+        relay_error(desk.store.replay("one", &Replay::Aggregate { aggregate: order("3"), from: 1 }).await)
+            .await;
     assert_eq!(error, RelayError::BeforeRetention { aggregate: order("3"), first: 11 });
     desk.sink.answer(|_| Answer::Take);
     desk.until_taken(103).await;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use milepost_core::event::{Aggregate, DueAggregate, DueEvents, Failure as Undeliverable, Publisher, Retried, Undelivered};
+use milepost_core::event::{
+    Aggregate, DueAggregate, DueEvents, Failure as Undeliverable, Publisher, Retried, Undelivered,
+};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::now_ms;
@@ -17,7 +19,8 @@ const SLOT: i16 = 0;
 
 pub(super) fn of(conn: &Connection, subscription: &str) -> Result<Vec<Aggregate>, Failure> {
     let mut find = conn.prepare_cached(query::RELAY_PARKED_OF)?;
-    let parked = find.query_map([subscription], |row| Ok(Aggregate { kind: row.get(0)?, id: row.get(1)? }))?;
+    let parked =
+        find.query_map([subscription], |row| Ok(Aggregate { kind: row.get(0)?, id: row.get(1)? }))?;
     Ok(parked.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -90,7 +93,9 @@ fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<boo
                 give_up(conn, subscription, failure)?;
                 unpark.execute((subscription, kind, id, failure.event.0.as_bytes()))?;
             }
-            Undelivered::Retry(wait) => head = (failure.deliveries, Some(after(now, wait)), Some(&failure.why)),
+            Undelivered::Retry(wait) => {
+                head = (failure.deliveries, Some(after(now, wait)), Some(&failure.why))
+            }
             Undelivered::Halt => head = (failure.deliveries, None, Some(&failure.why)),
         }
     }

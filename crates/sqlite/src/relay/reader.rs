@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use milepost_core::event::{
-    Aggregate, Holding, Outcome, Page, PageSize, Publisher, RelayError, Undelivered,
-};
+use milepost_core::event::{Aggregate, Holding, Outcome, Page, PageSize, Publisher, RelayError, Undelivered};
 use milepost_core::ident::EventId;
 use milepost_core::port::{LogReader, StoreResult};
 use rusqlite::{Connection, OptionalExtension};
@@ -59,10 +57,8 @@ impl LogReader for FileReader {
     async fn balance(&mut self) -> StoreResult<Holding> {
         self.page = ReadPage::default();
         let (publisher, known) = (self.publisher.clone(), self.held.take());
-        let found = self
-            .store
-            .write("balance", Hint::NONE, move |tx| look_around(tx, &publisher, known))
-            .await?;
+        let found =
+            self.store.write("balance", Hint::NONE, move |tx| look_around(tx, &publisher, known)).await?;
         self.held = found.held;
         Ok(found.holding)
     }
@@ -71,7 +67,8 @@ impl LogReader for FileReader {
         self.page = ReadPage::default();
         let Some(held) = self.held else { return Ok(Page::default()) };
         let publisher = self.publisher.clone();
-        let (page, read) = self.store.read("page", move |conn| read(conn, &publisher, held.pos, size)).await?;
+        let (page, read) =
+            self.store.read("page", move |conn| read(conn, &publisher, held.pos, size)).await?;
         self.page = read;
         Ok(page)
     }
@@ -108,7 +105,12 @@ fn look_around(conn: &Connection, publisher: &Publisher, known: Option<Held>) ->
     let stands = find.query_row([name], |row| {
         let owner: Option<Vec<u8>> = row.get(1)?;
         let lease_until_ms: Option<i64> = row.get(3)?;
-        Ok((row.get::<_, Option<String>>(0)?, owner, Held { token: row.get(2)?, pos: row.get(4)? }, lease_until_ms))
+        Ok((
+            row.get::<_, Option<String>>(0)?,
+            owner,
+            Held { token: row.get(2)?, pos: row.get(4)? },
+            lease_until_ms,
+        ))
     });
     let Some((paused, owner, stands, lease_until_ms)) = stands.optional()? else {
         return Err(Failure::Told(RelayError::NoSuchSubscription(name.clone()).into()));
@@ -188,7 +190,8 @@ fn park(
     for id in &outcome.behind {
         let Some((pos, of)) = places.get(id) else { continue };
         // One that has been drained meanwhile is parked anew, and due at once.
-        let aggregate = (subscription, &of.kind, &of.id, now, 0, Some(now), "waits behind an event that failed");
+        let aggregate =
+            (subscription, &of.kind, &of.id, now, 0, Some(now), "waits behind an event that failed");
         conn.prepare_cached(query::RELAY_PARK_AGGREGATE)?.execute(aggregate)?;
         park_event(conn, subscription, of, *pos, *id)?;
     }

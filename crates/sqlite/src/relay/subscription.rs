@@ -15,10 +15,10 @@ use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::event::read_event;
 use crate::failure::Failure;
+use crate::query;
 use crate::relay::parked;
 use crate::row::{self, time};
 use crate::store::SqliteStore;
-use crate::query;
 
 /// How many events are looked at in one portion of pruning.
 const PORTION: i64 = 2_000;
@@ -188,10 +188,14 @@ fn change_parked(
     match verb {
         ParkedVerb::Retry => {}
         ParkedVerb::Skip => {
-            let skipped =
-                Undeliverable { event: EventId(event), deliveries, why, then: Undelivered::Skip };
+            let skipped = Undeliverable { event: EventId(event), deliveries, why, then: Undelivered::Skip };
             parked::give_up(conn, subscription, &skipped)?;
-            conn.prepare_cached(query::RELAY_UNPARK_EVENT)?.execute((subscription, kind, id, event.as_bytes()))?;
+            conn.prepare_cached(query::RELAY_UNPARK_EVENT)?.execute((
+                subscription,
+                kind,
+                id,
+                event.as_bytes(),
+            ))?;
             if conn.prepare_cached(query::RELAY_UNPARK_EMPTY)?.execute((subscription, kind, id))? == 1 {
                 return Ok(());
             }
@@ -245,8 +249,12 @@ fn again(conn: &Connection, subscription: &str, replay: &Replay) -> Result<u64, 
                 Some(_) => {}
             }
             unite(conn, subscription, aggregate, WHY)?;
-            let parked =
-                conn.prepare_cached(query::RELAY_REPLAY_AGGREGATE)?.execute((subscription, kind, id, from))?;
+            let parked = conn.prepare_cached(query::RELAY_REPLAY_AGGREGATE)?.execute((
+                subscription,
+                kind,
+                id,
+                from,
+            ))?;
             conn.prepare_cached(query::RELAY_UNPARK_EMPTY)?.execute((subscription, kind, id))?;
             parked
         }

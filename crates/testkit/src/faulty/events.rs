@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::event::listing::{EventFilter, LoggedEvent};
-use milepost_core::event::{Aggregate, Begin, DueEvents, Emitted, NewEvent, Publisher, Retried};
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView,
 };
+use milepost_core::event::{Aggregate, Begin, DueEvents, Emitted, NewEvent, Publisher, Retried};
 use milepost_core::ident::EventId;
 use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, SubscriptionStore, WakeStream};
 
