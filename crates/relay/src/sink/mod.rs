@@ -2,11 +2,14 @@
 
 mod config;
 mod jsonl;
+mod kafka;
 mod kept;
 mod nats;
 mod null;
 mod rabbitmq;
 mod redis;
+mod webhook;
+mod words;
 
 use std::fmt;
 use std::time::Duration;
@@ -17,10 +20,12 @@ use thiserror::Error;
 
 pub use config::{InvalidSink, SecretUrl, SinkConfig, open};
 pub use jsonl::JsonlConfig;
+pub use kafka::{KafkaConfig, KafkaProperties};
 pub use nats::NatsConfig;
 pub use null::NullConfig;
 pub use rabbitmq::RabbitmqConfig;
 pub use redis::RedisConfig;
+pub use webhook::{WebhookConfig, WebhookSecret};
 
 /// A broker, or whatever stands for one.
 ///
