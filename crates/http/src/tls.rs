@@ -14,8 +14,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 /// TLS cannot be spoken, for want of the system's root certificates, say.
 pub fn config(url: &Url) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        ?;
+        .with_safe_default_protocol_versions()?;
     let builder = match url.scheme() {
         "https" => builder.with_platform_verifier()?,
         _ => builder.with_root_certificates(RootCertStore::empty()),

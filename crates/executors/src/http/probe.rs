@@ -7,8 +7,8 @@ use milepost::bulk::Throttle;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
-use super::settings::InvalidHttp;
 use super::check_url;
+use super::settings::InvalidHttp;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);

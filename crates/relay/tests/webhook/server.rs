@@ -22,6 +22,8 @@ pub(crate) enum Reply {
     Says(String, String),
     /// The same, after a while.
     SaysLater(Duration, String),
+    /// A body that goes on and on.
+    NeverEnds(String),
     /// The connection breaks.
     Breaks,
     /// Nothing.
@@ -34,13 +36,15 @@ impl Reply {
     }
 }
 
-/// Says what a request gets, which is the so-manieth, from 0.
+/// Says what a request gets, and at which place it came, from 0.
 type Answering = dyn Fn(&Request, usize) -> Reply + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) port: u16,
     requests: Arc<Mutex<Vec<Request>>>,
+    taken: Arc<Mutex<Vec<Request>>>,
+    hung_up_on: Arc<AtomicUsize>,
     connections: Arc<AtomicUsize>,
     under_way: Arc<AtomicUsize>,
     under_way_max: Arc<AtomicUsize>,
@@ -48,11 +52,16 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) async fn at(address: &str, answering: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn at(
+        address: &str,
+        answering: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let server = Self {
             port: listener.local_addr().unwrap().port(),
             requests: Arc::default(),
+            taken: Arc::default(),
+            hung_up_on: Arc::default(),
             connections: Arc::default(),
             under_way: Arc::default(),
             under_way_max: Arc::default(),
@@ -71,7 +80,9 @@ impl Server {
         server
     }
 
-    pub(crate) async fn answering(answering: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn answering(
+        answering: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         Self::at("127.0.0.1:0", answering).await
     }
 
@@ -86,6 +97,16 @@ impl Server {
 
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// The requests that were answered with 2xx.
+    pub(crate) fn taken(&self) -> Vec<Request> {
+        self.taken.lock().unwrap().clone()
+    }
+
+    /// How many clients left before their answer was whole.
+    pub(crate) fn hung_up_on(&self) -> usize {
+        self.hung_up_on.load(Ordering::SeqCst)
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -114,11 +135,24 @@ impl Server {
                     tokio::time::sleep(wait).await;
                     (head, String::new())
                 }
+                Reply::NeverEnds(head) => {
+                    stream.write_all(format!("HTTP/1.1 {head}\r\n").as_bytes()).await.ok()?;
+                    while stream.write_all(&[b'x'; 16 * 1024]).await.is_ok() {}
+                    self.hung_up_on.fetch_add(1, Ordering::SeqCst);
+                    return None;
+                }
                 Reply::Breaks => return None,
                 Reply::Hangs => std::future::pending().await,
             };
+            if head.starts_with('2') {
+                self.taken.lock().unwrap().push(request);
+            }
             self.under_way.fetch_sub(1, Ordering::SeqCst);
-            let length = if head.starts_with("204") { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+            let length = if head.starts_with("204") {
+                String::new()
+            } else {
+                format!("content-length: {}\r\n", body.len())
+            };
             stream.write_all(format!("HTTP/1.1 {head}{length}\r\n{body}").as_bytes()).await.ok()?;
         }
     }

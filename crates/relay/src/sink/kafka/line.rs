@@ -98,10 +98,8 @@ impl Line {
 
     fn send(&self, message: Outgoing<'_>) -> (String, Result<DeliveryFuture, Failure>) {
         let Outgoing { event, topic, headers } = message;
-        let record = FutureRecord::to(&topic)
-            .key(&event.aggregate.id)
-            .payload(event.payload.get())
-            .headers(headers);
+        let record =
+            FutureRecord::to(&topic).key(&event.aggregate.id).payload(event.payload.get()).headers(headers);
         let sent = self.producer.send_result(record).map_err(|(error, _)| match error {
             KafkaError::MessageProduction(Code::MessageSizeTooLarge) => {
                 Failure::TooLarge { bytes: event.payload.get().len() }
@@ -115,7 +113,8 @@ impl Line {
     fn failed(&self, failure: &Failure, topic: String) -> Answer {
         let (code, words) = match failure {
             Failure::TooLarge { bytes } => {
-                let why = format!("its payload has {bytes} bytes; with headers it is over `message_bytes_max`");
+                let why =
+                    format!("its payload has {bytes} bytes; with headers it is over `message_bytes_max`");
                 return Answer::Known(Delivery::Unacceptable { why });
             }
             Failure::Full => {
@@ -131,12 +130,14 @@ impl Line {
                 self.doubt(topic);
                 answer
             }
-            Some(Code::MessageSizeTooLarge | Code::MessageBatchTooLarge) => Answer::Known(Delivery::Refused {
-                why: format!(
-                    "a broker takes no batches of this size; set `message_bytes_max` to what the topic {topic:?} takes \
+            Some(Code::MessageSizeTooLarge | Code::MessageBatchTooLarge) => {
+                Answer::Known(Delivery::Refused {
+                    why: format!(
+                        "a broker takes no batches of this size; set `message_bytes_max` to what the topic {topic:?} takes \
                      (`max.message.bytes`), or less"
-                ),
-            }),
+                    ),
+                })
+            }
             Some(code) if is_refusal(code) => Answer::Known(Delivery::Refused { why: words }),
             _ => {
                 self.doubt(topic);

@@ -36,7 +36,10 @@ pub(in crate::sink) struct Kafka {
 // The settings hold secrets.
 impl fmt::Debug for Kafka {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kafka").field("place", &self.place).field("topic", &self.topic).finish_non_exhaustive()
+        f.debug_struct("Kafka")
+            .field("place", &self.place)
+            .field("topic", &self.topic)
+            .finish_non_exhaustive()
     }
 }
 
@@ -100,7 +103,9 @@ impl Kafka {
         });
         let delivery = |outgoing| match outgoing {
             Err(why) => Delivery::Unacceptable { why },
-            Ok(()) => answers.next().unwrap_or_else(|| Delivery::Unknown { why: "it was not sent".to_owned() }),
+            Ok(()) => {
+                answers.next().unwrap_or_else(|| Delivery::Unknown { why: "it was not sent".to_owned() })
+            }
         };
         Ok(outgoing.into_iter().map(delivery).collect())
     }

@@ -46,7 +46,9 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) if NAT64.contains(&address) => is_public_v4(last_bits(address)),
-        IpAddr::V6(address) if SIX_TO_FOUR.contains(&address) => is_public_v4(second_and_third_group(address)),
+        IpAddr::V6(address) if SIX_TO_FOUR.contains(&address) => {
+            is_public_v4(second_and_third_group(address))
+        }
         IpAddr::V6(address) => {
             PUBLIC_V6.contains(&address) && !PRIVATE_V6.iter().any(|private| private.contains(&address))
         }
@@ -71,34 +73,40 @@ fn second_and_third_group(address: Ipv6Addr) -> Ipv4Addr {
 mod tests {
     use super::*;
 
+    /// Here, private, carriers', of links, of clouds, protocols, measurements, documentation, many, all.
+    const PRIVATE: &str = "
+        0.0.0.0 0.1.2.3 127.0.0.1 127.255.255.254 :: ::1
+        10.0.0.1 10.255.255.255 172.16.0.1 172.31.255.255 192.168.1.1 fc00::1 fdff::1 fec0::1
+        100.64.0.1 100.127.255.255
+        169.254.1.1 fe80::1
+        169.254.169.254 fd00:ec2::254 100.100.100.200 192.0.0.192 168.63.129.16
+        192.0.0.8 192.88.99.1 2001::1 2001:10::1 2001:20::1 100::1 5f00::1
+        198.18.0.1 198.19.255.255
+        192.0.2.1 198.51.100.1 203.0.113.1 2001:db8::1 3fff::1
+        224.0.0.1 239.255.255.255 ff02::1 ff0e::1
+        240.0.0.1 255.255.255.255";
+    /// IPv4 within IPv6: mapped, compatible, NAT64 of all and of one network, 6to4.
+    const PRIVATE_WITHIN: &str = "
+        ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254
+        ::127.0.0.1 ::10.0.0.1 ::1.1.1.1
+        64:ff9b::7f00:1 64:ff9b::a9fe:a9fe 64:ff9b:1::101:101
+        2002:7f00:1::1 2002:a00:1:: 2002:a9fe:a9fe::1";
+    /// The neighbours of the above, and others.
+    const PUBLIC: &str = "
+        1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 168.63.129.17 169.253.255.255
+        169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 198.17.255.255 198.20.0.0 223.255.255.255
+        2001:200:: 2001:4860::8888 2606:4700::1111 2a00:: 3ffe::
+        ::ffff:1.1.1.1 64:ff9b::101:101 2002:101:101::1";
+
     #[test]
     fn only_addresses_of_the_public_internet_are_public() {
-        for public in [
-            "1.1.1.1", "9.255.255.255", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0", "198.17.255.255",
-            "223.255.255.255", "168.63.129.17", "2606:4700::1111", "2a00::", "2001:4860::8888", "::ffff:1.1.1.1",
-            "64:ff9b::101:101", "2002:101:101::1",
-        ] {
-            assert!(is_public(public.parse().unwrap()), "{public}");
+        let all =
+            |text: &'static str| text.split_whitespace().map(|address| (address, address.parse().unwrap()));
+        for (text, address) in all(PRIVATE).chain(all(PRIVATE_WITHIN)) {
+            assert!(!is_public(address), "{text}");
         }
-        for private in [
-            // This host, this network.
-            "0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.255.254", "::", "::1",
-            // Private networks, and those of carriers.
-            "10.0.0.1", "10.255.255.255", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "100.127.255.255",
-            "fc00::1", "fdff::1", "fec0::1",
-            // Links; the metadata of clouds.
-            "169.254.1.1", "fe80::1", "169.254.169.254", "fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16",
-            // Protocols, benchmarks, documentation.
-            "192.0.0.8", "192.88.99.1", "198.18.0.1", "198.19.255.255", "192.0.2.1", "198.51.100.1", "203.0.113.1",
-            "2001::1", "2001:10::1", "2001:20::1", "2001:db8::1", "3fff::1", "100::1", "5f00::1",
-            // All, many, nobody.
-            "255.255.255.255", "240.0.0.1", "224.0.0.1", "239.255.255.255", "ff02::1", "ff0e::1",
-            // IPv4 in the clothes of IPv6: mapped, compatible, NAT64 of all and of one network, 6to4.
-            "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "::10.0.0.1", "::1.1.1.1",
-            "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::101:101", "2002:7f00:1::1", "2002:a00:1::",
-            "2002:a9fe:a9fe::1",
-        ] {
-            assert!(!is_public(private.parse().unwrap()), "{private}");
+        for (text, address) in all(PUBLIC) {
+            assert!(is_public(address), "{text}");
         }
     }
 }

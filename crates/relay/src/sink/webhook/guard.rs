@@ -28,12 +28,16 @@ impl Networks {
     pub(super) fn parse(allowed: &[String], scheme: &str) -> Result<Self, InvalidSink> {
         let network = |text: &String| {
             let network: IpNet = text.parse().map_err(|_| {
-                let why = format!("{text:?} is no network; give it as 10.0.0.0/8, or 10.1.2.3/32 for one address");
+                let why =
+                    format!("{text:?} is no network; give it as 10.0.0.0/8, or 10.1.2.3/32 for one address");
                 InvalidSink::new("allow_networks", why)
             })?;
             match network.trunc() {
                 trunc if trunc == network => Ok(network),
-                trunc => Err(InvalidSink::new("allow_networks", format!("{text} is no network; the network is {trunc}"))),
+                trunc => Err(InvalidSink::new(
+                    "allow_networks",
+                    format!("{text} is no network; the network is {trunc}"),
+                )),
             }
         };
         let allowed = allowed.iter().map(network).collect::<Result<_, _>>()?;
@@ -46,8 +50,12 @@ impl Networks {
         match (self.allowed.iter().any(|network| network.contains(&address)), is_public(address)) {
             (true, _) => Ok(()),
             (false, true) if self.public => Ok(()),
-            (false, true) => Err(format!("{address} is in no network of `allow_networks`, and only those get http; use https")),
-            (false, false) => Err(format!("{address} is not a public address; if it is yours, name its network in `allow_networks`")),
+            (false, true) => Err(format!(
+                "{address} is in no network of `allow_networks`, and only those get http; use https"
+            )),
+            (false, false) => Err(format!(
+                "{address} is not a public address; if it is yours, name its network in `allow_networks`"
+            )),
         }
     }
 

@@ -178,7 +178,9 @@ impl Sink for Webhook {
         let delivery = |answer| match answer {
             Answer::Known(delivery) => delivery,
             Answer::Down(SinkDown { why, .. }) => Delivery::Refused { why },
-            Answer::NotSent => Delivery::Refused { why: format!("it was not sent, since of another event {why}") },
+            Answer::NotSent => {
+                Delivery::Refused { why: format!("it was not sent, since of another event {why}") }
+            }
         };
         Ok(answers.into_iter().map(delivery).collect())
     }
@@ -189,7 +191,10 @@ fn url(text: &str) -> Result<Url, InvalidSink> {
     let url = Url::parse(text).map_err(|_| InvalidSink::new("url", form))?;
     match url.scheme() {
         "https" | "http" => Ok(url),
-        _ => Err(InvalidSink::new("url", "it must begin with https://, or with http:// within `allow_networks`")),
+        _ => Err(InvalidSink::new(
+            "url",
+            "it must begin with https://, or with http:// within `allow_networks`",
+        )),
     }
 }
 

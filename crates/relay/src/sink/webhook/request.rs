@@ -13,8 +13,19 @@ use crate::message::{CONTENT_TYPE as JSON, Message};
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
 /// Headers of the connection, and of what is done with the body: none that an event has is sent.
 const OF_HTTP: [&str; 13] = [
-    "webhook-", "proxy-", "host", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect",
-    "content-length", "content-encoding", "user-agent",
+    "webhook-",
+    "proxy-",
+    "host",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "expect",
+    "content-length",
+    "content-encoding",
+    "user-agent",
 ];
 
 /// The headers of an event; why it can have none, else.

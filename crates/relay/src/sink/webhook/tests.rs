@@ -80,7 +80,9 @@ async fn a_name_that_becomes_another_address_leads_nowhere_else() {
 async fn a_name_with_one_address_that_is_refused_is_not_connected_to_at_all() {
     let (port, refused) = server("127.0.0.1:0").await;
     let (_, allowed) = server(&format!("127.0.0.2:{port}")).await;
-    for addresses in [&["127.0.0.2", "127.0.0.1"], &["127.0.0.1", "127.0.0.2"], &["127.0.0.2", "::ffff:127.0.0.1"]] {
+    for addresses in
+        [&["127.0.0.2", "127.0.0.1"], &["127.0.0.1", "127.0.0.2"], &["127.0.0.2", "::ffff:127.0.0.1"]]
+    {
         let (webhook, _) = webhook(port, &[addresses]);
         let down = webhook.publish(&[event()]).await.unwrap_err();
         assert!(down.why.contains("127.0.0.1 is not a public address"), "{down}");
