@@ -89,3 +89,22 @@ async fn a_redirect_is_refused_and_not_followed() {
     assert!(matches!(&deliveries[..], [Delivery::Refused { .. }]), "{deliveries:?}");
     assert_eq!((target.connections(), server.requests().len()), (0, 2));
 }
+
+/// What a proxy would connect to, nobody here could check.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_proxy_of_the_environment_is_used() {
+    let proxy = Server::at("127.0.0.2:0", |_, _| Reply::status("204 No Content")).await;
+    let url = format!("http://127.0.0.2:{}", proxy.port);
+    let mut tests = tokio::process::Command::new(std::env::current_exe().unwrap());
+    tests
+        .args(["events_arrive_once_and_as_they_are", "--exact"])
+        .env_remove("no_proxy")
+        .env_remove("NO_PROXY");
+    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+        tests.env(name, &url);
+    }
+    let output = tests.output().await.unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    assert_eq!(proxy.connections(), 0);
+}

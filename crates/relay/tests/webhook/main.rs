@@ -137,7 +137,8 @@ async fn a_receiver_is_used_again_after_its_rest_and_what_it_took_before_stays_a
     let refused = |delivery: &Delivery| matches!(delivery, Delivery::Refused { why } if why.contains("429"));
     assert_eq!(deliveries[..2], [Delivery::Acknowledged, Delivery::Acknowledged]);
     assert!(deliveries[2..].iter().all(refused), "{deliveries:?}");
-    assert_eq!(sink.publish(&common::events("order", 1)).await.unwrap_err().for_good, false);
+    let down = sink.publish(&common::events("order", 1)).await.unwrap_err();
+    assert!(!down.for_good && down.retry_after.is_some(), "{down:?}");
     assert_eq!(server.requests().len(), 3);
     common::until_it_works_again(&*sink).await;
 }
