@@ -6,6 +6,7 @@ mod guard;
 mod request;
 mod signature;
 
+use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -56,7 +57,6 @@ const fn concurrency_default() -> usize {
 }
 
 /// Posts to a URL.
-#[derive(Debug)]
 pub(super) struct Webhook {
     place: String,
     client: Client,
@@ -67,6 +67,13 @@ pub(super) struct Webhook {
     timeout: Duration,
     /// Until when the receiver wants to be left alone, and what it said.
     rest: Mutex<Option<(Instant, SinkDown)>>,
+}
+
+// The path of the URL may be secret.
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhook").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 impl Webhook {

@@ -35,13 +35,8 @@ impl fmt::Debug for WebhookSecret {
 }
 
 /// Signs with every secret there is, so that a receiver that has only the old one, or only the new one, finds its signature.
+#[derive(Debug)]
 pub(super) struct Signer(Vec<hmac::Key>);
-
-impl fmt::Debug for Signer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Signer(…)")
-    }
-}
 
 impl Signer {
     pub(super) fn new(secrets: &[WebhookSecret]) -> Result<Self, InvalidSink> {
