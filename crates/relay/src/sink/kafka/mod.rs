@@ -58,3 +58,15 @@ impl fmt::Debug for KafkaProperties {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
+
+#[cfg(all(test, not(feature = "kafka")))]
+mod tests {
+    use crate::sink::{SinkConfig, open};
+
+    #[test]
+    fn a_build_without_kafka_says_how_to_get_it() {
+        let config: SinkConfig = toml::from_str("type = \"kafka\"\nbrokers = \"broker:9092\"").unwrap();
+        let why = open(&config).unwrap_err().to_string();
+        assert!(why.contains("`type`") && why.contains("the feature `kafka`"), "{why}");
+    }
+}

@@ -165,6 +165,8 @@ mod tests {
             ("properties = { \"acks\" = \"s3cret\" }", "the sink's own"),
             ("properties = { \"sasl.passwort\" = \"s3cret\" }", "sasl.passwort"),
             ("properties = { \"linger.ms\" = \"s3cret\" }", "linger.ms"),
+            ("properties = { \"security.protocol\" = \"s3cret\" }", "security.protocol"),
+            ("properties = { \"security.protocol\" = \"ssl\" }", "OpenSSL not available"),
             ("properties = { \"max.in.flight\" = \"6\" }", "max.in.flight"),
         ] {
             let why = refused(settings);
