@@ -53,20 +53,23 @@ impl Line {
     /// # Errors
     /// Why they do not.
     pub(super) async fn check(&self, deadline: Instant) -> Result<(), String> {
-        let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(topic) = doubted else { return Ok(()) };
-        let (producer, asked) = (self.producer.clone(), topic.clone());
+        let producer = self.producer.clone();
         let left = deadline.saturating_duration_since(Instant::now());
         // Asks again and again until the time is over.
         let asking = tokio::task::spawn_blocking(move || {
-            producer.client().fetch_metadata(Some(&asked), left).map(drop)
+            producer.client().fetch_metadata(Some(&topic), left).map(drop)
         });
         let why = match timeout_at(deadline, asking).await {
-            Ok(Ok(Ok(()))) => return Ok(()),
+            Ok(Ok(Ok(()))) => {
+                *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                self.complaints.forget();
+                return Ok(());
+            }
             Ok(Ok(Err(error))) => error.to_string(),
             Ok(Err(_)) | Err(_) => "no answer in time".to_owned(),
         };
-        self.doubt(topic);
         Err(self.complaints.last().unwrap_or(why))
     }
 
@@ -134,7 +137,7 @@ impl Line {
                 Answer::Known(Delivery::Refused {
                     why: format!(
                         "a broker takes no batches of this size; set `message_bytes_max` to what the topic {topic:?} takes \
-                     (`max.message.bytes`), or less"
+                         (`max.message.bytes`), or less"
                     ),
                 })
             }
@@ -196,6 +199,10 @@ fn is_refusal(code: Code) -> bool {
 struct Complaints(Arc<Mutex<Option<String>>>);
 
 impl Complaints {
+    fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn last(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
