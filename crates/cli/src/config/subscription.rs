@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use milepost_core::event::{Begin, Exhausted, PageSize, Subscription, SubscriptionFilter};
 use milepost_relay::publisher::PublisherOptions;
 use milepost_relay::sink::{
-    self, JsonlConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig,
+    self, JsonlConfig, KafkaConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig,
+    WebhookConfig,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,7 +21,7 @@ use super::humane::Humane;
 use super::kind;
 
 /// The sinks that there are: a key of each.
-const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq"];
+const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", "webhook"];
 
 /// Events for a broker, in each aggregate's order (docs/RELAY.md): exactly one sink, and which events it gets. The subscription's position
 /// in the log is kept under its name.
@@ -79,6 +80,12 @@ pub(crate) struct SubscriptionEntry {
     /// RabbitMQ.
     #[serde(default)]
     rabbitmq: Option<RabbitmqConfig>,
+    /// Kafka. Not in every build.
+    #[serde(default)]
+    kafka: Option<KafkaConfig>,
+    /// A webhook.
+    #[serde(default)]
+    webhook: Option<WebhookConfig>,
 }
 
 const fn page_events_max_default() -> u32 {
@@ -103,7 +110,10 @@ impl SubscriptionEntry {
                 event_types: self.event_types.clone(),
             },
             deliveries_max: self.deliveries_max,
-            backoff: self.backoff.as_ref().map_or(default.backoff, |backoff| backoff.policy_over(default.backoff)),
+            backoff: self
+                .backoff
+                .as_ref()
+                .map_or(default.backoff, |backoff| backoff.policy_over(default.backoff)),
             exhausted: self.exhausted,
             ..default
         };
@@ -135,7 +145,9 @@ impl SubscriptionEntry {
         let nats = self.nats.clone().map(SinkConfig::Nats);
         let redis = self.redis.clone().map(SinkConfig::Redis);
         let rabbitmq = self.rabbitmq.clone().map(SinkConfig::Rabbitmq);
-        [null, jsonl, nats, redis, rabbitmq].into_iter().flatten().next()
+        let kafka = self.kafka.clone().map(SinkConfig::Kafka);
+        let webhook = self.webhook.clone().map(SinkConfig::Webhook);
+        [null, jsonl, nats, redis, rabbitmq, kafka, webhook].into_iter().flatten().next()
     }
 }
 
@@ -165,7 +177,10 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
         [] => faults.add(
             *at,
             format!("the subscription {name} has no sink: its events would go nowhere"),
-            format!("add one of {}, such as jsonl = {{ path = \"events.jsonl\" }} (docs/SINKS.md)", SINKS.join(", ")),
+            format!(
+                "add one of {}, such as jsonl = {{ path = \"events.jsonl\" }} (docs/SINKS.md)",
+                SINKS.join(", ")
+            ),
         ),
         [sink] => {
             let Some(settings) = node.get(sink) else { return };
@@ -174,7 +189,11 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
             if let Ok(entry) = entry
                 && let Err(why) = entry.sink(name, folder)
             {
-                faults.add(settings.span.start, format!("{why:#}"), "docs/SINKS.md has the settings of each sink");
+                faults.add(
+                    settings.span.start,
+                    format!("{why:#}"),
+                    "docs/SINKS.md has the settings of each sink",
+                );
             }
         }
         [.., last] => faults.add(

@@ -41,7 +41,8 @@ pub use webhook::{WebhookConfig, WebhookSecret};
 /// **A call ends soon**: every sink has a limit of time of its own, after which what was not answered is unknown.
 #[async_trait]
 pub trait Sink: Send + Sync + fmt::Debug {
-    /// Publishes events, each of another aggregate; answers for each, in their order.
+    /// Publishes events, each of another aggregate; answers for each, in their order. A sink that can send no more for now answers
+    /// for the first of them, at least for one; the others are published again, and are not to blame.
     ///
     /// # Errors
     /// [`SinkDown`] when it cannot take any event now: nothing of this call may have been published, or all of it. The

@@ -11,7 +11,8 @@ use crate::script::Answer;
 
 pub(crate) async fn an_event_that_fails_delays_only_its_aggregate(desk: Desk) {
     desk.emit_mixed(100, 1_000).await;
-    desk.sink.answer(|e| if e.aggregate.id == "7" && e.sequence == 3 { Answer::Refuse } else { Answer::Take });
+    desk.sink
+        .answer(|e| if e.aggregate.id == "7" && e.sequence == 3 { Answer::Refuse } else { Answer::Take });
     let running = desk.run(options("s"));
     desk.until_taken(1_000 - 8).await;
     assert_eq!(desk.sink.firsts("7"), [1, 2], "nothing overtakes what failed");
@@ -24,6 +25,20 @@ pub(crate) async fn an_event_that_fails_delays_only_its_aggregate(desk: Desk) {
     desk.until_taken(1_001).await;
     running.stop().await;
     assert_eq!(desk.sink.taken().len(), 1_001);
+}
+
+pub(crate) async fn what_a_sink_has_no_time_for_is_neither_lost_nor_overtaken_nor_blamed(desk: Desk) {
+    desk.emit_mixed(20, 400).await;
+    desk.sink.answer(|e| if e.aggregate.id == "7" { Answer::Enough } else { Answer::Take });
+    let running = desk.run(options("s"));
+    desk.until_taken(400).await;
+    let stats = running.stats.view();
+    running.stop().await;
+    assert_eq!(desk.sink.taken().len(), 400, "each once");
+    assert_eq!(stats.failed, 0);
+    for (order, sequences) in desk.sink.firsts_of_all() {
+        assert_eq!(sequences, up_to(sequences.len() as i64), "order {order}");
+    }
 }
 
 pub(crate) async fn an_event_whose_fate_is_unknown_is_published_again_under_its_id(desk: Desk) {
@@ -117,10 +132,8 @@ pub(crate) async fn a_receiver_that_wants_no_more_pauses_the_subscription(desk: 
     desk.emit("1", 1).await;
     desk.sink.answer(|_| Answer::Gone);
     let running = desk.run(options("s"));
-    wait::until("it holds nothing", || async {
-        desk.sink.asked() > 0 && running.stats.view().slots == 0
-    })
-    .await;
+    wait::until("it holds nothing", || async { desk.sink.asked() > 0 && running.stats.view().slots == 0 })
+        .await;
     desk.sink.answer(|_| Answer::Take);
     let other = desk.run(options("s"));
     desk.emit("1", 1).await;

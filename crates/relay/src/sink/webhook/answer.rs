@@ -20,7 +20,7 @@ pub(super) enum Answer {
     Known(Delivery),
     /// It was not taken, and no other would be.
     Down(SinkDown),
-    /// It was not sent, for a receiver that takes nothing.
+    /// It was not sent: the time was over, or the receiver takes nothing.
     NotSent,
 }
 

@@ -6,6 +6,7 @@ mod guard;
 mod request;
 mod signature;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -47,7 +48,7 @@ pub struct WebhookConfig {
     /// What events come from, for receivers. The default is `milepost`.
     #[serde(default = "config::source_default")]
     pub source: String,
-    /// How long a call may take. The default is 5000.
+    /// How long a request may take; no more are begun when a call has taken as long. The default is 5000.
     #[serde(default = "config::timeout_default_ms")]
     pub timeout_ms: u64,
 }
@@ -114,14 +115,13 @@ impl Webhook {
         })
     }
 
-    /// Posts an event, unless the receiver has said of another one that it takes none.
-    async fn post(&self, event: &Event, down: &OnceLock<SinkDown>, deadline: Instant) -> Answer {
-        if down.get().is_some() {
+    /// Posts an event, unless it is too late for that, or the receiver has said of another one that it takes none.
+    async fn post(&self, event: &Event, down: &OnceLock<SinkDown>, begin_until: Instant) -> Answer {
+        let now = Instant::now();
+        if down.get().is_some() || now >= begin_until {
             return Answer::NotSent;
         }
-        if Instant::now() >= deadline {
-            return Answer::unknown("it was not sent in time");
-        }
+        let deadline = now + self.timeout;
         let headers = match request::headers(event, &self.source, &self.signer) {
             Ok(headers) => headers,
             Err(why) => return Answer::Known(Delivery::Unacceptable { why }),
@@ -167,29 +167,24 @@ impl Sink for Webhook {
         if let Some(down) = self.resting() {
             return Err(down);
         }
-        let deadline = Instant::now() + self.timeout;
-        let down = OnceLock::new();
-        let posting: Vec<_> = events.iter().map(|event| self.post(event, &down, deadline)).collect();
-        let answers: Vec<_> = futures::stream::iter(posting).buffered(self.concurrency).collect().await;
-        let taken = answers.iter().any(|answer| matches!(answer, Answer::Known(_)));
-        let why = match down.into_inner() {
+        let (begin_until, down) = (Instant::now() + self.timeout, OnceLock::new());
+        let post = async |(place, event)| (place, self.post(event, &down, begin_until).await);
+        let posting: Vec<_> = events.iter().enumerate().map(post).collect();
+        // In any order, so that a slow one holds up no others.
+        let answers = futures::stream::iter(posting).buffer_unordered(self.concurrency);
+        let answers: BTreeMap<usize, Answer> = answers.collect().await;
+        let first = answers.into_values().map_while(|answer| match answer {
+            Answer::Known(delivery) => Some(delivery),
+            Answer::Down(_) | Answer::NotSent => None,
+        });
+        let deliveries: Vec<_> = first.collect();
+        match down.into_inner() {
             Some(down) => {
                 self.note(&down);
-                if !taken {
-                    return Err(down);
-                }
-                down.why
+                if deliveries.is_empty() { Err(down) } else { Ok(deliveries) }
             }
-            None => String::new(),
-        };
-        let delivery = |answer| match answer {
-            Answer::Known(delivery) => delivery,
-            Answer::Down(SinkDown { why, .. }) => Delivery::Refused { why },
-            Answer::NotSent => {
-                Delivery::Refused { why: format!("it was not sent, since of another event {why}") }
-            }
-        };
-        Ok(answers.into_iter().map(delivery).collect())
+            None => Ok(deliveries),
+        }
     }
 }
 
