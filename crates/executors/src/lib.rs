@@ -22,7 +22,6 @@
 //! # }
 //! ```
 
-mod capped;
 pub mod exec;
 mod facts;
 pub mod http;

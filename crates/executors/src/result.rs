@@ -1,8 +1,10 @@
 //! What somebody else's program said, as a job's result.
 
 use milepost::Outcome;
+use milepost_http::Capped;
 
-use crate::capped::Capped;
+/// The most bytes kept of what may become a job's result: a response's body, a line of a program's output.
+pub(crate) const RESULT_BYTES_MAX: usize = 64 * 1024;
 
 /// JSON as it is, any other text as a JSON string, nothing as nothing.
 pub(crate) fn outcome(said: &Capped) -> Outcome {

@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use milepost_core::event::{Begin, Exhausted, PageSize, Subscription, SubscriptionFilter};
 use milepost_relay::publisher::PublisherOptions;
 use milepost_relay::sink::{
-    self, JsonlConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig,
+    self, JsonlConfig, KafkaConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig,
+    WebhookConfig,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,7 +21,7 @@ use super::humane::Humane;
 use super::kind;
 
 /// The sinks that there are: a key of each.
-const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq"];
+const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", "webhook"];
 
 /// Events for a broker, in each aggregate's order (docs/RELAY.md): exactly one sink, and which events it gets. The subscription's position
 /// in the log is kept under its name.
@@ -79,6 +80,12 @@ pub(crate) struct SubscriptionEntry {
     /// RabbitMQ.
     #[serde(default)]
     rabbitmq: Option<RabbitmqConfig>,
+    /// Kafka. Not in every build.
+    #[serde(default)]
+    kafka: Option<KafkaConfig>,
+    /// A webhook.
+    #[serde(default)]
+    webhook: Option<WebhookConfig>,
 }
 
 const fn page_events_max_default() -> u32 {
@@ -138,7 +145,9 @@ impl SubscriptionEntry {
         let nats = self.nats.clone().map(SinkConfig::Nats);
         let redis = self.redis.clone().map(SinkConfig::Redis);
         let rabbitmq = self.rabbitmq.clone().map(SinkConfig::Rabbitmq);
-        [null, jsonl, nats, redis, rabbitmq].into_iter().flatten().next()
+        let kafka = self.kafka.clone().map(SinkConfig::Kafka);
+        let webhook = self.webhook.clone().map(SinkConfig::Webhook);
+        [null, jsonl, nats, redis, rabbitmq, kafka, webhook].into_iter().flatten().next()
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use milepost::Context;
+use milepost_http::Capped;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 
 use super::process::Pipes;
-use crate::capped::{Capped, RESULT_BYTES_MAX};
+use crate::result::RESULT_BYTES_MAX;
 
 /// How a line of progress begins.
 const PROGRESS: &str = "MILEPOST_PROGRESS";

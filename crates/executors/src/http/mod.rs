@@ -14,21 +14,20 @@
 //! paths and parameters hold secrets as often as headers do.
 
 mod probe;
-mod retry_after;
 mod settings;
-mod tls;
 
 use std::time::Duration;
 
 use milepost::{Context, JobError, Outcome};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use milepost_http::{Capped, leads_to, origin, read};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
 pub use self::probe::HttpProbe;
 pub use self::settings::{HttpConfig, InvalidHttp, check_header, check_url};
-use crate::capped::{Capped, RESULT_BYTES_MAX};
+use crate::result::RESULT_BYTES_MAX;
 use crate::{facts, result};
 
 /// How long one call may take unless configured otherwise, from the connection to the end of the body.
@@ -61,7 +60,7 @@ impl Http {
             .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
-            .tls_backend_preconfigured(tls::config(&url)?)
+            .tls_backend_preconfigured(milepost_http::tls_config(&url).map_err(InvalidHttp::Tls)?)
             .build()
             .map_err(InvalidHttp::Client)?;
         Ok(Self { client, url, timeout: config.timeout })
@@ -113,15 +112,14 @@ impl Http {
         let status = response.status();
         let code = format!("http_{}", status.as_u16());
         if status.is_redirection() {
-            let to = response.headers().get(LOCATION).and_then(|to| self.url.join(to.to_str().ok()?).ok());
-            let to = to.map_or_else(String::new, |to| format!(" to {}", origin(&to)));
+            let to = leads_to(&response, &self.url).map_or_else(String::new, |to| format!(" to {to}"));
             let message = format!(
                 "{} answered {status}: a redirect{to}, which is not followed; configure the URL that answers itself",
                 origin(&self.url)
             );
             return JobError::fatal(code, message);
         }
-        let wait = retry_after::wait(response.headers());
+        let wait = milepost_http::retry_after(response.headers());
         let mut words = Capped::default();
         let deadline = deadline.min(Instant::now() + WORDS_TIMEOUT);
         // The status says enough when the words do not arrive.
@@ -157,25 +155,10 @@ impl Http {
     }
 }
 
-/// Reads a body up to a limit, and no further: its connection is then dropped with the response.
-async fn read(mut response: Response, body: &mut Capped, bytes_max: usize) -> reqwest::Result<()> {
-    while !body.cut
-        && let Some(chunk) = response.chunk().await?
-    {
-        body.push(&chunk, bytes_max);
-    }
-    Ok(())
-}
-
 fn is_retryable(status: StatusCode) -> bool {
     status.is_server_error()
         || matches!(
             status,
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
         )
-}
-
-/// The server that a URL names, without what may be secret: login, path and parameters.
-fn origin(url: &Url) -> String {
-    url.origin().ascii_serialization()
 }

@@ -7,8 +7,8 @@ use milepost::bulk::Throttle;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
+use super::check_url;
 use super::settings::InvalidHttp;
-use super::{check_url, tls};
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ impl HttpProbe {
             .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
             .timeout(PATIENCE)
-            .tls_backend_preconfigured(tls::config(&url)?)
+            .tls_backend_preconfigured(milepost_http::tls_config(&url).map_err(InvalidHttp::Tls)?)
             .build()
             .map_err(InvalidHttp::Client)?;
         Ok(Self { client, url })
@@ -41,7 +41,7 @@ impl HttpProbe {
 #[async_trait]
 impl Throttle for HttpProbe {
     async fn holds(&self) -> Option<String> {
-        let server = self.url.origin().ascii_serialization();
+        let server = milepost_http::origin(&self.url);
         match self.client.get(self.url.clone()).send().await {
             Ok(answer) if answer.status().is_success() => None,
             Ok(answer) => Some(format!("http probe: {server} answered {}", answer.status())),

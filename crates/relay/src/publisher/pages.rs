@@ -136,6 +136,7 @@ impl Pages<'_> {
             }
             let ends = shared.send(&wave, |_| 0, true).await;
             outcome.untried.extend(wave[ends.len()..].iter().map(|event| event.id));
+            let all_tried = ends.len() == wave.len();
             for (event, end) in wave.into_iter().zip(ends) {
                 let Some(failure) = end else { continue };
                 if parks(&failure) {
@@ -143,6 +144,10 @@ impl Pages<'_> {
                     waves.hold(event.aggregate);
                 }
                 outcome.failures.push(failure);
+            }
+            if !all_tried {
+                // Nothing overtakes what is read again.
+                break;
             }
         }
         let (behind, untried) = waves.into_rest();

@@ -85,6 +85,7 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
         let attempts_of = |id: EventId| attempts.get(&id).copied().unwrap_or(0);
         // Those that failed before and fail again say nothing of the sink.
         let answers = shared.send(&wave, |event| attempts_of(event.id), false).await;
+        let all_tried = answers.len() == wave.len();
         for (event, failure) in wave.into_iter().zip(answers) {
             let Some(of) = ends.get_mut(&event.aggregate) else { continue };
             match failure {
@@ -96,6 +97,9 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
                     of.failures.push(failure);
                 }
             }
+        }
+        if !all_tried {
+            break;
         }
     }
     let answered = ends.into_values().filter(|of| !of.delivered.is_empty() || !of.failures.is_empty());

@@ -10,10 +10,12 @@ use thiserror::Error;
 
 use super::Sink;
 use super::jsonl::{Jsonl, JsonlConfig};
+use super::kafka::KafkaConfig;
 use super::nats::{Nats, NatsConfig};
 use super::null::{Null, NullConfig};
 use super::rabbitmq::{Rabbitmq, RabbitmqConfig};
 use super::redis::{Redis, RedisConfig};
+use super::webhook::{Webhook, WebhookConfig};
 use crate::template::Template;
 
 /// Where events go, and how. `type` says which broker it is.
@@ -30,6 +32,10 @@ pub enum SinkConfig {
     Redis(RedisConfig),
     /// RabbitMQ.
     Rabbitmq(RabbitmqConfig),
+    /// Kafka. Not in every build.
+    Kafka(KafkaConfig),
+    /// A webhook.
+    Webhook(WebhookConfig),
 }
 
 /// The sink of these settings. Connects to nothing yet: that is done when there are events.
@@ -43,6 +49,14 @@ pub fn open(config: &SinkConfig) -> Result<Arc<dyn Sink>, InvalidSink> {
         SinkConfig::Nats(config) => Arc::new(Nats::open(config)?),
         SinkConfig::Redis(config) => Arc::new(Redis::open(config)?),
         SinkConfig::Rabbitmq(config) => Arc::new(Rabbitmq::open(config)?),
+        #[cfg(feature = "kafka")]
+        SinkConfig::Kafka(config) => Arc::new(super::kafka::Kafka::open(config)?),
+        #[cfg(not(feature = "kafka"))]
+        SinkConfig::Kafka(_) => {
+            let why = "this build has no Kafka; build with the feature `kafka`, which is on unless `--no-default-features` is given";
+            return Err(InvalidSink::new("type", why));
+        }
+        SinkConfig::Webhook(config) => Arc::new(Webhook::open(config)?),
     })
 }
 

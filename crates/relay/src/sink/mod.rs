@@ -2,11 +2,14 @@
 
 mod config;
 mod jsonl;
+mod kafka;
 mod kept;
 mod nats;
 mod null;
 mod rabbitmq;
 mod redis;
+mod webhook;
+mod words;
 
 use std::fmt;
 use std::time::Duration;
@@ -17,10 +20,12 @@ use thiserror::Error;
 
 pub use config::{InvalidSink, SecretUrl, SinkConfig, open};
 pub use jsonl::JsonlConfig;
+pub use kafka::{KafkaConfig, KafkaProperties};
 pub use nats::NatsConfig;
 pub use null::NullConfig;
 pub use rabbitmq::RabbitmqConfig;
 pub use redis::RedisConfig;
+pub use webhook::{WebhookConfig, WebhookSecret};
 
 /// A broker, or whatever stands for one.
 ///
@@ -36,7 +41,8 @@ pub use redis::RedisConfig;
 /// **A call ends soon**: every sink has a limit of time of its own, after which what was not answered is unknown.
 #[async_trait]
 pub trait Sink: Send + Sync + fmt::Debug {
-    /// Publishes events, each of another aggregate; answers for each, in their order.
+    /// Publishes events, each of another aggregate; answers for each, in their order. A sink that can send no more for now answers
+    /// for the first of them, at least for one; the others are published again, and are not to blame.
     ///
     /// # Errors
     /// [`SinkDown`] when it cannot take any event now: nothing of this call may have been published, or all of it. The

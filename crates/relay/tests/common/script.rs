@@ -15,6 +15,8 @@ pub(crate) enum Answer {
     /// The sink has it, and nobody knows.
     TakeUnseen,
     Unacceptable,
+    /// The sink sends no more of the call, unless it is the first.
+    Enough,
     Down,
     Gone,
 }
@@ -90,12 +92,15 @@ impl Sink for Script {
         for event in events {
             state.asked += 1;
             let answer = (state.rule)(event);
-            if matches!(answer, Answer::Take | Answer::TakeUnseen) {
+            if answer == Answer::Enough && !deliveries.is_empty() {
+                break;
+            }
+            if matches!(answer, Answer::Take | Answer::TakeUnseen | Answer::Enough) {
                 state.taken.push(event.clone());
             }
             let why = "the script says so".to_owned();
             deliveries.push(match answer {
-                Answer::Take => Delivery::Acknowledged,
+                Answer::Take | Answer::Enough => Delivery::Acknowledged,
                 Answer::TakeUnseen => Delivery::Unknown { why },
                 Answer::Refuse => Delivery::Refused { why },
                 Answer::Unacceptable => Delivery::Unacceptable { why },

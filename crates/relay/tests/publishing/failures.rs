@@ -27,6 +27,20 @@ pub(crate) async fn an_event_that_fails_delays_only_its_aggregate(desk: Desk) {
     assert_eq!(desk.sink.taken().len(), 1_001);
 }
 
+pub(crate) async fn what_a_sink_has_no_time_for_is_neither_lost_nor_overtaken_nor_blamed(desk: Desk) {
+    desk.emit_mixed(20, 400).await;
+    desk.sink.answer(|e| if e.aggregate.id == "7" { Answer::Enough } else { Answer::Take });
+    let running = desk.run(options("s"));
+    desk.until_taken(400).await;
+    let stats = running.stats.view();
+    running.stop().await;
+    assert_eq!(desk.sink.taken().len(), 400, "each once");
+    assert_eq!(stats.failed, 0);
+    for (order, sequences) in desk.sink.firsts_of_all() {
+        assert_eq!(sequences, up_to(sequences.len() as i64), "order {order}");
+    }
+}
+
 pub(crate) async fn an_event_whose_fate_is_unknown_is_published_again_under_its_id(desk: Desk) {
     desk.emit("1", 2).await;
     desk.sink.answer(|_| Answer::TakeUnseen);

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::sink::config::InvalidSink;
 use crate::sink::kept::Connection;
+use crate::sink::words::in_full;
 use crate::sink::{Delivery, SinkDown};
 
 /// What the connection is called among the server's.
@@ -195,19 +196,6 @@ fn why_not_connected(error: &async_nats::ConnectError) -> String {
         }
         _ => in_full(error),
     }
-}
-
-/// An error with its causes, as far as they are not in its own words.
-fn in_full(error: &dyn std::error::Error) -> String {
-    let (mut text, mut cause) = (error.to_string(), error.source());
-    while let Some(error) = cause {
-        let words = error.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What `Retry-After` says, in seconds or as a date. A date is read against the server's own clock where it tells it,
 /// so that clocks that differ do not matter.
-pub(super) fn wait(headers: &HeaderMap) -> Option<Duration> {
+#[must_use]
+pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // More digits than fit are a long wait, too.

@@ -1,0 +1,72 @@
+//! Events to Kafka.
+
+#[cfg(feature = "kafka")]
+mod line;
+#[cfg(feature = "kafka")]
+mod producer;
+#[cfg(feature = "kafka")]
+mod settings;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[cfg(feature = "kafka")]
+pub(in crate::sink) use self::producer::Kafka;
+use super::config;
+
+/// Kafka. An acknowledgement says that all replicas that are in sync have the message (`acks=all`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KafkaConfig {
+    /// Where to find it: `HOST:PORT` of some brokers, with commas between them.
+    pub brokers: String,
+    /// The topic of an event. The default is `milepost.{aggregate_type}`.
+    #[serde(default = "topic_default")]
+    pub topic: String,
+    /// Larger messages are unacceptable; the topic's own limit (`max.message.bytes`) must not be lower. The default is 1000000.
+    #[serde(default = "message_bytes_max_default")]
+    pub message_bytes_max: u32,
+    /// Further settings of librdkafka, such as `"compression.type" = "lz4"` or `"sasl.password"`. Their values are never shown.
+    #[serde(default)]
+    pub properties: KafkaProperties,
+    /// What events come from, for consumers. The default is `milepost`.
+    #[serde(default = "config::source_default")]
+    pub source: String,
+    /// How long a call may take. The default is 5000.
+    #[serde(default = "config::timeout_default_ms")]
+    pub timeout_ms: u64,
+}
+
+fn topic_default() -> String {
+    "milepost.{aggregate_type}".to_owned()
+}
+
+const fn message_bytes_max_default() -> u32 {
+    1_000_000
+}
+
+/// Settings of librdkafka by their names, of which only the names are shown.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct KafkaProperties(BTreeMap<String, String>);
+
+impl fmt::Debug for KafkaProperties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[cfg(all(test, not(feature = "kafka")))]
+mod tests {
+    use crate::sink::{SinkConfig, open};
+
+    #[test]
+    fn a_build_without_kafka_says_how_to_get_it() {
+        let config: SinkConfig = toml::from_str("type = \"kafka\"\nbrokers = \"broker:9092\"").unwrap();
+        let why = open(&config).unwrap_err().to_string();
+        assert!(why.contains("`type`") && why.contains("the feature `kafka`"), "{why}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What a receiver's answer says of an event.
+
+use std::time::Duration;
+
+use milepost_http::Capped;
+use reqwest::{Response, StatusCode, Url};
+use tokio::time::{Instant, timeout_at};
+
+use crate::sink::{Delivery, SinkDown};
+
+/// How much of a body is read: enough to have the connection back, and to say what is wrong.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+/// How much of it is told.
+const WORDS_CHARS_MAX: usize = 300;
+/// How long it is waited for; the status is known by then.
+const BODY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What became of an event.
+pub(super) enum Answer {
+    Known(Delivery),
+    /// It was not taken, and no other would be.
+    Down(SinkDown),
+    /// It was not sent: the time was over, or the receiver takes nothing.
+    NotSent,
+}
+
+impl Answer {
+    pub(super) fn unknown(why: impl Into<String>) -> Self {
+        Self::Known(Delivery::Unknown { why: why.into() })
+    }
+}
+
+/// Reads an answer.
+pub(super) async fn of(response: Response, url: &Url, place: &str, deadline: Instant) -> Answer {
+    let status = response.status();
+    let redirect = milepost_http::leads_to(&response, url).filter(|_| status.is_redirection());
+    let wait = milepost_http::retry_after(response.headers());
+    let mut body = Capped::default();
+    // The status says enough when the words do not arrive.
+    let deadline = deadline.min(Instant::now() + BODY_TIMEOUT);
+    let _ = timeout_at(deadline, milepost_http::read(response, &mut body, BODY_BYTES_MAX)).await;
+    let why = || in_words(status, redirect.as_deref(), &body);
+    match status {
+        status if status.is_success() => Answer::Known(Delivery::Acknowledged),
+        StatusCode::GONE => Answer::Down(SinkDown { for_good: true, ..SinkDown::now(place, why()) }),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            Answer::Down(SinkDown { retry_after: wait, ..SinkDown::now(place, why()) })
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => Answer::Known(Delivery::Unacceptable { why: why() }),
+        _ => Answer::Known(Delivery::Refused { why: why() }),
+    }
+}
+
+/// The status, and the begin of what the body says, in one line.
+fn in_words(status: StatusCode, redirect: Option<&str>, body: &Capped) -> String {
+    if status.is_redirection() {
+        let to = redirect.map_or_else(String::new, |to| format!(" to {to}"));
+        return format!(
+            "it answered {status}: a redirect{to}, which is not followed; configure the URL that answers itself"
+        );
+    }
+    let text = body.text().replace(char::is_control, " ");
+    let mut words: String = text.chars().take(WORDS_CHARS_MAX).collect();
+    if words.len() < text.len() && !words.ends_with('…') {
+        words.push('…');
+    }
+    let colon = if words.is_empty() { "" } else { ": " };
+    format!("it answered {status}{colon}{words}")
+}

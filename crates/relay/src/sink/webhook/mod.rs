@@ -1,0 +1,204 @@
+//! Events to webhooks: each as an HTTP request, signed.
+
+mod address;
+mod answer;
+mod guard;
+mod request;
+mod signature;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use milepost_core::event::Event;
+use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
+
+use self::answer::Answer;
+use self::guard::{Guard, Networks};
+use self::signature::Signer;
+pub use self::signature::WebhookSecret;
+use super::config::{self, InvalidSink, SecretUrl};
+use super::words::in_full;
+use super::{Delivery, Sink, SinkDown};
+
+/// The most requests of a call that may be under way at once.
+const CONCURRENCY_MAX: usize = 256;
+
+/// A webhook: each event is posted by itself. An acknowledgement says that the receiver answered with 2xx.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookConfig {
+    /// Where events are posted to: `https://…`; `http://…` only to networks of `allow_networks`.
+    pub url: SecretUrl,
+    /// What requests are signed with, 1 to 10 at once: `whsec_` and 24 to 64 bytes in base64.
+    pub secrets: Vec<WebhookSecret>,
+    /// Networks that may be connected to besides the public internet, such as `10.0.0.0/8`. The default is none.
+    #[serde(default)]
+    pub allow_networks: Vec<String>,
+    /// How many requests of a call may be under way at once. The default is 8.
+    #[serde(default = "concurrency_default")]
+    pub concurrency: usize,
+    /// What events come from, for receivers. The default is `milepost`.
+    #[serde(default = "config::source_default")]
+    pub source: String,
+    /// How long a request may take; no more are begun when a call has taken as long. The default is 5000.
+    #[serde(default = "config::timeout_default_ms")]
+    pub timeout_ms: u64,
+}
+
+const fn concurrency_default() -> usize {
+    8
+}
+
+/// Posts to a URL.
+pub(super) struct Webhook {
+    place: String,
+    client: Client,
+    url: Url,
+    signer: Signer,
+    concurrency: usize,
+    source: String,
+    timeout: Duration,
+    /// Until when the receiver wants to be left alone, and what it said.
+    rest: Mutex<Option<(Instant, SinkDown)>>,
+}
+
+// The path of the URL may be secret.
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhook").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl Webhook {
+    pub(super) fn open(config: &WebhookConfig) -> Result<Self, InvalidSink> {
+        let url = url(config.url.expose())?;
+        let networks = Networks::parse(&config.allow_networks, url.scheme())?;
+        networks.check_url(&url)?;
+        Self::guarded(config, url, Guard::new(networks))
+    }
+
+    fn guarded(config: &WebhookConfig, url: Url, guard: Guard) -> Result<Self, InvalidSink> {
+        if !(1..=CONCURRENCY_MAX).contains(&config.concurrency) {
+            return Err(InvalidSink::new("concurrency", format!("give it 1 to {CONCURRENCY_MAX}")));
+        }
+        let timeout = config::timeout(config.timeout_ms)?;
+        let no_client = |why: String| InvalidSink::new("url", why);
+        let tls = milepost_http::tls_config(&url).map_err(|error| no_client(error.to_string()))?;
+        let client = Client::builder()
+            .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
+            // What a proxy connects to, nobody here can check.
+            .no_proxy()
+            .redirect(Policy::none())
+            .dns_resolver(guard)
+            // Less than the whole, so that it is known of those that cannot be reached that nothing was sent.
+            .connect_timeout(timeout / 2)
+            .tls_backend_preconfigured(tls)
+            .build()
+            .map_err(|error| no_client(in_full(&error.without_url())))?;
+        Ok(Self {
+            place: format!("the webhook at {}", milepost_http::origin(&url)),
+            client,
+            url,
+            signer: Signer::new(&config.secrets)?,
+            concurrency: config.concurrency,
+            source: config::source(&config.source)?,
+            timeout,
+            rest: Mutex::default(),
+        })
+    }
+
+    /// Posts an event, unless it is too late for that, or the receiver has said of another one that it takes none.
+    async fn post(&self, event: &Event, down: &OnceLock<SinkDown>, begin_until: Instant) -> Answer {
+        let now = Instant::now();
+        if down.get().is_some() || now >= begin_until {
+            return Answer::NotSent;
+        }
+        let deadline = now + self.timeout;
+        let headers = match request::headers(event, &self.source, &self.signer) {
+            Ok(headers) => headers,
+            Err(why) => return Answer::Known(Delivery::Unacceptable { why }),
+        };
+        let body = event.payload.get().to_owned();
+        let posting = self.client.post(self.url.clone()).headers(headers).body(body).send();
+        let answer = match timeout_at(deadline, posting).await {
+            Ok(Ok(response)) => answer::of(response, &self.url, &self.place, deadline).await,
+            Ok(Err(error)) if error.is_connect() => {
+                Answer::Down(SinkDown::now(&self.place, in_full(&error.without_url())))
+            }
+            Ok(Err(error)) => Answer::unknown(in_full(&error.without_url())),
+            Err(_) => Answer::unknown(format!("no answer within {:?}", self.timeout)),
+        };
+        if let Answer::Down(why) = &answer {
+            let _ = down.set(why.clone());
+        }
+        answer
+    }
+
+    /// What the receiver said when it wanted to be left alone, if it still does.
+    fn resting(&self) -> Option<SinkDown> {
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let (until, down) = rest.clone()?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            *rest = None;
+            return None;
+        }
+        Some(SinkDown { retry_after: Some(left), ..down })
+    }
+
+    fn note(&self, down: &SinkDown) {
+        if let Some(until) = down.retry_after.and_then(|wait| Instant::now().checked_add(wait)) {
+            *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some((until, down.clone()));
+        }
+    }
+}
+
+#[async_trait]
+impl Sink for Webhook {
+    async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
+        if let Some(down) = self.resting() {
+            return Err(down);
+        }
+        let (begin_until, down) = (Instant::now() + self.timeout, OnceLock::new());
+        let post = async |(place, event)| (place, self.post(event, &down, begin_until).await);
+        let posting: Vec<_> = events.iter().enumerate().map(post).collect();
+        // In any order, so that a slow one holds up no others.
+        let answers = futures::stream::iter(posting).buffer_unordered(self.concurrency);
+        let answers: BTreeMap<usize, Answer> = answers.collect().await;
+        let first = answers.into_values().map_while(|answer| match answer {
+            Answer::Known(delivery) => Some(delivery),
+            Answer::Down(_) | Answer::NotSent => None,
+        });
+        let deliveries: Vec<_> = first.collect();
+        match down.into_inner() {
+            Some(down) => {
+                self.note(&down);
+                if deliveries.is_empty() { Err(down) } else { Ok(deliveries) }
+            }
+            None => Ok(deliveries),
+        }
+    }
+}
+
+fn url(text: &str) -> Result<Url, InvalidSink> {
+    let form = "it is not of the form https://HOST/PATH";
+    let url = Url::parse(text).map_err(|_| InvalidSink::new("url", form))?;
+    match url.scheme() {
+        "https" | "http" => Ok(url),
+        _ => Err(InvalidSink::new(
+            "url",
+            "it must begin with https://, or with http:// within `allow_networks`",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;
