@@ -73,7 +73,16 @@ impl Desk {
 
     /// Events of so many orders, in turns.
     pub(crate) async fn emit_mixed(&self, orders: usize, events: usize) {
-        let events: Vec<NewEvent> = (0..events).map(|n| Self::event(&(n % orders).to_string())).collect();
+        self.emit_of("order", orders, events).await;
+    }
+
+    /// Events of so many aggregates of a type, in turns.
+    pub(crate) async fn emit_of(&self, aggregate_type: &str, aggregates: usize, events: usize) {
+        let event = |n: usize| {
+            let aggregate = Aggregate::new(aggregate_type, (n % aggregates).to_string());
+            NewEvent::new(aggregate, "order.changed", &()).unwrap()
+        };
+        let events: Vec<NewEvent> = (0..events).map(event).collect();
         for part in events.chunks(500) {
             self.store.emit_many(part).await.unwrap();
         }

@@ -3,6 +3,7 @@
 #[path = "../common/script.rs"]
 mod script;
 
+mod cuts;
 mod desk;
 mod failures;
 mod operations;
