@@ -64,7 +64,7 @@ async fn changed_settings(connection: &mut PgConnection) -> Vec<(String, String)
 
 #[test]
 fn every_query_file_is_a_listed_statement() {
-    let mut files: Vec<String> = ["", "batch/", "bulk/", "event/", "throttle/", "mend/", "move/", "doctor/"]
+    let mut files: Vec<String> = ["", "batch/", "bulk/", "event/", "inbox/", "throttle/", "mend/", "move/", "doctor/"]
         .into_iter()
         .flat_map(files_in)
         .collect();
