@@ -42,8 +42,8 @@ pub use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView, Waiting}
 pub use milepost_core::ownership::Put;
 #[doc(inline)]
 pub use milepost_core::port::{
-    AdminStore, BulkStore, Coordination, CoordinationHealth, DoctorStore, EventLog, InboxStore, IntakeStore, LimitStore,
-    MaintenanceStore, Operated, Operation, ScheduleStore, Store, StoreResult, WorkerStore,
+    AdminStore, BulkStore, Coordination, CoordinationHealth, DoctorStore, EventLog, InboxStore, IntakeStore,
+    LimitStore, MaintenanceStore, Operated, Operation, ScheduleStore, Store, StoreResult, WorkerStore,
 };
 #[doc(inline)]
 pub use milepost_core::retention::{InvalidRetention, Keep, RetentionPolicy};

@@ -189,7 +189,12 @@ impl PostgresStore {
     }
 
     /// What inboxes need no longer.
-    async fn prune_inbox(&self, policy: &RetentionPolicy, limit: u32, pruned: &mut Pruned) -> StoreResult<()> {
+    async fn prune_inbox(
+        &self,
+        policy: &RetentionPolicy,
+        limit: u32,
+        pruned: &mut Pruned,
+    ) -> StoreResult<()> {
         let ids = self.prune_by_age(statement::INBOX_PRUNE_PROCESSED, policy.inbox, limit).await?;
         let mut letters = 0;
         if let Keep::For(period) = policy.failed {

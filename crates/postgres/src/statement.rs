@@ -261,6 +261,12 @@ statements! {
     BRING_GROUP_BUCKETS = "move/group_bucket";
     BRING_GROUP_LIMITS = "move/group_limit";
     BRING_HISTORY = "move/history";
+    BRING_CHECKPOINTS = "move/aggregate_checkpoint";
+    BRING_CONSUMERS = "move/inbox_consumer";
+    BRING_INBOX_LETTERS = "move/inbox_dead";
+    BRING_INBOX_TALLIES = "move/inbox_tally";
+    BRING_PARKED_EVENTS = "move/inbox_parked";
+    BRING_PROCESSED_EVENTS = "move/processed_event";
     BRING_JOBS = "move/job";
     BRING_KEYS = "move/job_key";
     BRING_KIND_LIMITS = "move/kind_limit";

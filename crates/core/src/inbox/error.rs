@@ -17,7 +17,9 @@ pub enum InvalidInbox {
     #[error("the sequence {0} is not a number from 1 on")]
     Sequence(i64),
     /// Events are to wait for too long.
-    #[error("events of the consumer wait for longer than a hundred years for one that is missing; give it a shorter gap_wait")]
+    #[error(
+        "events of the consumer wait for longer than a hundred years for one that is missing; give it a shorter gap_wait"
+    )]
     GapWait,
     /// Too many events of an aggregate are to wait, or none.
     #[error("{0} events of an aggregate wait at most (parked_max); it must be from 1 to {PARKED_MAX_LIMIT}")]
@@ -26,7 +28,9 @@ pub enum InvalidInbox {
     #[error("there is no dead letter {0} of an inbox")]
     NoSuchLetter(LetterId),
     /// The consumer has gone on past the event of a dead letter.
-    #[error("dead letter {0} cannot wait again: its consumer has gone on past it; apply by hand what it says, then drop it")]
+    #[error(
+        "dead letter {0} cannot wait again: its consumer has gone on past it; apply by hand what it says, then drop it"
+    )]
     Past(LetterId),
     /// The database refused the values for a reason of its own.
     #[error("the database refused what the inbox was given: {why}")]

@@ -6,4 +6,6 @@ mod seat;
 mod take;
 
 pub(crate) use letters::forget_old;
+pub(crate) use operate::dead_letter;
+pub(crate) use seat::read_settings;
 pub use take::{expect_from, next_parked, once, receive};

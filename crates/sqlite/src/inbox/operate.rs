@@ -87,8 +87,7 @@ impl InboxStore for SqliteStore {
         self.read("dead_letters", move |conn| {
             let mut letters = conn.prepare_cached(query::INBOX_DEAD)?;
             let before = before.map_or(i64::MAX, |before| before.0);
-            let letters =
-                letters.query_map((consumer, before, limit), dead_letter)?.collect::<Sql<_>>()?;
+            let letters = letters.query_map((consumer, before, limit), dead_letter)?.collect::<Sql<_>>()?;
             Ok(letters)
         })
         .await
@@ -154,7 +153,7 @@ fn view(row: &Row<'_>) -> Sql<ConsumerView> {
     })
 }
 
-fn dead_letter(row: &Row<'_>) -> Sql<DeadLetter> {
+pub(crate) fn dead_letter(row: &Row<'_>) -> Sql<DeadLetter> {
     let came = row.get::<_, Option<Vec<u8>>>(1)?.is_some();
     Ok(DeadLetter {
         id: LetterId(row.get(0)?),

@@ -194,7 +194,7 @@ pub(super) fn settings(conn: &Connection, name: &str) -> Sql<Consumer> {
 }
 
 /// Settings from this column on.
-pub(super) fn read_settings(row: &Row<'_>, name: String, at: usize) -> Sql<Consumer> {
+pub(crate) fn read_settings(row: &Row<'_>, name: String, at: usize) -> Sql<Consumer> {
     Ok(Consumer {
         name,
         gap_wait: Duration::from_millis(row.get::<_, i64>(at)?.unsigned_abs()),

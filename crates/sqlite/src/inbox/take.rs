@@ -71,8 +71,7 @@ fn told<T>(tx: &Transaction<'_>, verb: &'static str, answer: Sql<T>) -> StoreRes
 }
 
 fn first_time(conn: &Connection, consumer: &str, event: EventId) -> Sql<bool> {
-    let noted =
-        conn.prepare_cached(query::INBOX_ONCE)?.execute((consumer, event.0.as_bytes(), now_ms()))?;
+    let noted = conn.prepare_cached(query::INBOX_ONCE)?.execute((consumer, event.0.as_bytes(), now_ms()))?;
     if noted == 0 {
         note_duplicate(conn, consumer)?;
     }
@@ -86,8 +85,7 @@ fn note_duplicate(conn: &Connection, consumer: &str) -> Sql<()> {
 impl Seat<'_> {
     fn receive(&self, event: &Event) -> Sql<Received> {
         let stand = self.stand()?;
-        let begins_anywhere =
-            stand.is_none() && event.sequence > 1 && self.settings()?.begins_anywhere;
+        let begins_anywhere = stand.is_none() && event.sequence > 1 && self.settings()?.begins_anywhere;
         match (Place::of(event.sequence, stand.map(|stand| stand.last), begins_anywhere), stand) {
             (Place::Next, Some(stand)) if stand.keeps() => {
                 self.overtake(event.sequence)?;

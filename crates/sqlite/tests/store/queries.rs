@@ -34,7 +34,8 @@ async fn every_query_file_prepares_and_says_what_it_does() {
     let home = Home::new().await;
     let conn = home.connection();
     for (name, sql) in
-        [files(), files_in("bulk"), files_in("batch"), files_in("event"), files_in("inbox"), rare_files()].concat()
+        [files(), files_in("bulk"), files_in("batch"), files_in("event"), files_in("inbox"), rare_files()]
+            .concat()
     {
         conn.prepare(&sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(sql.starts_with("-- "), "{name} has no comment");

@@ -33,8 +33,7 @@ impl Desk {
     /// A consumer's database in a SQLite file.
     pub fn sqlite(store: SqliteStore) -> Self {
         let path = store.path().to_owned();
-        let table =
-            "CREATE TABLE IF NOT EXISTS inbox_effect (pos INTEGER PRIMARY KEY, consumer TEXT NOT NULL, aggregate_id TEXT NOT NULL, seq INTEGER NOT NULL)";
+        let table = "CREATE TABLE IF NOT EXISTS inbox_effect (pos INTEGER PRIMARY KEY, consumer TEXT NOT NULL, aggregate_id TEXT NOT NULL, seq INTEGER NOT NULL)";
         open(&path).execute(table, ()).expect("a table of effects");
         Self { store: Arc::new(store), transactions: Arc::new(Files(path)) }
     }
@@ -93,7 +92,10 @@ impl Transactions for Files {
 }
 
 impl Call {
-    async fn run<T: Send + 'static>(&mut self, step: impl FnOnce(&Transaction<'_>) -> T + Send + 'static) -> T {
+    async fn run<T: Send + 'static>(
+        &mut self,
+        step: impl FnOnce(&Transaction<'_>) -> T + Send + 'static,
+    ) -> T {
         let (answers, answer) = oneshot::channel();
         let step: Step = Box::new(move |tx| drop(answers.send(step(tx))));
         self.steps.send(step).expect("the transaction is open");
