@@ -327,7 +327,9 @@ begin
             return;
         end if;
     end if;
-    perform milepost.look_again(next_parked.consumer, next_parked.aggregate_type, next_parked.aggregate_id);
+    if stands.parked + stands.dead > 0 or stands.ready then
+        perform milepost.look_again(next_parked.consumer, next_parked.aggregate_type, next_parked.aggregate_id);
+    end if;
 end
 $$;
 

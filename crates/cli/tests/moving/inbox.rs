@@ -36,7 +36,10 @@ pub(crate) async fn leave_half_done(both: &Move) {
 async fn take(both: &Move, consumer: &'static str, sequences: &[i64]) {
     let events: Vec<Event> = sequences
         .iter()
-        .map(|&sequence| Event { headers: [("a".to_owned(), "ü".to_owned())].into(), ..event("größe/🦀", sequence) })
+        .map(|&sequence| Event {
+            headers: [("a".to_owned(), "ü".to_owned())].into(),
+            ..event("größe/🦀", sequence)
+        })
         .collect();
     let taken = both.sqlite().transaction(move |tx| {
         events.iter().try_for_each(|event| milepost_sqlite::receive(tx, consumer, event).map(drop))
