@@ -41,7 +41,8 @@ async fn take(both: &Move, consumer: &'static str, sequences: &[i64]) {
             ..event("größe/🦀", sequence)
         })
         .collect();
-    let taken = both.sqlite().transaction(move |tx| {
+    let store = both.sqlite();
+    let taken = store.transaction(move |tx| {
         events.iter().try_for_each(|event| milepost_sqlite::receive(tx, consumer, event).map(drop))
     });
     taken.await.unwrap();

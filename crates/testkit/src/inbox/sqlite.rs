@@ -30,6 +30,11 @@ struct Call {
 }
 
 impl Desk {
+    /// A consumer's database in a temporary file, which goes with it.
+    pub async fn temporary() -> Self {
+        Self::sqlite(SqliteStore::temporary().await.expect("a temporary store"))
+    }
+
     /// A consumer's database in a SQLite file.
     pub fn sqlite(store: SqliteStore) -> Self {
         let path = store.path().to_owned();
