@@ -52,10 +52,10 @@ async fn take(both: &Move, consumer: &'static str, sequences: &[i64]) {
 pub(crate) async fn listed(store: &dyn Store) -> Value {
     let ready = store.inbox_ready("skips", 10).await.unwrap();
     assert_eq!(ready.len(), 1);
-    json!({
-        "consumers": store.consumers().await.unwrap(),
-        "gaps": store.gaps(None, 10).await.unwrap(),
-        "dead": store.dead_letters(&DeadFilter { limit: 100, ..DeadFilter::default() }).await.unwrap(),
-        "ready": ready,
-    })
+    json!([
+        store.consumers().await.unwrap(),
+        store.gaps(None, 10).await.unwrap(),
+        store.dead_letters(&DeadFilter { limit: 100, ..DeadFilter::default() }).await.unwrap(),
+        ready,
+    ])
 }

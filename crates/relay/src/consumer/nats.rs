@@ -118,17 +118,18 @@ impl Source for NatsSource {
     }
 }
 
+/// Each word waits until the server has heard it: one that is only sent would be lost with a connection that is closed.
 #[async_trait]
 impl Receipt for Acker {
     async fn acknowledge(self: Box<Self>) -> Result<(), String> {
-        self.ack().await.map_err(|error| error.to_string())
+        self.double_ack().await.map_err(|error| error.to_string())
     }
 
     async fn retry(self: Box<Self>, after: Duration) -> Result<(), String> {
-        self.ack_with(AckKind::Nak(Some(after))).await.map_err(|error| error.to_string())
+        self.double_ack_with(AckKind::Nak(Some(after))).await.map_err(|error| error.to_string())
     }
 
     async fn refuse(self: Box<Self>) -> Result<(), String> {
-        self.ack_with(AckKind::Term).await.map_err(|error| error.to_string())
+        self.double_ack_with(AckKind::Term).await.map_err(|error| error.to_string())
     }
 }
