@@ -114,7 +114,7 @@ $$;
 
 -- Gives up what waits in an aggregate that the caller has locked, as its consumer wants it, at most rows_max events. why: in words.
 -- Answers how many became dead letters.
-create or replace function milepost.give_up(consumer text, aggregate_type text, aggregate_id text, why text, rows_max bigint) returns bigint
+create or replace function milepost.give_up_gap(consumer text, aggregate_type text, aggregate_id text, why text, rows_max bigint) returns bigint
 language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -123,48 +123,48 @@ declare
     moved bigint;
 begin
     select c.* into stands from milepost.aggregate_checkpoint c
-    where c.consumer = give_up.consumer and c.aggregate_type = give_up.aggregate_type and c.aggregate_id = give_up.aggregate_id;
+    where c.consumer = give_up_gap.consumer and c.aggregate_type = give_up_gap.aggregate_type and c.aggregate_id = give_up_gap.aggregate_id;
     select min(k.aggregate_seq) into first from (
         select p.aggregate_seq from milepost.inbox_parked p
-        where p.consumer = give_up.consumer and p.aggregate_type = give_up.aggregate_type and p.aggregate_id = give_up.aggregate_id
+        where p.consumer = give_up_gap.consumer and p.aggregate_type = give_up_gap.aggregate_type and p.aggregate_id = give_up_gap.aggregate_id
         union all
         select d.aggregate_seq from milepost.inbox_dead d
-        where d.consumer = give_up.consumer and d.aggregate_type = give_up.aggregate_type and d.aggregate_id = give_up.aggregate_id
+        where d.consumer = give_up_gap.consumer and d.aggregate_type = give_up_gap.aggregate_type and d.aggregate_id = give_up_gap.aggregate_id
           and d.event_id is not null and d.reason = 'gap'
     ) k;
     if first is null or first = stands.last_seq + 1 then
-        perform milepost.look_again(give_up.consumer, give_up.aggregate_type, give_up.aggregate_id);
+        perform milepost.look_again(give_up_gap.consumer, give_up_gap.aggregate_type, give_up_gap.aggregate_id);
         return 0;
     end if;
-    if (milepost.settings_of(give_up.consumer)).gap_policy = 'skip_gap' then
+    if (milepost.settings_of(give_up_gap.consumer)).gap_policy = 'skip_gap' then
         insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why)
-        values (give_up.consumer, give_up.aggregate_type, give_up.aggregate_id, stands.last_seq + 1, first - 1, 'never_came', give_up.why);
+        values (give_up_gap.consumer, give_up_gap.aggregate_type, give_up_gap.aggregate_id, stands.last_seq + 1, first - 1, 'never_came', give_up_gap.why);
         update milepost.aggregate_checkpoint c set last_seq = first - 1, ready = true, gives_up_at = null
-        where c.consumer = give_up.consumer and c.aggregate_type = give_up.aggregate_type and c.aggregate_id = give_up.aggregate_id;
+        where c.consumer = give_up_gap.consumer and c.aggregate_type = give_up_gap.aggregate_type and c.aggregate_id = give_up_gap.aggregate_id;
         return 1;
     end if;
     with due as materialized (
         select p.aggregate_seq from milepost.inbox_parked p
-        where p.consumer = give_up.consumer and p.aggregate_type = give_up.aggregate_type and p.aggregate_id = give_up.aggregate_id
+        where p.consumer = give_up_gap.consumer and p.aggregate_type = give_up_gap.aggregate_type and p.aggregate_id = give_up_gap.aggregate_id
         order by p.aggregate_seq
-        limit give_up.rows_max
+        limit give_up_gap.rows_max
     ),
     gone as (
         delete from milepost.inbox_parked p using due
-        where p.consumer = give_up.consumer and p.aggregate_type = give_up.aggregate_type and p.aggregate_id = give_up.aggregate_id
+        where p.consumer = give_up_gap.consumer and p.aggregate_type = give_up_gap.aggregate_type and p.aggregate_id = give_up_gap.aggregate_id
           and p.aggregate_seq = due.aggregate_seq
         returning p.*
     )
     insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type, headers,
                                      payload, emitted_at)
-    select g.consumer, g.aggregate_type, g.aggregate_id, g.aggregate_seq, g.aggregate_seq, 'gap', give_up.why, g.event_id, g.event_type,
+    select g.consumer, g.aggregate_type, g.aggregate_id, g.aggregate_seq, g.aggregate_seq, 'gap', give_up_gap.why, g.event_id, g.event_type,
            g.headers, g.payload, g.emitted_at
     from gone g
     order by g.aggregate_seq;
     get diagnostics moved = row_count;
     update milepost.aggregate_checkpoint c
     set parked = c.parked - moved, dead = c.dead + moved, gives_up_at = case when c.parked > moved then c.gives_up_at end
-    where c.consumer = give_up.consumer and c.aggregate_type = give_up.aggregate_type and c.aggregate_id = give_up.aggregate_id;
+    where c.consumer = give_up_gap.consumer and c.aggregate_type = give_up_gap.aggregate_type and c.aggregate_id = give_up_gap.aggregate_id;
     return moved;
 end
 $$;
@@ -273,7 +273,7 @@ begin
         where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id
         returning c.* into stands;
         if stands.parked > settings.parked_max and not stands.ready then
-            perform milepost.give_up(receive.consumer, receive.aggregate_type, receive.aggregate_id,
+            perform milepost.give_up_gap(receive.consumer, receive.aggregate_type, receive.aggregate_id,
                 format('%s events waited for %s', stands.parked, stands.last_seq + 1), stands.parked);
             select c.* into stands from milepost.aggregate_checkpoint c
             where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
@@ -392,7 +392,7 @@ begin
         for update skip locked
     loop
         exit when letters >= give_up_gaps.rows_max;
-        letters := letters + milepost.give_up(gap.consumer, gap.aggregate_type, gap.aggregate_id,
+        letters := letters + milepost.give_up_gap(gap.consumer, gap.aggregate_type, gap.aggregate_id,
             format('%s did not come within %s s', gap.last_seq + 1, trim_scale((milepost.settings_of(gap.consumer)).gap_wait_ms / 1000.0)),
             give_up_gaps.rows_max - letters);
         gaps := gaps + 1;

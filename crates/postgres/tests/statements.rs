@@ -65,7 +65,7 @@ async fn changed_settings(connection: &mut PgConnection) -> Vec<(String, String)
 #[test]
 fn every_query_file_is_a_listed_statement() {
     let mut files: Vec<String> =
-        ["", "batch/", "bulk/", "event/", "inbox/", "throttle/", "mend/", "move/", "doctor/"]
+        ["", "batch/", "bulk/", "event/", "inbox/", "relay/", "throttle/", "mend/", "move/", "doctor/"]
             .into_iter()
             .flat_map(files_in)
             .collect();

@@ -97,7 +97,9 @@ impl Broker for Nats {
 
     async fn left(&self) -> u64 {
         let stream = self.jetstream().await.get_stream(&self.name).await.unwrap();
-        let Ok(mut consumer) = stream.get_consumer::<consumer::pull::Config>(BILLING).await else { return u64::MAX };
+        let Ok(mut consumer) = stream.get_consumer::<consumer::pull::Config>(BILLING).await else {
+            return u64::MAX;
+        };
         let info = consumer.info().await.unwrap();
         info.num_pending + info.num_ack_pending as u64
     }
@@ -143,9 +145,10 @@ impl Broker for Redis {
 
     async fn left(&self) -> u64 {
         let groups: redis::streams::StreamInfoGroupsReply = self.ask(&["XINFO", "GROUPS", &self.name]).await;
-        groups.groups.first().map_or(u64::MAX, |group| {
-            group.pending as u64 + group.lag.map_or(0, |lag| lag as u64)
-        })
+        groups
+            .groups
+            .first()
+            .map_or(u64::MAX, |group| group.pending as u64 + group.lag.map_or(0, |lag| lag as u64))
     }
 }
 
@@ -164,7 +167,8 @@ impl Rabbitmq {
     }
 
     async fn channel(&self) -> lapin::Channel {
-        let connection = lapin::Connection::connect(&self.url, ConnectionProperties::default()).await.unwrap();
+        let connection =
+            lapin::Connection::connect(&self.url, ConnectionProperties::default()).await.unwrap();
         connection.create_channel().await.unwrap()
     }
 }
@@ -205,7 +209,8 @@ impl Broker for Rabbitmq {
     async fn left(&self) -> u64 {
         let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
         let channel = self.channel().await;
-        let queue = channel.queue_declare(self.name.as_str().into(), options, FieldTable::default()).await.unwrap();
+        let queue =
+            channel.queue_declare(self.name.as_str().into(), options, FieldTable::default()).await.unwrap();
         let left = u64::from(queue.message_count());
         if left == 0 {
             channel.queue_delete(self.name.as_str().into(), QueueDeleteOptions::default()).await.unwrap();
@@ -372,10 +377,8 @@ async fn a_message_that_is_no_event_holds_up_nothing(broker: &dyn Broker) {
     let runner = broker.runner(None, takes.clone());
     let counts = runner.counts();
     let running = Running::start(runner, &takes);
-    wait::until("the events have had their effect", || async {
-        counts.handled.load(Ordering::Relaxed) == 2
-    })
-    .await;
+    wait::until("the events have had their effect", || async { counts.handled.load(Ordering::Relaxed) == 2 })
+        .await;
     running.stop().await;
     let malformed = takes.malformed.lock().unwrap().clone();
     assert_eq!(malformed.len(), 1);
@@ -428,7 +431,8 @@ async fn a_gap_that_is_given_up_is_gone_past_without_a_message(broker: &dyn Brok
     events.remove(1);
     publish(broker, &events).await;
     let running = Running::start(broker.runner(None, takes.clone()), &takes);
-    wait::until("the events behind the gap are there", || async { takes.effects("1").await == [1, 3, 4] }).await;
+    wait::until("the events behind the gap are there", || async { takes.effects("1").await == [1, 3, 4] })
+        .await;
     running.stop().await;
     until_nothing_is_left(broker, &takes).await;
 }
@@ -475,6 +479,8 @@ fn settings_that_cannot_be_used_are_told_without_secrets() {
     ];
     assert_eq!(told.each_ref().map(|told| told.setting), ["url", "durable", "url", "queue", "url"]);
     assert!(told.iter().all(|told| !told.to_string().contains("s3cret")));
-    assert!(!format!("{:?}", RabbitmqSource::new("amqp://ada:s3cret@broker", "q").unwrap()).contains("s3cret"));
+    assert!(
+        !format!("{:?}", RabbitmqSource::new("amqp://ada:s3cret@broker", "q").unwrap()).contains("s3cret")
+    );
     assert!(!format!("{:?}", NatsSource::new("nats://s3cret@broker", "S", "q").unwrap()).contains("s3cret"));
 }

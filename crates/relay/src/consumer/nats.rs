@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::consumer::AckPolicy;
+use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{self, AckKind};
 use async_trait::async_trait;
@@ -43,7 +43,11 @@ impl NatsSource {
     ///
     /// # Errors
     /// [`InvalidSource`] says what is wrong with the URL or the name.
-    pub fn new(url: &str, stream: impl Into<String>, durable: impl Into<String>) -> Result<Self, InvalidSource> {
+    pub fn new(
+        url: &str,
+        stream: impl Into<String>,
+        durable: impl Into<String>,
+    ) -> Result<Self, InvalidSource> {
         let durable = durable.into();
         if durable.is_empty() || durable.chars().any(|c| c.is_whitespace() || ".*>/\\".contains(c)) {
             let why = "give it a name without blanks and any of . * > / \\".to_owned();
@@ -72,7 +76,8 @@ impl NatsSource {
         // The cryptography that all connections of Milepost use. It is another's choice if there is one.
         let _ = ring::default_provider().install_default();
         let client = self.place.options().connect(self.place.servers()).await.map_err(|e| self.down(&e))?;
-        let stream = jetstream::new(client).get_stream_no_info(&self.stream).await.map_err(|e| self.down(&e))?;
+        let stream =
+            jetstream::new(client).get_stream_no_info(&self.stream).await.map_err(|e| self.down(&e))?;
         let wanted = pull::Config {
             durable_name: Some(self.durable.clone()),
             ack_policy: AckPolicy::Explicit,
@@ -80,7 +85,8 @@ impl NatsSource {
             filter_subject: self.filter.clone(),
             ..pull::Config::default()
         };
-        let consumer = stream.get_or_create_consumer(&self.durable, wanted).await.map_err(|e| self.down(&e))?;
+        let consumer =
+            stream.get_or_create_consumer(&self.durable, wanted).await.map_err(|e| self.down(&e))?;
         let messages = consumer.stream().max_messages_per_batch(BATCH).messages().await;
         messages.map(Messages).map_err(|e| self.down(&e))
     }
@@ -106,13 +112,17 @@ impl Source for NatsSource {
             }
             None => {
                 self.messages = None;
-                return Err(SourceDown { place: self.place.name.clone(), why: "the stream ended".to_owned() });
+                return Err(SourceDown {
+                    place: self.place.name.clone(),
+                    why: "the stream ended".to_owned(),
+                });
             }
         };
         let (message, acker) = message.split();
-        let headers = message.headers.iter().flat_map(async_nats::HeaderMap::iter).filter_map(|(name, values)| {
-            values.first().map(|value| (name.to_string(), value.to_string()))
-        });
+        let headers =
+            message.headers.iter().flat_map(async_nats::HeaderMap::iter).filter_map(|(name, values)| {
+                values.first().map(|value| (name.to_string(), value.to_string()))
+            });
         let event = reading::read(&self.place.name, "ce-", THEIRS, headers, message.payload.to_vec());
         Ok(Incoming { event, receipt: Box::new(acker) })
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use lapin::Acker;
 use lapin::message::Delivery;
 use lapin::options::{
     BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, BasicRejectOptions,
 };
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::Acker;
 
 use super::reading;
 use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
@@ -95,7 +95,8 @@ impl Source for RabbitmqSource {
             Some(Ok(delivery)) => delivery,
             ended => {
                 self.line = None;
-                let why = ended.and_then(Result::err).map_or("the server ended it".to_owned(), |e| e.to_string());
+                let why =
+                    ended.and_then(Result::err).map_or("the server ended it".to_owned(), |e| e.to_string());
                 return Err(self.down(why));
             }
         };

@@ -91,7 +91,10 @@ mod tests {
         let attributes = attributes.iter().map(|(name, value)| (format!("ce-{name}"), value.to_string()));
         let own = message.own_headers(&[]).map(|(name, value)| (name.to_owned(), value.to_owned()));
         let brokers = [("Nats-Msg-Id", "1"), ("content-type", "application/json")];
-        attributes.chain(own).chain(brokers.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+        attributes
+            .chain(own)
+            .chain(brokers.map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .collect()
     }
 
     fn read_back(headers: Vec<(String, String)>, body: &str) -> Result<Event, String> {
@@ -120,7 +123,8 @@ mod tests {
         let mut odd = headers(&sent);
         odd[1].1 = "s3cret".to_owned();
         assert_eq!(read_back(odd, "{}").unwrap_err(), "its attribute id cannot be read");
-        let malformed = Malformed { place: "NATS".to_owned(), why: "odd".to_owned(), body: b"s3cret".to_vec() };
+        let malformed =
+            Malformed { place: "NATS".to_owned(), why: "odd".to_owned(), body: b"s3cret".to_vec() };
         assert!(!format!("{malformed:?} {malformed}").contains("s3cret"));
     }
 }

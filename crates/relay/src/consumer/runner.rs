@@ -125,7 +125,8 @@ impl Runner {
         let (bring, mut brought) = mpsc::channel(1);
         let intake = tokio::spawn(take(source, bring, places, stop.clone()));
         let (wants, mut ready) = mpsc::channel(1);
-        let upkeep = inbox.map(|(store, consumer)| tokio::spawn(look_after(store, consumer, wants, stop.clone())));
+        let upkeep =
+            inbox.map(|(store, consumer)| tokio::spawn(look_after(store, consumer, wants, stop.clone())));
         let mut desk = Desk::new(handler, options.backoff, counts);
         loop {
             tokio::select! {
@@ -331,7 +332,12 @@ async fn look(store: &dyn InboxStore, consumer: &str) -> StoreResult<Vec<Aggrega
     let given_up = store.give_up_gaps(Some(consumer), UPKEEP_MAX).await?;
     if given_up.gaps > 0 {
         let (gaps, letters) = (given_up.gaps, given_up.letters);
-        tracing::warn!(consumer, gaps, letters, "gave up events that the inbox waited for; see the dead letters");
+        tracing::warn!(
+            consumer,
+            gaps,
+            letters,
+            "gave up events that the inbox waited for; see the dead letters"
+        );
     }
     store.inbox_ready(consumer, UPKEEP_MAX).await
 }
