@@ -58,6 +58,9 @@ pub(crate) struct PruneArgs {
     /// How long batches are kept that ended; their jobs stay at least as long
     #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
     batches: Keep,
+    /// How long ids of events are kept that consumers took in
+    #[arg(long, value_name = "PERIOD", default_value = "14d", value_parser = args::keep)]
+    inbox: Keep,
     /// Only count what would be forgotten
     #[arg(long)]
     dry_run: bool,
@@ -76,6 +79,7 @@ impl PruneArgs {
             keys: self.keys,
             workers: self.workers,
             batches: self.batches,
+            inbox: self.inbox,
         }
     }
 }
@@ -176,6 +180,8 @@ fn report(args: &PruneArgs, report: &Report<'_>) -> Result<()> {
         ("keys after their jobs", args.keys, counts.keys),
         ("ended workers", args.workers, counts.workers),
         ("batches", args.batches, counts.batches),
+        ("ids of events taken in", args.inbox, counts.inbox),
+        ("dead letters of inboxes", args.failed, counts.inbox_dead),
     ] {
         listing.row([Field::text(what), Field::text(kept(what, keep)), Field::text(count.to_string())]);
     }

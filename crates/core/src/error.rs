@@ -8,6 +8,7 @@ use crate::batch::error::InvalidBatch;
 use crate::bulk::error::InvalidBulk;
 use crate::event::{InvalidEvent, RelayError};
 use crate::ident::{JobId, Run, WorkerId};
+use crate::inbox::InvalidInbox;
 use crate::limit::InvalidLimit;
 use crate::relocation::MoveError;
 use crate::retention::InvalidRetention;
@@ -155,6 +156,9 @@ pub enum StoreError {
     /// What was asked of a subscription or its events cannot be done.
     #[error("{0}")]
     Relay(#[from] RelayError),
+    /// The inbox cannot do what was asked.
+    #[error("{0}")]
+    Inbox(#[from] InvalidInbox),
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

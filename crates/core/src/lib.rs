@@ -17,6 +17,7 @@ pub mod event;
 pub mod finish;
 pub mod history;
 pub mod ident;
+pub mod inbox;
 pub mod job;
 pub mod limit;
 pub mod listing;

@@ -59,11 +59,14 @@ pub struct RetentionPolicy {
     pub workers: Keep,
     /// Batches, from their end; the jobs of a batch stay at least as long as it.
     pub batches: Keep,
+    /// Ids of events that consumers took in once, from then: one that comes again later than that is new to them. What inboxes
+    /// gave up is kept as long as dead letters.
+    pub inbox: Keep,
 }
 
 impl Default for RetentionPolicy {
     /// A week for what went well or was called off, ninety days for dead letters, history and keys with their
-    /// job, a week for workers and batches.
+    /// job, a week for workers and batches, two weeks for the ids of events.
     fn default() -> Self {
         Self {
             succeeded: Keep::days(7),
@@ -73,6 +76,7 @@ impl Default for RetentionPolicy {
             keys: Keep::For(Duration::ZERO),
             workers: Keep::days(7),
             batches: Keep::days(7),
+            inbox: Keep::days(14),
         }
     }
 }
@@ -87,6 +91,7 @@ impl RetentionPolicy {
         keys: Keep::Forever,
         workers: Keep::Forever,
         batches: Keep::Forever,
+        inbox: Keep::Forever,
     };
 
     /// How long a job is kept that came to stand in this state. What still needs attention is kept for ever.
@@ -113,6 +118,7 @@ impl RetentionPolicy {
             ("keys", self.keys),
             ("workers", self.workers),
             ("batches", self.batches),
+            ("inbox", self.inbox),
         ];
         for (field, keep) in periods {
             if keep.period().is_some_and(|period| period > WAIT_MAX) {
@@ -170,6 +176,10 @@ pub struct Prunable {
     pub workers: u64,
     /// Batches that are no tasks of others.
     pub batches: u64,
+    /// Ids of events that consumers took in.
+    pub inbox: u64,
+    /// Dead letters of inboxes.
+    pub inbox_dead: u64,
 }
 
 impl Prunable {
@@ -192,7 +202,7 @@ impl Prunable {
     /// All that is counted.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.jobs() + self.histories + self.keys + self.workers + self.batches
+        self.jobs() + self.histories + self.keys + self.workers + self.batches + self.inbox + self.inbox_dead
     }
 }
 
@@ -218,6 +228,8 @@ impl AddAssign for Pruned {
         sum.keys += what.keys;
         sum.workers += what.workers;
         sum.batches += what.batches;
+        sum.inbox += what.inbox;
+        sum.inbox_dead += what.inbox_dead;
         self.rows += more.rows;
         self.more = more.more;
     }

@@ -42,8 +42,8 @@ pub use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView, Waiting}
 pub use milepost_core::ownership::Put;
 #[doc(inline)]
 pub use milepost_core::port::{
-    AdminStore, BulkStore, Coordination, CoordinationHealth, DoctorStore, EventLog, IntakeStore, LimitStore,
-    MaintenanceStore, Operated, Operation, ScheduleStore, Store, StoreResult, WorkerStore,
+    AdminStore, BulkStore, Coordination, CoordinationHealth, DoctorStore, EventLog, InboxStore, IntakeStore,
+    LimitStore, MaintenanceStore, Operated, Operation, ScheduleStore, Store, StoreResult, WorkerStore,
 };
 #[doc(inline)]
 pub use milepost_core::retention::{InvalidRetention, Keep, RetentionPolicy};
@@ -57,7 +57,7 @@ pub use milepost_core::transition::{IllegalTransition, Verb};
 #[doc(inline)]
 pub use milepost_core::worker::{Progress, WorkerView};
 #[doc(no_inline)]
-pub use milepost_core::{event, limit, schedule};
+pub use milepost_core::{event, inbox, limit, schedule};
 pub use stats::StatsView;
 pub use tokio_util::sync::CancellationToken;
 pub use worker::{Worker, WorkerBuilder, WorkerOptions};

@@ -1,8 +1,9 @@
-//! Upkeep that any worker does for all: rescue, overdue stops, missed group slots.
+//! Upkeep that any worker does for all: rescue, overdue stops, missed group slots, gaps of inboxes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use milepost_core::inbox::listing::GivenUp;
 use milepost_core::port::StoreResult;
 
 use crate::incarnation::Shared;
@@ -11,17 +12,25 @@ use crate::incarnation::Shared;
 const BATCH_MAX: u32 = 500;
 /// Looking for groups with a slot free may take one part in this many of the time.
 const FILL_SHARE: u32 = 20;
+/// How often gaps of inboxes are looked at.
+const GAPS_EVERY: Duration = Duration::from_secs(5);
+/// The most events that are given up in one go.
+const GAP_EVENTS_MAX: u32 = 500;
 
 /// Runs until the incarnation ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let interval = (shared.options.lease / 10).clamp(Duration::from_millis(100), Duration::from_secs(1));
-    let mut fill_after = Instant::now();
+    let (mut fill_after, mut gaps_after) = (Instant::now(), Instant::now());
     loop {
         // Spread, so that many workers do not all look at the same moment.
         tokio::time::sleep(interval.mul_f64(0.75 + 0.5 * fastrand::f64())).await;
         // One after the other, and none for the failure of another.
-        let steps =
-            [rescue(&shared).await, stop_overdue(&shared).await, fill_groups(&shared, &mut fill_after).await];
+        let steps = [
+            rescue(&shared).await,
+            stop_overdue(&shared).await,
+            fill_groups(&shared, &mut fill_after).await,
+            give_up_gaps(&shared, &mut gaps_after).await,
+        ];
         for error in steps.into_iter().filter_map(Result::err) {
             tracing::warn!(error = error.chain(), "upkeep failed; trying again");
         }
@@ -61,6 +70,21 @@ async fn fill_groups(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
     *after = Instant::now() + began.elapsed() * FILL_SHARE;
     if filled? > 0 {
         shared.coordinator.made_ready();
+    }
+    Ok(())
+}
+
+/// What waits in inboxes for events that do not come.
+async fn give_up_gaps(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
+    if Instant::now() < *after {
+        return Ok(());
+    }
+    let given_up = shared.store.give_up_gaps(None, GAP_EVENTS_MAX).await?;
+    if given_up.gaps == 0 {
+        *after = Instant::now() + GAPS_EVERY;
+    } else {
+        let GivenUp { gaps, letters } = given_up;
+        tracing::warn!(gaps, letters, "gave up events that inboxes waited for; see the dead letters");
     }
     Ok(())
 }

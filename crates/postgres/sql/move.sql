@@ -93,6 +93,8 @@ begin
     from (select max(pos) as last from milepost.batch_history) h where last > 0;
     perform setval(pg_get_serial_sequence('milepost.event', 'pos'), last)
     from (select max(pos) as last from milepost.event) e where last > 0;
+    perform setval(pg_get_serial_sequence('milepost.inbox_dead', 'pos'), last)
+    from (select max(pos) as last from milepost.inbox_dead) d where last > 0;
     perform setval(pg_get_serial_sequence('milepost.worker', 'id'), last)
     from (select greatest(max(id), worker_last) as last from milepost.worker) w where last > 0;
     perform setval('milepost.group_slot_beyond', last)

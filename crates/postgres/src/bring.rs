@@ -3,6 +3,7 @@
 mod batch;
 mod bulk;
 mod event;
+mod inbox;
 
 use jiff::Timestamp as Time;
 use jiff_sqlx::Timestamp;
@@ -47,6 +48,12 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::BatchHistory(rows) => batch::notes(rows),
         Rows::Aggregates(rows) => event::heads(rows),
         Rows::Events(rows) => event::events(rows),
+        Rows::Consumers(rows) => inbox::consumers(rows),
+        Rows::ProcessedEvents(rows) => inbox::processed_events(rows),
+        Rows::Checkpoints(rows) => inbox::checkpoints(rows),
+        Rows::ParkedEvents(rows) => inbox::parked_events(rows),
+        Rows::InboxLetters(rows) => inbox::letters(rows),
+        Rows::InboxTallies(rows) => inbox::tallies(rows),
         Rows::History(rows) => history(rows),
         Rows::Slots(rows) => slots(rows),
         Rows::Ended(rows) => ended(rows),

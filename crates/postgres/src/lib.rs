@@ -1,7 +1,8 @@
 //! The PostgreSQL store of Milepost: any number of processes, one truth, the database's clock.
 //!
 //! [`PostgresStore`] implements the ports of `milepost-core`. What joins a caller's own transaction are
-//! functions that take it: [`enqueue`], [`enqueue_many`], [`emit`], [`emit_many`] and [`complete`], and for transactions through a
+//! functions that take it: [`enqueue`], [`enqueue_many`], [`emit`], [`emit_many`] and [`complete`], [`once`],
+//! [`receive`], [`next_parked`] and [`expect_from`] for consumers of events, and for transactions through a
 //! transaction pooler those of [`pooled`]. Callers in other languages use
 //! the SQL functions of schema `milepost` (`sql/api.sql`), which are the ones used here too.
 
@@ -20,6 +21,7 @@ mod event;
 mod finish;
 mod foreign;
 mod group;
+mod inbox;
 mod lane;
 mod limit;
 mod migrate;
@@ -40,4 +42,5 @@ pub use complete::complete;
 pub use connect::{PostgresOptions, WakeMode, check_url};
 pub use enqueue::{enqueue, enqueue_many};
 pub use event::{emit, emit_many};
+pub use inbox::{expect_from, next_parked, once, receive};
 pub use store::PostgresStore;

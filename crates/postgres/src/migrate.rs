@@ -23,6 +23,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("batches", include_str!("../migrations/0010_batches.sql")),
     ("events", include_str!("../migrations/0011_events.sql")),
     ("relay", include_str!("../migrations/0012_relay.sql")),
+    ("inbox", include_str!("../migrations/0013_inbox.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
@@ -40,6 +41,7 @@ const API: &str = concat!(
     include_str!("../sql/events.sql"),
     include_str!("../sql/relay.sql"),
     include_str!("../sql/subscriptions.sql"),
+    include_str!("../sql/inbox.sql"),
     include_str!("../sql/mend.sql"),
     include_str!("../sql/move.sql")
 );

@@ -9,8 +9,9 @@
 //! `max_prepared_statements` above 0) needs none of this.
 
 use milepost_core::batch::start::{NewBatch, Started};
-use milepost_core::event::{Emitted, NewEvent};
-use milepost_core::ident::Run;
+use milepost_core::event::{Aggregate, Emitted, Event, NewEvent};
+use milepost_core::ident::{EventId, Run};
+use milepost_core::inbox::Received;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::StoreResult;
 use sqlx::PgConnection;
@@ -47,6 +48,47 @@ pub async fn emit(connection: &mut PgConnection, event: &NewEvent) -> StoreResul
 /// Those of [`emit_many`](crate::emit_many).
 pub async fn emit_many(connection: &mut PgConnection, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
     crate::event::emit_many_in(Session::passing(connection), events).await
+}
+
+/// Whether a consumer has this event for the first time, in the caller's transaction, as [`once`](crate::once).
+///
+/// # Errors
+/// Those of [`once`](crate::once).
+pub async fn once(connection: &mut PgConnection, consumer: &str, event: EventId) -> StoreResult<bool> {
+    crate::inbox::once_in(Session::passing(connection), consumer, event).await
+}
+
+/// Takes in an event in the caller's transaction, as [`receive`](crate::receive).
+///
+/// # Errors
+/// Those of [`receive`](crate::receive).
+pub async fn receive(connection: &mut PgConnection, consumer: &str, event: &Event) -> StoreResult<Received> {
+    crate::inbox::receive_in(Session::passing(connection), consumer, event).await
+}
+
+/// Takes in a kept event in the caller's transaction, as [`next_parked`](crate::next_parked).
+///
+/// # Errors
+/// Those of [`next_parked`](crate::next_parked).
+pub async fn next_parked(
+    connection: &mut PgConnection,
+    consumer: &str,
+    aggregate: &Aggregate,
+) -> StoreResult<Option<Event>> {
+    crate::inbox::next_parked_in(Session::passing(connection), consumer, aggregate).await
+}
+
+/// Says where a consumer begins in the caller's transaction, as [`expect_from`](crate::expect_from).
+///
+/// # Errors
+/// Those of [`expect_from`](crate::expect_from).
+pub async fn expect_from(
+    connection: &mut PgConnection,
+    consumer: &str,
+    aggregate: &Aggregate,
+    sequence: i64,
+) -> StoreResult<bool> {
+    crate::inbox::expect_from_in(Session::passing(connection), consumer, aggregate, sequence).await
 }
 
 /// Starts a batch in the caller's transaction, as [`start_batch`](crate::start_batch).

@@ -111,6 +111,7 @@ impl PostgresStore {
         }
         pruned.what.keys = self.prune_by_age(statement::PRUNE_KEYS, policy.keys, limit).await?;
         pruned.what.workers = self.prune_by_age(statement::PRUNE_WORKERS, policy.workers, limit).await?;
+        self.prune_inbox(policy, limit, &mut pruned).await?;
         self.prune_targets(limit, &mut pruned).await?;
         pruned.rows += pruned.what.keys + pruned.what.workers;
         let next = left.or((walks && blocks.to < in_all).then_some(blocks.to));
@@ -187,6 +188,26 @@ impl PostgresStore {
         read().map_err(|e| self.fail("prune", e))
     }
 
+    /// What inboxes need no longer.
+    async fn prune_inbox(
+        &self,
+        policy: &RetentionPolicy,
+        limit: u32,
+        pruned: &mut Pruned,
+    ) -> StoreResult<()> {
+        let ids = self.prune_by_age(statement::INBOX_PRUNE_PROCESSED, policy.inbox, limit).await?;
+        let mut letters = 0;
+        if let Keep::For(period) = policy.failed {
+            let query =
+                sqlx::query(statement::INBOX_PRUNE_DEAD).bind(whole_ms(period)).bind(i64::from(limit));
+            letters = count(&self.one(query).await?, "rows").map_err(|e| self.fail("prune", e))?;
+        }
+        (pruned.what.inbox, pruned.what.inbox_dead) = (ids, letters);
+        pruned.rows += ids + letters;
+        pruned.more |= ids.max(letters) >= u64::from(limit);
+        Ok(())
+    }
+
     async fn prune_by_age(&self, sql: &'static str, keep: Keep, limit: u32) -> StoreResult<u64> {
         let Keep::For(period) = keep else { return Ok(0) };
         self.change(sqlx::query(sql).bind(whole_ms(period)).bind(i64::from(limit))).await
@@ -200,7 +221,8 @@ impl PostgresStore {
             .bind(policy.history.period().map(whole_ms))
             .bind(policy.keys.period().map(whole_ms))
             .bind(policy.workers.period().map(whole_ms))
-            .bind(policy.batches.period().map(whole_ms));
+            .bind(policy.batches.period().map(whole_ms))
+            .bind(policy.inbox.period().map(whole_ms));
         let counts = self.inner.calm.row(counts).await;
         counts
             .and_then(|row| prunable(&row.ok_or(sqlx::Error::RowNotFound)?))
@@ -237,6 +259,8 @@ fn prunable(row: &PgRow) -> Decoded<Prunable> {
         keys: count(row, "keys")?,
         workers: count(row, "workers")?,
         batches: count(row, "batches")?,
+        inbox: count(row, "inbox")?,
+        inbox_dead: count(row, "inbox_dead")?,
     })
 }
 

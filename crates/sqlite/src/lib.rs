@@ -5,7 +5,8 @@
 //! writes share one fsync. Reads have connections of their own.
 //!
 //! What joins a transaction of the caller is a function that takes it: [`enqueue`], [`enqueue_many`], [`start_batch`],
-//! [`emit`], [`emit_many`] and [`complete`]. [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
+//! [`emit`], [`emit_many`] and [`complete`]; [`once`], [`receive`], [`next_parked`] and [`expect_from`] for consumers of events.
+//! [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
 //! [`SqliteStore::temporary`] makes a store for a test.
 
 mod batch;
@@ -26,6 +27,7 @@ mod file;
 mod finish;
 mod foreign;
 mod group;
+mod inbox;
 mod limit;
 mod listing;
 mod log;
@@ -56,5 +58,6 @@ pub use enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX, enqueue, enqueue_many};
 pub use event::{emit, emit_many};
 pub use finish::complete;
 pub use foreign::foreign_objects;
+pub use inbox::{expect_from, next_parked, once, receive};
 pub use options::{BUSY_TIMEOUT_DEFAULT, SqliteOptions};
 pub use store::SqliteStore;

@@ -2,6 +2,7 @@
 
 mod batch;
 mod bulk;
+mod inbox;
 
 use milepost_core::event::Aggregate;
 use milepost_core::ident::{JobId, WorkerId};
@@ -17,6 +18,7 @@ use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::event::read_event;
 use crate::failure::Failure;
+use crate::inbox::dead_letter;
 use crate::store::SqliteStore;
 use crate::{departure, listing, query, row};
 
@@ -115,6 +117,16 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::BatchHistory => look.page(query::PAGE_OF_BATCH_HISTORY, batch::note, Rows::BatchHistory),
         Part::Aggregates => look.page(query::PAGE_OF_AGGREGATES, head, Rows::Aggregates),
         Part::Events => look.page(query::PAGE_OF_EVENTS, read_event, Rows::Events),
+        Part::Consumers => look.page(query::PAGE_OF_CONSUMERS, inbox::consumer, Rows::Consumers),
+        Part::ProcessedEvents => {
+            look.page(query::PAGE_OF_PROCESSED_EVENTS, inbox::processed_event, Rows::ProcessedEvents)
+        }
+        Part::Checkpoints => look.page(query::PAGE_OF_CHECKPOINTS, inbox::checkpoint, Rows::Checkpoints),
+        Part::ParkedEvents => {
+            look.page(query::PAGE_OF_PARKED_EVENTS, inbox::parked_event, Rows::ParkedEvents)
+        }
+        Part::InboxLetters => look.page(query::PAGE_OF_INBOX_LETTERS, dead_letter, Rows::InboxLetters),
+        Part::InboxTallies => look.page(query::PAGE_OF_INBOX_TALLIES, inbox::tally, Rows::InboxTallies),
         Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
         Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
         Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
@@ -165,6 +177,12 @@ impl Look<'_> {
             (Position::Batch(id), _) => vec![id.0.as_bytes().to_vec().into()],
             (Position::Task(batch, task), _) => vec![batch.0.as_bytes().to_vec().into(), (*task).into()],
             (Position::VersionTask(version, task), _) => vec![(*version).into(), (*task).into()],
+            (Position::Taken(consumer, event), _) => {
+                vec![consumer.clone().into(), event.0.as_bytes().to_vec().into()]
+            }
+            (Position::Seat(consumer, kind, id), _) => {
+                [consumer, kind, id].map(|key| key.clone().into()).into()
+            }
             (Position::Slot(group, slot), _) => vec![group.clone().into(), (*slot).into()],
             (
                 Position::Start,
@@ -175,6 +193,8 @@ impl Look<'_> {
                 | Part::BatchSpreads
                 | Part::BatchHistory
                 | Part::Events
+                | Part::ParkedEvents
+                | Part::InboxLetters
                 | Part::History,
             ) => vec![i64::MIN.into()],
             (Position::Start, Part::DagTasks) => vec![i64::MIN.into(), i64::MIN.into()],
@@ -184,6 +204,8 @@ impl Look<'_> {
             (Position::Start, Part::BulkTargets | Part::BatchTasks) => {
                 vec![Vec::new().into(), i64::MIN.into()]
             }
+            (Position::Start, Part::ProcessedEvents) => vec![String::new().into(), Vec::new().into()],
+            (Position::Start, Part::Checkpoints) => [(); 3].map(|()| String::new().into()).into(),
             (Position::Start, Part::Slots) => vec![String::new().into(), i64::MIN.into()],
             (
                 Position::Start,

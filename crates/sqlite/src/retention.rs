@@ -13,6 +13,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use crate::clock::now_ms;
 use crate::failure::Failure;
+use crate::inbox;
 use crate::query;
 use crate::row::{self, Id};
 
@@ -90,7 +91,10 @@ pub(crate) fn is_due(conn: &Connection, policy: &RetentionPolicy, pace: Pace) ->
         let Some(cut_ms) = due_before_ms(keep, now_ms) else { return Ok(false) };
         Ok(conn.prepare_cached(sql)?.query_row([cut_ms], |row| row.get::<_, i64>(0))? > 0)
     };
-    Ok(due(query::KEYS_DUE, policy.keys)? || due(query::WORKERS_DUE, policy.workers)?)
+    Ok(due(query::KEYS_DUE, policy.keys)?
+        || due(query::WORKERS_DUE, policy.workers)?
+        || due(query::INBOX_IS_PROCESSED_DUE, policy.inbox)?
+        || due(query::INBOX_IS_DEAD_DUE, policy.failed)?)
 }
 
 /// One batch of each sort, as far as the time of a call goes.
@@ -104,6 +108,7 @@ pub(crate) fn prune(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> 
         pruner.read_on(sort)?;
     }
     pruner.prune_by_age()?;
+    pruner.prune_inbox()?;
     pruner.prune_files()?;
     let Pruner { pruned, began, .. } = pruner;
     if pace.rest > 0 && pruned.rows > 0 {
@@ -147,6 +152,8 @@ pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Pr
     found.keys = count(query::KEYS_DUE, policy.keys)?;
     found.batches = count(query::BATCHES_DUE_TO_GO, policy.batches)?;
     found.workers = count(query::WORKERS_DUE, policy.workers)?;
+    found.inbox = count(query::INBOX_PROCESSED_DUE, policy.inbox)?;
+    found.inbox_dead = count(query::INBOX_DEAD_DUE, policy.failed)?;
     Ok(found)
 }
 
@@ -359,6 +366,25 @@ impl<'a> Pruner<'a> {
             }
         }
         self.pruned.more = true;
+        Ok(())
+    }
+
+    /// What inboxes need no longer.
+    fn prune_inbox(&mut self) -> rusqlite::Result<()> {
+        if let Some(cut_ms) = due_before_ms(self.policy.inbox, self.now_ms)
+            && !self.is_out_of_time()
+        {
+            let mut prune = self.conn.prepare_cached(query::INBOX_PRUNE_PROCESSED)?;
+            self.pruned.what.inbox = prune.execute((cut_ms, self.limit))? as u64;
+        }
+        if let Some(cut_ms) = due_before_ms(self.policy.failed, self.now_ms)
+            && !self.is_out_of_time()
+        {
+            self.pruned.what.inbox_dead = inbox::forget_old(self.conn, cut_ms, self.limit)?;
+        }
+        let (ids, letters) = (self.pruned.what.inbox, self.pruned.what.inbox_dead);
+        self.pruned.rows += ids + letters;
+        self.pruned.more |= ids.max(letters) == u64::from(self.limit) || self.is_out_of_time();
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use milepost_core::port::Store;
 use milepost_sqlite::{SqliteOptions, SqliteStore};
+use milepost_testkit::inbox::Desk;
 use tempfile::TempDir;
 
 async fn fresh() -> (TempDir, Arc<dyn Store>) {
@@ -23,4 +24,15 @@ mod batches {
 
 mod events {
     milepost_testkit::event_conformance!(crate::fresh);
+}
+
+async fn desk() -> (TempDir, Desk) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("inbox.db"), SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    (folder, Desk::sqlite(store))
+}
+
+mod inbox {
+    milepost_testkit::inbox_conformance!(crate::desk);
 }

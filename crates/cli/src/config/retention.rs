@@ -27,6 +27,8 @@ pub(crate) struct Retention {
     workers: Option<Kept>,
     /// Batches, from their end; their jobs stay at least as long. The default is `7d`.
     batches: Option<Kept>,
+    /// Ids of events that consumers took in, from then. The default is `14d`.
+    inbox: Option<Kept>,
 }
 
 /// How long something is kept.
@@ -56,6 +58,7 @@ impl Retention {
             keys: keep(self.keys, default.keys),
             workers: keep(self.workers, default.workers),
             batches: keep(self.batches, default.batches),
+            inbox: keep(self.inbox, default.inbox),
         }
     }
 }
@@ -72,6 +75,7 @@ pub(super) fn check(retention: Option<&Node>, faults: &mut Faults) {
         keys: kept("keys"),
         workers: kept("workers"),
         batches: kept("batches"),
+        inbox: kept("inbox"),
     };
     if let Err(error) = section.policy().check() {
         faults.add(

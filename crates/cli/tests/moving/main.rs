@@ -6,6 +6,7 @@
 mod batches;
 mod bulk;
 mod carried;
+mod inbox;
 mod killed;
 mod refused;
 mod stock;
@@ -46,6 +47,7 @@ impl Move {
             // First: it takes whatever is ready.
             batches::leave_half_done(&both).await;
             stock::fill(&store).await;
+            inbox::leave_half_done(&both).await;
             bulk::leave_half_done(&both).await;
             both.expire_leases();
             listed(store.as_ref()).await
@@ -129,7 +131,7 @@ pub(crate) async fn listed(store: &dyn Store) -> Value {
         let counts = queue["counts"].as_array_mut().unwrap();
         counts.sort_unstable_by_key(|count| count[0].as_str().unwrap().to_owned());
     }
-    json!({ "jobs": jobs, "bulks": bulk::listed(store).await, "batches": batches::listed(store).await, "queues": queues, "counts": counts, "limits": limits,
+    json!({ "jobs": jobs, "bulks": bulk::listed(store).await, "batches": batches::listed(store).await, "inbox": inbox::listed(store).await, "queues": queues, "counts": counts, "limits": limits,
             "events": store.events(&EventFilter { limit: 100, ..EventFilter::default() }).await.unwrap(),
             "workers": store.workers().await.unwrap(), "schedules": store.schedules().await.unwrap() })
 }

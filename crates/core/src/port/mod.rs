@@ -9,6 +9,7 @@ mod bulk;
 mod coordination;
 mod doctor;
 mod event;
+mod inbox;
 mod intake;
 mod limit;
 mod maintenance;
@@ -27,6 +28,7 @@ pub use bulk::{
 pub use coordination::{Coordination, CoordinationHealth};
 pub use doctor::{AbandonedRun, DoctorStore};
 pub use event::EventLog;
+pub use inbox::InboxStore;
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
@@ -55,6 +57,7 @@ pub trait Store:
     + EventLog
     + RelayStore
     + SubscriptionStore
+    + InboxStore
     + DoctorStore
 {
 }
@@ -72,6 +75,7 @@ impl<T> Store for T where
         + EventLog
         + RelayStore
         + SubscriptionStore
+        + InboxStore
         + DoctorStore
 {
 }

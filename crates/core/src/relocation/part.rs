@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ident::{BatchId, JobId};
+use crate::ident::{BatchId, EventId, JobId};
 use crate::state::named_enum;
 
 named_enum! {
@@ -64,6 +64,18 @@ named_enum! {
         Aggregates = "aggregate",
         /// The log of events.
         Events = "event",
+        /// What consumers of events want.
+        Consumers = "inbox_consumer",
+        /// Events that they took in by their ids.
+        ProcessedEvents = "processed_event",
+        /// How far they are in aggregates.
+        Checkpoints = "aggregate_checkpoint",
+        /// Events that came too early.
+        ParkedEvents = "inbox_parked",
+        /// What their inboxes gave up.
+        InboxLetters = "inbox_dead",
+        /// How many duplicates were caught.
+        InboxTallies = "inbox_tally",
         /// What happened.
         History = "history",
         /// Who holds groups.
@@ -99,4 +111,8 @@ pub enum Position {
     Task(BatchId, u32),
     /// A task of a version of a DAG.
     VersionTask(i64, u32),
+    /// A consumer and an event that it took in.
+    Taken(String, EventId),
+    /// A consumer, and an aggregate's type and id.
+    Seat(String, String, String),
 }

@@ -4,10 +4,10 @@ mod config;
 mod jsonl;
 mod kafka;
 mod kept;
-mod nats;
+pub(crate) mod nats;
 mod null;
-mod rabbitmq;
-mod redis;
+pub(crate) mod rabbitmq;
+pub(crate) mod redis;
 mod webhook;
 mod words;
 

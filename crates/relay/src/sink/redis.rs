@@ -202,7 +202,7 @@ fn takes_nothing(error: &RedisError) -> bool {
 }
 
 /// A server, and its name for people.
-fn server(url: &str) -> Result<(Client, String), InvalidSink> {
+pub(crate) fn server(url: &str) -> Result<(Client, String), InvalidSink> {
     let refused = |why: &str| InvalidSink::new("url", why);
     if !["redis://", "rediss://", "unix://"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err(refused(

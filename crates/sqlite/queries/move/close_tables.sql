@@ -9,7 +9,9 @@ WITH own (name) AS (VALUES
     ('milepost_bulk_file'), ('milepost_bulk_target'),
     ('milepost_dag_version'), ('milepost_dag'), ('milepost_dag_task'), ('milepost_batch'), ('milepost_batch_input'),
     ('milepost_batch_task'), ('milepost_batch_spread'), ('milepost_batch_history'),
-    ('milepost_aggregate'), ('milepost_event')
+    ('milepost_aggregate'), ('milepost_event'),
+    ('milepost_inbox_consumer'), ('milepost_processed_event'), ('milepost_aggregate_checkpoint'), ('milepost_inbox_parked'),
+    ('milepost_inbox_dead'), ('milepost_inbox_tally')
 ),
 change (verb) AS (VALUES ('INSERT'), ('UPDATE'), ('DELETE'))
 SELECT printf('CREATE TRIGGER %s_departed_%s BEFORE %s ON %s BEGIN SELECT RAISE(ABORT, %Q); END',

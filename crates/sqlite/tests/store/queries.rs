@@ -34,7 +34,8 @@ async fn every_query_file_prepares_and_says_what_it_does() {
     let home = Home::new().await;
     let conn = home.connection();
     for (name, sql) in
-        [files(), files_in("bulk"), files_in("batch"), files_in("event"), rare_files()].concat()
+        [files(), files_in("bulk"), files_in("batch"), files_in("event"), files_in("inbox"), rare_files()]
+            .concat()
     {
         conn.prepare(&sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(sql.starts_with("-- "), "{name} has no comment");
@@ -43,14 +44,16 @@ async fn every_query_file_prepares_and_says_what_it_does() {
 }
 
 /// Lists and counts, which may read a whole table, and what reads only a small one.
-const MAY_SCAN: [&str; 17] = [
+const MAY_SCAN: [&str; 19] = [
     "batches",
     "batches_with_key",
     "bulks",
+    "consumers",
     "count_by_queue",
     "count_by_state",
     "dags",
     "definitions",
+    "gaps",
     "jobs",
     "jobs_running",
     "jobs_with_key",
@@ -70,7 +73,7 @@ fn plan(conn: &rusqlite::Connection, sql: &str) -> Vec<String> {
 }
 
 fn assert_searches(conn: &rusqlite::Connection, when: &str) {
-    for (name, sql) in [files(), files_in("bulk"), files_in("batch")].concat() {
+    for (name, sql) in [files(), files_in("bulk"), files_in("batch"), files_in("inbox")].concat() {
         if MAY_SCAN.contains(&name.as_str()) {
             continue;
         }
@@ -86,6 +89,10 @@ fn assert_searches(conn: &rusqlite::Connection, when: &str) {
                 "batch",
                 "batch_task",
                 "dag_task",
+                "processed_event",
+                "aggregate_checkpoint",
+                "inbox_parked",
+                "inbox_dead",
             ]
             .iter()
             .any(|table| {

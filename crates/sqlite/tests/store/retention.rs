@@ -16,6 +16,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     keys: Keep::For(Duration::ZERO),
     workers: Keep::days(1),
     batches: Keep::Forever,
+    inbox: Keep::Forever,
 };
 
 async fn prune(home: &Home) -> Pruned {

@@ -2,6 +2,7 @@
 
 mod batches;
 mod events;
+mod inbox;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -8,6 +8,7 @@ pub mod events;
 pub mod fences;
 pub mod groups;
 pub mod history;
+pub mod inbox;
 pub mod intake;
 pub mod limits;
 pub mod lost_answers;

@@ -30,6 +30,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     keys: Keep::For(Duration::ZERO),
     workers: Keep::Forever,
     batches: Keep::Forever,
+    inbox: Keep::Forever,
 };
 
 const fn by_hand(limit: u32) -> Pace {

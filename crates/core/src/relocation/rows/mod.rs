@@ -4,6 +4,7 @@
 mod batch;
 mod bulk;
 mod event;
+mod inbox;
 mod job;
 
 use jiff::Timestamp;
@@ -12,11 +13,14 @@ use super::{Part, Position};
 use crate::event::listing::LoggedEvent;
 use crate::history::HistoryEntry;
 use crate::ident::WorkerId;
+use crate::inbox::Consumer;
+use crate::inbox::listing::DeadLetter;
 use crate::limit::{Rate, Source};
 
 pub use batch::{Batch, BatchInput, BatchNote, BatchSpread, BatchTask, Dag, DagTask, DagVersion};
 pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 pub use event::Head;
+pub use inbox::{Checkpoint, InboxTally, ParkedEvent, ProcessedEvent};
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
 
 /// A row that can be carried.
@@ -91,6 +95,12 @@ rows! {
     BatchHistory(BatchNote),
     Aggregates(Head),
     Events(LoggedEvent),
+    Consumers(Consumer),
+    ProcessedEvents(ProcessedEvent),
+    Checkpoints(Checkpoint),
+    ParkedEvents(ParkedEvent),
+    InboxLetters(DeadLetter),
+    InboxTallies(InboxTally),
     History(HistoryEntry),
     Slots(Slot),
     Ended(Ended),

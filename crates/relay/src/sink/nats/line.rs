@@ -22,9 +22,9 @@ use crate::sink::{Delivery, SinkDown};
 const CLIENT: &str = "milepost-relay";
 
 /// A server, or the servers of a cluster, and who we are there.
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Their name for people.
-    pub(super) name: String,
+    pub(crate) name: String,
     servers: Vec<ServerAddr>,
     account: Option<Account>,
 }
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Place {
 
 impl Place {
     /// Reads URLs with commas between them. What is secret in them is kept apart, so that no driver can tell it.
-    pub(super) fn parse(urls: &str) -> Result<Self, InvalidSink> {
+    pub(crate) fn parse(urls: &str) -> Result<Self, InvalidSink> {
         let refused = |why: &str| InvalidSink::new("url", why);
         let form = "it is not of the form nats://USER:PASSWORD@HOST:PORT";
         let (mut servers, mut account, mut names) = (Vec::new(), None, Vec::new());
@@ -69,7 +69,11 @@ impl Place {
         Ok(Self { name: format!("NATS at {}", names.join(", ")), servers, account })
     }
 
-    fn options(&self) -> ConnectOptions {
+    pub(crate) fn servers(&self) -> &[ServerAddr] {
+        &self.servers
+    }
+
+    pub(crate) fn options(&self) -> ConnectOptions {
         let options = ConnectOptions::new().name(CLIENT);
         match &self.account {
             None => options,

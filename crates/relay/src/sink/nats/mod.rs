@@ -1,6 +1,6 @@
 //! Events to NATS JetStream.
 
-mod line;
+pub(crate) mod line;
 mod subject;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Events to RabbitMQ.
 
 mod line;
-mod place;
+pub(crate) mod place;
 
 use std::time::Duration;
 

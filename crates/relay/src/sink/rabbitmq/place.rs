@@ -10,11 +10,11 @@ use rustls::crypto::ring;
 use crate::sink::config::InvalidSink;
 
 /// A server, and an account.
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Its name for people.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Without the account, so that no driver can tell it.
-    pub(super) uri: AMQPUri,
+    pub(crate) uri: AMQPUri,
     account: AMQPUserInfo,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    pub(super) fn parse(url: &str) -> Result<Self, InvalidSink> {
+    pub(crate) fn parse(url: &str) -> Result<Self, InvalidSink> {
         if !url.starts_with("amqp://") && !url.starts_with("amqps://") {
             return Err(InvalidSink::new("url", "it must begin with amqp://, or with amqps:// for TLS"));
         }
@@ -45,13 +45,13 @@ impl Place {
         Ok(Self { name, uri, account })
     }
 
-    pub(super) fn login(&self) -> Login {
+    pub(crate) fn login(&self) -> Login {
         Login(self.account.clone())
     }
 }
 
 /// Says who we are when we connect.
-pub(super) struct Login(AMQPUserInfo);
+pub(crate) struct Login(AMQPUserInfo);
 
 impl AuthProvider for Login {
     fn mechanism(&self) -> ShortString {

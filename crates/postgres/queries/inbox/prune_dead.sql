@@ -1,0 +1,23 @@
+-- Forgets up to $2 dead letters of inboxes that were given up more than $1 ms ago. Those of aggregates at which others are stay.
+with due as materialized (
+    select pos, consumer, aggregate_type, aggregate_id, reason from milepost.inbox_dead
+    where dead_at < now() - $1::bigint * interval '1 millisecond'
+    order by dead_at
+    limit $2
+),
+held as materialized (
+    select c.consumer, c.aggregate_type, c.aggregate_id from milepost.aggregate_checkpoint c
+    where (c.consumer, c.aggregate_type, c.aggregate_id) in (select d.consumer, d.aggregate_type, d.aggregate_id from due d)
+    for update skip locked
+),
+gone as (
+    delete from milepost.inbox_dead d using due join held h using (consumer, aggregate_type, aggregate_id)
+    where d.pos = due.pos
+    returning d.consumer, d.aggregate_type, d.aggregate_id, d.reason
+),
+counted as (
+    update milepost.aggregate_checkpoint c set dead = c.dead - g.events
+    from (select consumer, aggregate_type, aggregate_id, count(*) filter (where reason = 'gap') as events from gone group by 1, 2, 3) g
+    where c.consumer = g.consumer and c.aggregate_type = g.aggregate_type and c.aggregate_id = g.aggregate_id
+)
+select count(*) as rows from gone

@@ -1,0 +1,2 @@
+-- Brings how many duplicates were caught.
+insert into milepost.inbox_tally (consumer, duplicates) select * from unnest($1::text[], $2::bigint[])

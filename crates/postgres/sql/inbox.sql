@@ -1,0 +1,477 @@
+-- The inbox: how consumers take each event in once, in the order of its aggregate. Public: once, receive, next_parked and expect_from, which
+-- join the caller's transaction, and put_consumer, inbox_ready, give_up_gaps, retry_dead and drop_dead.
+-- SQLSTATEs: MP018 the call cannot be accepted as it is, MP019 it is not possible with that dead letter. DETAIL says for machines what
+-- it is about. MP018: consumer, event, sequence or settings. MP019: 'missing' or 'past', and the dead letter.
+
+-- Refuses a name that no consumer can have.
+create or replace function milepost.check_consumer(consumer text) returns void language plpgsql as $$
+begin
+    if consumer is null or consumer = '' or octet_length(consumer) > 200 or consumer ~ '[[:cntrl:]]' then
+        raise exception using errcode = 'MP018', detail = 'consumer',
+            message = 'the name of the consumer must have 1 to 200 bytes and no control characters';
+    end if;
+end
+$$;
+
+-- Refuses what is no aggregate, or no place among its events.
+create or replace function milepost.check_place(aggregate_type text, aggregate_id text, aggregate_seq bigint) returns void
+language plpgsql as $$
+begin
+    if aggregate_type is null or aggregate_type = '' or octet_length(aggregate_type) > 200
+       or aggregate_id is null or aggregate_id = '' or octet_length(aggregate_id) > 1000 then
+        raise exception using errcode = 'MP018', detail = 'event',
+            message = 'the type of the aggregate must have 1 to 200 bytes, its id 1 to 1000';
+    end if;
+    if aggregate_seq is null or aggregate_seq < 1 then
+        raise exception using errcode = 'MP018', detail = 'sequence',
+            message = format('the sequence %s is not a number from 1 on', coalesce(aggregate_seq::text, 'null'));
+    end if;
+end
+$$;
+
+-- What a consumer wants, or what it is by itself.
+create or replace function milepost.settings_of(consumer text) returns milepost.inbox_consumer language sql stable as $$
+    select coalesce((select c from milepost.inbox_consumer c where c.consumer = settings_of.consumer),
+                    row(settings_of.consumer, 600000, 1000, 'dead_letter', false)::milepost.inbox_consumer)
+$$;
+
+-- Says what a consumer wants otherwise than it is by itself. Gaps that wait already keep their time.
+create or replace function milepost.put_consumer(
+    consumer text, gap_wait_ms bigint default 600000, parked_max int default 1000, gap_policy text default 'dead_letter',
+    begins_anywhere boolean default false
+) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+    perform milepost.check_consumer(put_consumer.consumer);
+    insert into milepost.inbox_consumer
+    values (put_consumer.consumer, put_consumer.gap_wait_ms, put_consumer.parked_max, put_consumer.gap_policy, put_consumer.begins_anywhere)
+    on conflict (consumer) do update set gap_wait_ms = excluded.gap_wait_ms, parked_max = excluded.parked_max,
+        gap_policy = excluded.gap_policy, begins_anywhere = excluded.begins_anywhere;
+exception when check_violation or not_null_violation then
+    raise exception using errcode = 'MP018', detail = 'settings', message = format(
+        'the settings of consumer %s are not usable: gap_wait_ms is from 0 to a hundred years, parked_max from 1 to 100000, '
+        'gap_policy dead_letter or skip_gap', to_json(left(put_consumer.consumer, 60)));
+end
+$$;
+
+-- Counts a duplicate in a row that nobody else is counting in just now.
+create or replace function milepost.note_duplicate(consumer text) returns void language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+    update milepost.inbox_tally t set duplicates = t.duplicates + 1
+    where (t.consumer, t.shard) = (
+        select s.consumer, s.shard from milepost.inbox_tally s where s.consumer = note_duplicate.consumer
+        order by s.shard limit 1 for update skip locked
+    );
+    if not found then
+        insert into milepost.inbox_tally (consumer, duplicates) values (note_duplicate.consumer, 1);
+    end if;
+end
+$$;
+
+-- Whether a consumer has this event for the first time, in the caller's transaction: if that rolls back, it was not. Waits for
+-- another transaction with the same event.
+create or replace function milepost.once(consumer text, event_id uuid) returns boolean language plpgsql as $$
+#variable_conflict use_column
+begin
+    perform milepost.check_consumer(once.consumer);
+    if once.event_id is null then
+        raise exception using errcode = 'MP018', detail = 'event', message = 'the event has no id';
+    end if;
+    insert into milepost.processed_event (consumer, event_id) values (once.consumer, once.event_id) on conflict do nothing;
+    if found then
+        return true;
+    end if;
+    perform milepost.note_duplicate(once.consumer);
+    return false;
+end
+$$;
+
+-- Sees anew, for an aggregate that the caller has locked, whether the next event is here, and until when the others wait for it.
+create or replace function milepost.look_again(consumer text, aggregate_type text, aggregate_id text) returns void
+language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+    update milepost.aggregate_checkpoint c
+    set ready = f.follows,
+        gives_up_at = case when c.parked > 0 and not f.follows
+            then f.oldest + (milepost.settings_of(look_again.consumer)).gap_wait_ms * interval '1 millisecond' end
+    from (
+        select exists (select from milepost.inbox_parked p
+                       where p.consumer = k.consumer and p.aggregate_type = k.aggregate_type and p.aggregate_id = k.aggregate_id
+                         and p.aggregate_seq = k.last_seq + 1)
+            or exists (select from milepost.inbox_dead d
+                       where d.consumer = k.consumer and d.aggregate_type = k.aggregate_type and d.aggregate_id = k.aggregate_id
+                         and d.aggregate_seq = k.last_seq + 1 and d.event_id is not null and d.reason = 'gap') as follows,
+               (select min(p.parked_at) from milepost.inbox_parked p
+                where p.consumer = k.consumer and p.aggregate_type = k.aggregate_type and p.aggregate_id = k.aggregate_id) as oldest
+        from milepost.aggregate_checkpoint k
+        where k.consumer = look_again.consumer and k.aggregate_type = look_again.aggregate_type and k.aggregate_id = look_again.aggregate_id
+    ) f
+    where c.consumer = look_again.consumer and c.aggregate_type = look_again.aggregate_type and c.aggregate_id = look_again.aggregate_id;
+end
+$$;
+
+-- Gives up what waits in an aggregate that the caller has locked, as its consumer wants it, at most rows_max events. why: in words.
+-- Answers how many became dead letters.
+create or replace function milepost.give_up_gap(consumer text, aggregate_type text, aggregate_id text, why text, rows_max bigint) returns bigint
+language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    stands milepost.aggregate_checkpoint;
+    first bigint;
+    moved bigint;
+begin
+    select c.* into stands from milepost.aggregate_checkpoint c
+    where c.consumer = give_up_gap.consumer and c.aggregate_type = give_up_gap.aggregate_type and c.aggregate_id = give_up_gap.aggregate_id;
+    select min(k.aggregate_seq) into first from (
+        select p.aggregate_seq from milepost.inbox_parked p
+        where p.consumer = give_up_gap.consumer and p.aggregate_type = give_up_gap.aggregate_type and p.aggregate_id = give_up_gap.aggregate_id
+        union all
+        select d.aggregate_seq from milepost.inbox_dead d
+        where d.consumer = give_up_gap.consumer and d.aggregate_type = give_up_gap.aggregate_type and d.aggregate_id = give_up_gap.aggregate_id
+          and d.event_id is not null and d.reason = 'gap'
+    ) k;
+    if first is null or first = stands.last_seq + 1 then
+        perform milepost.look_again(give_up_gap.consumer, give_up_gap.aggregate_type, give_up_gap.aggregate_id);
+        return 0;
+    end if;
+    if (milepost.settings_of(give_up_gap.consumer)).gap_policy = 'skip_gap' then
+        insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why)
+        values (give_up_gap.consumer, give_up_gap.aggregate_type, give_up_gap.aggregate_id, stands.last_seq + 1, first - 1, 'never_came', give_up_gap.why);
+        update milepost.aggregate_checkpoint c set last_seq = first - 1, ready = true, gives_up_at = null
+        where c.consumer = give_up_gap.consumer and c.aggregate_type = give_up_gap.aggregate_type and c.aggregate_id = give_up_gap.aggregate_id;
+        return 1;
+    end if;
+    with due as materialized (
+        select p.aggregate_seq from milepost.inbox_parked p
+        where p.consumer = give_up_gap.consumer and p.aggregate_type = give_up_gap.aggregate_type and p.aggregate_id = give_up_gap.aggregate_id
+        order by p.aggregate_seq
+        limit give_up_gap.rows_max
+    ),
+    gone as (
+        delete from milepost.inbox_parked p using due
+        where p.consumer = give_up_gap.consumer and p.aggregate_type = give_up_gap.aggregate_type and p.aggregate_id = give_up_gap.aggregate_id
+          and p.aggregate_seq = due.aggregate_seq
+        returning p.*
+    )
+    insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type, headers,
+                                     payload, emitted_at)
+    select g.consumer, g.aggregate_type, g.aggregate_id, g.aggregate_seq, g.aggregate_seq, 'gap', give_up_gap.why, g.event_id, g.event_type,
+           g.headers, g.payload, g.emitted_at
+    from gone g
+    order by g.aggregate_seq;
+    get diagnostics moved = row_count;
+    update milepost.aggregate_checkpoint c
+    set parked = c.parked - moved, dead = c.dead + moved, gives_up_at = case when c.parked > moved then c.gives_up_at end
+    where c.consumer = give_up_gap.consumer and c.aggregate_type = give_up_gap.aggregate_type and c.aggregate_id = give_up_gap.aggregate_id;
+    return moved;
+end
+$$;
+
+-- Takes in an event of an aggregate, in the caller's transaction, if it is the next one. verdict: 'apply': do what it wants, in this
+-- transaction; 'duplicate': it was taken in before; 'parked': one before it is missing, it is kept until that comes; 'late': the
+-- consumer went on without it, it is kept among the dead letters. more: events that were kept may follow now: ask next_parked.
+-- Nobody else takes in events of this aggregate for this consumer until the caller's transaction ends.
+create or replace function milepost.receive(
+    consumer text, aggregate_type text, aggregate_id text, aggregate_seq bigint, event_id uuid, event_type text,
+    payload json default '{}', headers jsonb default null, emitted_at timestamptz default null
+) returns table (verdict text, more boolean) language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    stands milepost.aggregate_checkpoint;
+    is_new boolean;
+    parked_gone int;
+    dead_gone int;
+    settings milepost.inbox_consumer;
+begin
+    perform milepost.check_consumer(receive.consumer);
+    perform milepost.check_place(receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq);
+    if receive.event_id is null or receive.event_type is null then
+        raise exception using errcode = 'MP018', detail = 'event', message = 'the event has no id, or no type';
+    end if;
+
+    -- For an event that is the next one this is all.
+    insert into milepost.aggregate_checkpoint as c (consumer, aggregate_type, aggregate_id, last_seq)
+    values (receive.consumer, receive.aggregate_type, receive.aggregate_id, case when receive.aggregate_seq = 1 then 1 else 0 end)
+    on conflict (consumer, aggregate_type, aggregate_id) do update
+    set last_seq = receive.aggregate_seq, ready = c.parked + c.dead > 0, gives_up_at = null
+    where c.last_seq = receive.aggregate_seq - 1
+    returning c.* into stands;
+    is_new := found;
+    if stands.last_seq = receive.aggregate_seq and not stands.ready then
+        return query select 'apply', false;
+        return;
+    end if;
+
+    if not is_new then
+        -- The upsert has locked the row all the same.
+        select c.* into stands from milepost.aggregate_checkpoint c
+        where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
+        if receive.aggregate_seq <= stands.last_seq then
+            -- One past which the consumer went on is none that it has taken in.
+            insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type,
+                                             headers, payload, emitted_at)
+            select d.consumer, d.aggregate_type, d.aggregate_id, receive.aggregate_seq, receive.aggregate_seq, 'late',
+                   'it came when the consumer had gone on past it', receive.event_id, receive.event_type,
+                   nullif(receive.headers, '{}'), coalesce(receive.payload, '{}'), coalesce(receive.emitted_at, now())
+            from milepost.inbox_dead d
+            where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
+              and d.event_id is null and d.aggregate_seq <= receive.aggregate_seq and d.seq_to >= receive.aggregate_seq
+            limit 1
+            on conflict do nothing;
+            if found then
+                return query select 'late', false;
+                return;
+            end if;
+            perform milepost.note_duplicate(receive.consumer);
+            return query select 'duplicate', false;
+            return;
+        end if;
+    elsif stands.last_seq = receive.aggregate_seq then
+        -- It may be among those that are kept, too.
+        delete from milepost.inbox_parked p
+        where p.consumer = receive.consumer and p.aggregate_type = receive.aggregate_type and p.aggregate_id = receive.aggregate_id
+          and p.aggregate_seq = receive.aggregate_seq;
+        get diagnostics parked_gone = row_count;
+        delete from milepost.inbox_dead d
+        where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
+          and d.aggregate_seq = receive.aggregate_seq and d.event_id is not null;
+        get diagnostics dead_gone = row_count;
+        if parked_gone + dead_gone > 0 then
+            update milepost.aggregate_checkpoint c set parked = c.parked - parked_gone, dead = c.dead - dead_gone
+            where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
+        end if;
+        return query select 'apply', true;
+        return;
+    end if;
+
+    settings := milepost.settings_of(receive.consumer);
+    if is_new and settings.begins_anywhere then
+        update milepost.aggregate_checkpoint c set last_seq = receive.aggregate_seq
+        where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
+        return query select 'apply', false;
+        return;
+    end if;
+    if stands.dead > 0 and exists (
+        select from milepost.inbox_dead d
+        where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
+          and d.aggregate_seq = receive.aggregate_seq and d.event_id is not null)
+    then
+        return query select 'parked', stands.ready;
+        return;
+    end if;
+    insert into milepost.inbox_parked (consumer, aggregate_type, aggregate_id, aggregate_seq, event_id, event_type, headers, payload, emitted_at)
+    values (receive.consumer, receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq, receive.event_id, receive.event_type,
+            nullif(receive.headers, '{}'), coalesce(receive.payload, '{}'), coalesce(receive.emitted_at, now()))
+    on conflict do nothing;
+    if found then
+        update milepost.aggregate_checkpoint c
+        set parked = c.parked + 1,
+            gives_up_at = case when not c.ready
+                then coalesce(c.gives_up_at, now() + settings.gap_wait_ms * interval '1 millisecond') end
+        where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id
+        returning c.* into stands;
+        if stands.parked > settings.parked_max and not stands.ready then
+            perform milepost.give_up_gap(receive.consumer, receive.aggregate_type, receive.aggregate_id,
+                format('%s events waited for %s', stands.parked, stands.last_seq + 1), stands.parked);
+            select c.* into stands from milepost.aggregate_checkpoint c
+            where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
+        end if;
+    end if;
+    return query select 'parked', stands.ready;
+end
+$$;
+
+-- Takes in the event that follows the last one of an aggregate, if it was kept, in the caller's transaction: do what it wants, and ask
+-- again, until there is none.
+create or replace function milepost.next_parked(consumer text, aggregate_type text, aggregate_id text)
+returns table (event_id uuid, aggregate_seq bigint, event_type text, payload json, headers jsonb, emitted_at timestamptz)
+language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    stands milepost.aggregate_checkpoint;
+begin
+    perform milepost.check_consumer(next_parked.consumer);
+    perform milepost.check_place(next_parked.aggregate_type, next_parked.aggregate_id, 1);
+    select c.* into stands from milepost.aggregate_checkpoint c
+    where c.consumer = next_parked.consumer and c.aggregate_type = next_parked.aggregate_type and c.aggregate_id = next_parked.aggregate_id
+    for update;
+    if not found then
+        return;
+    end if;
+    if stands.parked > 0 then
+        return query delete from milepost.inbox_parked p
+            where p.consumer = next_parked.consumer and p.aggregate_type = next_parked.aggregate_type
+              and p.aggregate_id = next_parked.aggregate_id and p.aggregate_seq = stands.last_seq + 1
+            returning p.event_id, p.aggregate_seq, p.event_type, p.payload, p.headers, p.emitted_at;
+        if found then
+            update milepost.aggregate_checkpoint c
+            set last_seq = c.last_seq + 1, parked = c.parked - 1, ready = c.parked - 1 + c.dead > 0, gives_up_at = null
+            where c.consumer = next_parked.consumer and c.aggregate_type = next_parked.aggregate_type
+              and c.aggregate_id = next_parked.aggregate_id;
+            return;
+        end if;
+    end if;
+    if stands.dead > 0 then
+        return query delete from milepost.inbox_dead d
+            where d.consumer = next_parked.consumer and d.aggregate_type = next_parked.aggregate_type
+              and d.aggregate_id = next_parked.aggregate_id and d.aggregate_seq = stands.last_seq + 1 and d.event_id is not null
+              and d.reason = 'gap'
+            returning d.event_id, d.aggregate_seq, d.event_type, d.payload, d.headers, d.emitted_at;
+        if found then
+            update milepost.aggregate_checkpoint c
+            set last_seq = c.last_seq + 1, dead = c.dead - 1, ready = c.parked + c.dead - 1 > 0, gives_up_at = null
+            where c.consumer = next_parked.consumer and c.aggregate_type = next_parked.aggregate_type
+              and c.aggregate_id = next_parked.aggregate_id;
+            return;
+        end if;
+    end if;
+    if stands.parked + stands.dead > 0 or stands.ready then
+        perform milepost.look_again(next_parked.consumer, next_parked.aggregate_type, next_parked.aggregate_id);
+    end if;
+end
+$$;
+
+-- Says from which event on a consumer takes in those of an aggregate, in the caller's transaction; what comes before is a duplicate to
+-- it. Never goes back; answers whether it changed anything. What is kept of later ones can follow then: ask next_parked.
+create or replace function milepost.expect_from(consumer text, aggregate_type text, aggregate_id text, seq bigint) returns boolean
+language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    parked_gone int;
+    dead_gone int;
+begin
+    perform milepost.check_consumer(expect_from.consumer);
+    perform milepost.check_place(expect_from.aggregate_type, expect_from.aggregate_id, expect_from.seq);
+    insert into milepost.aggregate_checkpoint as c (consumer, aggregate_type, aggregate_id, last_seq)
+    values (expect_from.consumer, expect_from.aggregate_type, expect_from.aggregate_id, expect_from.seq - 1)
+    on conflict (consumer, aggregate_type, aggregate_id) do update set last_seq = excluded.last_seq where c.last_seq < excluded.last_seq;
+    if not found then
+        return false;
+    end if;
+    delete from milepost.inbox_parked p
+    where p.consumer = expect_from.consumer and p.aggregate_type = expect_from.aggregate_type and p.aggregate_id = expect_from.aggregate_id
+      and p.aggregate_seq < expect_from.seq;
+    get diagnostics parked_gone = row_count;
+    update milepost.inbox_dead d set reason = 'late', why = format('the consumer was told to begin at %s', expect_from.seq)
+    where d.consumer = expect_from.consumer and d.aggregate_type = expect_from.aggregate_type and d.aggregate_id = expect_from.aggregate_id
+      and d.aggregate_seq < expect_from.seq and d.event_id is not null and d.reason = 'gap';
+    get diagnostics dead_gone = row_count;
+    update milepost.aggregate_checkpoint c set parked = c.parked - parked_gone, dead = c.dead - dead_gone
+    where c.consumer = expect_from.consumer and c.aggregate_type = expect_from.aggregate_type and c.aggregate_id = expect_from.aggregate_id;
+    perform milepost.look_again(expect_from.consumer, expect_from.aggregate_type, expect_from.aggregate_id);
+    return true;
+end
+$$;
+
+-- Aggregates of a consumer whose next event may be among those that are kept: take it in by next_parked.
+create or replace function milepost.inbox_ready(consumer text, rows_max int default 100) returns table (aggregate_type text, aggregate_id text)
+language sql stable set enable_seqscan = off as $$
+    select c.aggregate_type, c.aggregate_id from milepost.aggregate_checkpoint c
+    where c.consumer = inbox_ready.consumer and c.ready
+    order by c.aggregate_type, c.aggregate_id
+    limit inbox_ready.rows_max
+$$;
+
+-- Gives up gaps whose time is over, of this consumer or of all, at most rows_max events. Passes by what others are at. Answers how
+-- many gaps, and how many dead letters came of them.
+create or replace function milepost.give_up_gaps(consumer text default null, rows_max int default 500)
+returns table (gaps bigint, letters bigint) language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    gap milepost.aggregate_checkpoint;
+begin
+    gaps := 0;
+    letters := 0;
+    for gap in
+        select c.* from milepost.aggregate_checkpoint c
+        where c.gives_up_at <= now() and (give_up_gaps.consumer is null or c.consumer = give_up_gaps.consumer)
+        order by c.gives_up_at
+        limit 100
+        for update skip locked
+    loop
+        exit when letters >= give_up_gaps.rows_max;
+        letters := letters + milepost.give_up_gap(gap.consumer, gap.aggregate_type, gap.aggregate_id,
+            format('%s did not come within %s s', gap.last_seq + 1, trim_scale((milepost.settings_of(gap.consumer)).gap_wait_ms / 1000.0)),
+            give_up_gaps.rows_max - letters);
+        gaps := gaps + 1;
+    end loop;
+    return next;
+end
+$$;
+
+-- Locks the aggregates of these dead letters, in order.
+create or replace function milepost.lock_letters(letters bigint[]) returns void language sql set enable_seqscan = off as $$
+    select from milepost.aggregate_checkpoint c
+    where (c.consumer, c.aggregate_type, c.aggregate_id)
+          in (select d.consumer, d.aggregate_type, d.aggregate_id from milepost.inbox_dead d where d.pos = any (letters))
+    order by c.consumer, c.aggregate_type, c.aggregate_id
+    for update
+$$;
+
+-- Lets events that were given up wait again for the one that is missing before them, as if they had just come; all or none. Answers
+-- how many.
+create or replace function milepost.retry_dead(letters bigint[], who text default session_user) returns bigint
+language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    letter record;
+    retried bigint := 0;
+begin
+    perform milepost.lock_letters(retry_dead.letters);
+    for letter in
+        select l.pos as asked, d.* from (select distinct unnest(retry_dead.letters) as pos) l
+        left join milepost.inbox_dead d on d.pos = l.pos
+        order by l.pos
+    loop
+        if letter.pos is null then
+            raise exception using errcode = 'MP019', message = format('there is no dead letter %s', letter.asked),
+                detail = 'missing ' || letter.asked;
+        elsif letter.reason <> 'gap' then
+            raise exception using errcode = 'MP019', detail = 'past ' || letter.asked,
+                message = format('dead letter %s cannot wait again: its consumer has gone on past it', letter.asked),
+                hint = 'apply by hand what it says, then drop it';
+        end if;
+        delete from milepost.inbox_dead d where d.pos = letter.pos;
+        insert into milepost.inbox_parked (consumer, aggregate_type, aggregate_id, aggregate_seq, event_id, event_type, headers, payload,
+                                           emitted_at)
+        values (letter.consumer, letter.aggregate_type, letter.aggregate_id, letter.aggregate_seq, letter.event_id, letter.event_type,
+                letter.headers, letter.payload, letter.emitted_at);
+        update milepost.aggregate_checkpoint c set parked = c.parked + 1, dead = c.dead - 1
+        where c.consumer = letter.consumer and c.aggregate_type = letter.aggregate_type and c.aggregate_id = letter.aggregate_id;
+        perform milepost.look_again(letter.consumer, letter.aggregate_type, letter.aggregate_id);
+        retried := retried + 1;
+    end loop;
+    if retried > 0 then
+        insert into milepost.audit (who, what, detail)
+        values (retry_dead.who, 'inbox.retry', jsonb_build_object('letters', retry_dead.letters));
+    end if;
+    return retried;
+end
+$$;
+
+-- Drops dead letters for good. Answers how many there were.
+create or replace function milepost.drop_dead(letters bigint[], who text default session_user) returns bigint
+language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+    letter milepost.inbox_dead;
+    dropped jsonb[];
+begin
+    perform milepost.lock_letters(drop_dead.letters);
+    for letter in delete from milepost.inbox_dead d where d.pos = any (drop_dead.letters) returning d.* loop
+        dropped := dropped || jsonb_build_object('letter', letter.pos, 'consumer', letter.consumer, 'aggregate_type', letter.aggregate_type,
+            'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'event_id', letter.event_id);
+        if letter.reason = 'gap' then
+            update milepost.aggregate_checkpoint c set dead = c.dead - 1
+            where c.consumer = letter.consumer and c.aggregate_type = letter.aggregate_type and c.aggregate_id = letter.aggregate_id;
+            perform milepost.look_again(letter.consumer, letter.aggregate_type, letter.aggregate_id);
+        end if;
+    end loop;
+    if dropped is not null then
+        insert into milepost.audit (who, what, detail) values (drop_dead.who, 'inbox.drop', to_jsonb(dropped));
+    end if;
+    return coalesce(cardinality(dropped), 0);
+end
+$$;

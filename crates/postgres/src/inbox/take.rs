@@ -1,0 +1,141 @@
+//! Taking events in: through the SQL functions that every language uses.
+
+use milepost_core::event::{Aggregate, Event};
+use milepost_core::ident::EventId;
+use milepost_core::inbox::{Received, check_call};
+use milepost_core::port::StoreResult;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+
+use super::{inbox_error, kept_event, odd};
+use crate::event::headers_text;
+use crate::row::{self, Decoded};
+use crate::session::{Query, Session};
+use crate::statement;
+
+/// Where a caller's transaction is.
+const CALLERS: &str = "the caller's connection";
+
+/// Whether a consumer has this event for the first time, in the caller's transaction: if that rolls back, it was not. Another
+/// transaction with the same event is waited for. Says nothing of order. Behind a transaction pooler use
+/// [`pooled::once`](crate::pooled::once).
+///
+/// # Errors
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the name.
+pub async fn once(connection: &mut PgConnection, consumer: &str, event: EventId) -> StoreResult<bool> {
+    once_in(Session::lasting(connection), consumer, event).await
+}
+
+/// Takes in an event in the caller's transaction, if it is the next one of its aggregate. Nobody else takes in events of this aggregate
+/// for this consumer until the transaction ends: take in those of one aggregate a transaction, or sort them. After an answer
+/// with [`more`](Received::more) take in what was kept, by [`next_parked`]. Behind a transaction pooler use
+/// [`pooled::receive`](crate::pooled::receive).
+///
+/// # Errors
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the event or the name.
+pub async fn receive(connection: &mut PgConnection, consumer: &str, event: &Event) -> StoreResult<Received> {
+    receive_in(Session::lasting(connection), consumer, event).await
+}
+
+/// Takes in the event that follows the last one of an aggregate, if it was kept, in the caller's transaction; `None`: there is
+/// none. Behind a transaction pooler use [`pooled::next_parked`](crate::pooled::next_parked).
+///
+/// # Errors
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with a name.
+pub async fn next_parked(
+    connection: &mut PgConnection,
+    consumer: &str,
+    aggregate: &Aggregate,
+) -> StoreResult<Option<Event>> {
+    next_parked_in(Session::lasting(connection), consumer, aggregate).await
+}
+
+/// Says from which event on a consumer takes in those of an aggregate, in the caller's transaction; what comes before is a duplicate
+/// to it. Never goes back; answers whether it changed anything. Kept events can follow then: ask [`next_parked`]. Behind a
+/// transaction pooler use [`pooled::expect_from`](crate::pooled::expect_from).
+///
+/// # Errors
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the sequence or a name.
+pub async fn expect_from(
+    connection: &mut PgConnection,
+    consumer: &str,
+    aggregate: &Aggregate,
+    sequence: i64,
+) -> StoreResult<bool> {
+    expect_from_in(Session::lasting(connection), consumer, aggregate, sequence).await
+}
+
+pub(crate) async fn once_in(mut session: Session<'_>, consumer: &str, event: EventId) -> StoreResult<bool> {
+    check_call(consumer, 1)?;
+    let query = sqlx::query(statement::INBOX_ONCE).bind(consumer.to_owned()).bind(event.0);
+    let first = session.row(query).await.and_then(row::value);
+    first.map_err(|e| inbox_error(CALLERS, "once", e))
+}
+
+pub(crate) async fn receive_in(
+    mut session: Session<'_>,
+    consumer: &str,
+    event: &Event,
+) -> StoreResult<Received> {
+    check_call(consumer, event.sequence)?;
+    let query = sqlx::query(statement::INBOX_RECEIVE)
+        .bind(consumer.to_owned())
+        .bind(event.aggregate.kind.clone())
+        .bind(event.aggregate.id.clone())
+        .bind(event.sequence)
+        .bind(event.id.0)
+        .bind(event.event_type.clone())
+        .bind(event.payload.get().to_owned())
+        .bind(headers_text(&event.headers))
+        .bind(jiff_sqlx::Timestamp::from(event.emitted_at));
+    let row = session.row(query).await;
+    let verdict = row.and_then(|row| received(&row.ok_or(sqlx::Error::RowNotFound)?));
+    verdict.map_err(|e| inbox_error(CALLERS, "receive", e))
+}
+
+pub(crate) async fn next_parked_in(
+    mut session: Session<'_>,
+    consumer: &str,
+    aggregate: &Aggregate,
+) -> StoreResult<Option<Event>> {
+    check_call(consumer, 1)?;
+    let query = sqlx::query(statement::INBOX_NEXT_PARKED)
+        .bind(consumer.to_owned())
+        .bind(aggregate.kind.clone())
+        .bind(aggregate.id.clone());
+    let row = session.row(query).await;
+    let event = row.and_then(|row| row.map(|row| kept_event(&row, aggregate.clone())).transpose());
+    event.map_err(|e| inbox_error(CALLERS, "next_parked", e))
+}
+
+pub(crate) async fn expect_from_in(
+    mut session: Session<'_>,
+    consumer: &str,
+    aggregate: &Aggregate,
+    sequence: i64,
+) -> StoreResult<bool> {
+    let query = expectation(consumer, aggregate, sequence)?;
+    let changed = session.row(query).await.and_then(row::value);
+    changed.map_err(|e| inbox_error(CALLERS, "expect_from", e))
+}
+
+/// Says from which event on a consumer takes in those of an aggregate.
+pub(super) fn expectation(consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<Query> {
+    check_call(consumer, sequence)?;
+    Ok(sqlx::query(statement::INBOX_EXPECT_FROM)
+        .bind(consumer.to_owned())
+        .bind(aggregate.kind.clone())
+        .bind(aggregate.id.clone())
+        .bind(sequence))
+}
+
+fn received(row: &PgRow) -> Decoded<Received> {
+    let more = row.try_get("more")?;
+    match row.try_get("verdict")? {
+        "apply" => Ok(Received::Apply { more }),
+        "duplicate" => Ok(Received::Duplicate),
+        "parked" => Ok(Received::Parked { more }),
+        "late" => Ok(Received::Late),
+        other => Err(odd(std::io::Error::other(format!("unknown verdict {other:?}")))),
+    }
+}

@@ -1,0 +1,139 @@
+//! Events from RabbitMQ.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use lapin::Acker;
+use lapin::message::Delivery;
+use lapin::options::{
+    BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, BasicRejectOptions,
+};
+use lapin::types::{AMQPValue, FieldTable};
+
+use super::reading;
+use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
+use crate::sink::rabbitmq::place::Place;
+
+/// What the connection is called among the server's.
+const CLIENT: &str = "milepost-consumer";
+/// What attributes begin with in AMQP.
+const PREFIX: &str = "cloudEvents:";
+/// Headers that queues add.
+const THEIRS: &[&str] = &["x-"];
+
+/// Messages of a queue. One that is no event is rejected: it goes to the queue's dead letter exchange if it has one.
+#[derive(Debug)]
+pub struct RabbitmqSource {
+    place: Place,
+    queue: String,
+    prefetch: u16,
+    line: Option<Line>,
+}
+
+struct Line {
+    messages: lapin::Consumer,
+    // Closed when it is dropped.
+    _connection: lapin::Connection,
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Line(…)")
+    }
+}
+
+impl RabbitmqSource {
+    /// Reads a queue, which must exist, of the server at `url` (`amqp://USER:PASSWORD@HOST:PORT/VHOST`).
+    ///
+    /// # Errors
+    /// [`InvalidSource`] says what is wrong with the URL or the name.
+    pub fn new(url: &str, queue: impl Into<String>) -> Result<Self, InvalidSource> {
+        let queue = queue.into();
+        if queue.is_empty() || queue.len() > 255 {
+            let why = "give it the name of a queue: 1 to 255 bytes".to_owned();
+            return Err(InvalidSource { setting: "queue", why });
+        }
+        Ok(Self { place: Place::parse(url)?, queue, prefetch: 200, line: None })
+    }
+
+    /// How many messages the server brings before the first is acknowledged, those that wait to be tried again among them. The default is
+    /// 200.
+    #[must_use]
+    pub const fn prefetch(mut self, messages: u16) -> Self {
+        self.prefetch = messages;
+        self
+    }
+
+    async fn connect(&self) -> lapin::Result<Line> {
+        let properties = lapin::ConnectionProperties::default()
+            .with_connection_name(CLIENT.into())
+            .with_auth_provider(self.place.login());
+        let connection = lapin::Connection::connect_uri(self.place.uri.clone(), properties).await?;
+        let channel = connection.create_channel().await?;
+        channel.basic_qos(self.prefetch, BasicQosOptions::default()).await?;
+        let options = BasicConsumeOptions::default();
+        let queue = self.queue.as_str().into();
+        let messages = channel.basic_consume(queue, "".into(), options, FieldTable::default()).await?;
+        Ok(Line { messages, _connection: connection })
+    }
+
+    fn down(&self, why: String) -> SourceDown {
+        SourceDown { place: self.place.name.clone(), why }
+    }
+}
+
+#[async_trait]
+impl Source for RabbitmqSource {
+    async fn next(&mut self) -> Result<Incoming, SourceDown> {
+        let line = match self.line.take() {
+            Some(line) => line,
+            None => self.connect().await.map_err(|error| self.down(error.to_string()))?,
+        };
+        let line = self.line.insert(line);
+        let Delivery { properties, data, acker, .. } = match line.messages.next().await {
+            Some(Ok(delivery)) => delivery,
+            ended => {
+                self.line = None;
+                let why =
+                    ended.and_then(Result::err).map_or("the server ended it".to_owned(), |e| e.to_string());
+                return Err(self.down(why));
+            }
+        };
+        let headers = properties.headers().clone().unwrap_or_default();
+        let headers = headers.into_iter().filter_map(|(name, value)| match value {
+            AMQPValue::LongString(text) => Some((name.to_string(), text.to_string())),
+            AMQPValue::ShortString(text) => Some((name.to_string(), text.to_string())),
+            _ => None,
+        });
+        let event = reading::read(&self.place.name, PREFIX, THEIRS, headers, data);
+        Ok(Incoming { event, receipt: Box::new(acker) })
+    }
+}
+
+#[async_trait]
+impl Receipt for Acker {
+    async fn acknowledge(self: Box<Self>) -> Result<(), String> {
+        self.ack(BasicAckOptions::default()).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// The server would bring it again at once.
+    async fn retry(self: Box<Self>, after: Duration) -> Result<(), String> {
+        let give_back = async move {
+            tokio::time::sleep(after).await;
+            let options = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
+            self.nack(options).await.map(drop).map_err(|error| error.to_string())
+        };
+        if after.is_zero() {
+            return give_back.await;
+        }
+        // One that is lost comes again with the next connection.
+        tokio::spawn(give_back);
+        Ok(())
+    }
+
+    async fn refuse(self: Box<Self>) -> Result<(), String> {
+        let options = BasicRejectOptions { requeue: false };
+        self.reject(options).await.map(drop).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,190 @@
+//! Events from Redis Streams.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use redis::aio::MultiplexedConnection;
+use redis::streams::{StreamAutoClaimReply, StreamId, StreamReadReply};
+use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult, cmd};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::reading;
+use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
+
+/// How long a read waits for entries. Those that are to be tried again are looked for in between.
+const BLOCK: Duration = Duration::from_millis(500);
+/// An answer that takes longer, besides that, never comes.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// How many entries are read at once.
+const BATCH: usize = 100;
+
+/// Entries of a stream, by a consumer group, which is made if it is missing and begins with the stream. What a member that died had in hand is taken over.
+#[derive(Debug)]
+pub struct RedisSource {
+    client: Client,
+    place: String,
+    stream: String,
+    group: String,
+    member: String,
+    claim_idle: Duration,
+    line: Option<Line>,
+    buffer: VecDeque<StreamId>,
+    again: (mpsc::UnboundedSender<StreamId>, mpsc::UnboundedReceiver<StreamId>),
+}
+
+#[derive(Debug)]
+struct Line {
+    /// Waits for entries, so that nothing else can be asked on it.
+    reading: MultiplexedConnection,
+    telling: MultiplexedConnection,
+    claim_at: Instant,
+}
+
+impl RedisSource {
+    /// Reads a stream of the server at `url` (`redis://USER:PASSWORD@HOST:PORT/DB`) as a member of a group. Members that run at the same time
+    /// need different names.
+    ///
+    /// # Errors
+    /// [`InvalidSource`] says what is wrong with the URL.
+    pub fn new(
+        url: &str,
+        stream: impl Into<String>,
+        group: impl Into<String>,
+        member: impl Into<String>,
+    ) -> Result<Self, InvalidSource> {
+        let (client, place) = crate::sink::redis::server(url)?;
+        Ok(Self {
+            client,
+            place,
+            stream: stream.into(),
+            group: group.into(),
+            member: member.into(),
+            claim_idle: Duration::from_secs(60),
+            line: None,
+            buffer: VecDeque::new(),
+            again: mpsc::unbounded_channel(),
+        })
+    }
+
+    /// After this time without a word an entry is taken over from its member: longer than handlers and backoffs take. The default is a
+    /// minute.
+    #[must_use]
+    pub const fn claim_idle(mut self, claim_idle: Duration) -> Self {
+        self.claim_idle = claim_idle;
+        self
+    }
+
+    async fn connect(&self) -> RedisResult<Line> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(ANSWER_MAX))
+            .set_response_timeout(Some(ANSWER_MAX + BLOCK));
+        let mut telling = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        let reading = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        let mut make = cmd("XGROUP");
+        make.arg("CREATE").arg(&self.stream).arg(&self.group).arg("0").arg("MKSTREAM");
+        match make.query_async::<()>(&mut telling).await {
+            Err(error) if error.code() != Some("BUSYGROUP") => return Err(error),
+            _ => Ok(Line { reading, telling, claim_at: Instant::now() }),
+        }
+    }
+
+    /// Reads entries: those that nobody sees to any more, then new ones.
+    async fn read(&mut self) -> RedisResult<()> {
+        let line = match self.line.take() {
+            Some(line) => line,
+            None => self.connect().await?,
+        };
+        let line = self.line.insert(line);
+        if Instant::now() >= line.claim_at {
+            let mut claim = cmd("XAUTOCLAIM");
+            claim.arg(&self.stream).arg(&self.group).arg(&self.member);
+            claim.arg(self.claim_idle.as_millis()).arg("0-0").arg("COUNT").arg(BATCH);
+            let claimed: StreamAutoClaimReply = claim.query_async(&mut line.telling).await?;
+            line.claim_at = Instant::now() + self.claim_idle / 2;
+            self.buffer.extend(claimed.claimed);
+            if !self.buffer.is_empty() {
+                return Ok(());
+            }
+        }
+        let mut read = cmd("XREADGROUP");
+        read.arg("GROUP").arg(&self.group).arg(&self.member).arg("COUNT").arg(BATCH);
+        read.arg("BLOCK").arg(BLOCK.as_millis()).arg("STREAMS").arg(&self.stream).arg(">");
+        let new: Option<StreamReadReply> = read.query_async(&mut line.reading).await?;
+        self.buffer.extend(new.into_iter().flat_map(|new| new.keys).flat_map(|key| key.ids));
+        Ok(())
+    }
+
+    fn incoming(&self, entry: StreamId, telling: MultiplexedConnection) -> Incoming {
+        let text = |value: &redis::Value| redis::from_redis_value_ref::<String>(value).ok();
+        let data = entry.map.get("data").and_then(|value| redis::from_redis_value_ref(value).ok());
+        let headers = entry
+            .map
+            .iter()
+            .filter(|(name, _)| *name != "data")
+            .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
+            .collect::<Vec<_>>();
+        let event = reading::read(&self.place, "ce_", &[], headers.into_iter(), data.unwrap_or_default());
+        let (stream, group) = (self.stream.clone(), self.group.clone());
+        let again = self.again.0.clone();
+        Incoming { event, receipt: Box::new(Entry { telling, stream, group, entry, again }) }
+    }
+
+    fn down(&mut self, error: &RedisError) -> SourceDown {
+        self.line = None;
+        SourceDown { place: self.place.clone(), why: error.to_string() }
+    }
+}
+
+#[async_trait]
+impl Source for RedisSource {
+    async fn next(&mut self) -> Result<Incoming, SourceDown> {
+        loop {
+            if let Some(line) = &self.line {
+                let telling = line.telling.clone();
+                let entry = self.again.1.try_recv().ok().or_else(|| self.buffer.pop_front());
+                if let Some(entry) = entry {
+                    return Ok(self.incoming(entry, telling));
+                }
+            }
+            if let Err(error) = self.read().await {
+                return Err(self.down(&error));
+            }
+        }
+    }
+}
+
+/// An entry that is pending until it is acknowledged.
+struct Entry {
+    telling: MultiplexedConnection,
+    stream: String,
+    group: String,
+    entry: StreamId,
+    again: mpsc::UnboundedSender<StreamId>,
+}
+
+#[async_trait]
+impl Receipt for Entry {
+    async fn acknowledge(mut self: Box<Self>) -> Result<(), String> {
+        let mut acknowledge = cmd("XACK");
+        acknowledge.arg(&self.stream).arg(&self.group).arg(&self.entry.id);
+        let acknowledged = acknowledge.query_async::<()>(&mut self.telling).await;
+        acknowledged.map_err(|error| error.to_string())
+    }
+
+    /// Redis brings nothing again by itself: it stays pending, and comes out of our own memory, or is taken over when we are gone.
+    async fn retry(self: Box<Self>, after: Duration) -> Result<(), String> {
+        let Self { entry, again, .. } = *self;
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            // There is nobody left to try it.
+            let _ = again.send(entry);
+        });
+        Ok(())
+    }
+
+    async fn refuse(self: Box<Self>) -> Result<(), String> {
+        self.acknowledge().await
+    }
+}

@@ -1,0 +1,343 @@
+//! Runs a handler over what a source brings.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use milepost_core::error::Cause;
+use milepost_core::event::{Aggregate, Event};
+use milepost_core::ident::EventId;
+use milepost_core::port::{InboxStore, StoreResult};
+use milepost_core::retry::RetryPolicy;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use super::lanes::Lanes;
+use super::{Handler, Incoming, Malformed, Receipt, Source};
+
+/// How often gaps are given up, and events looked for that the inbox kept and that may follow now.
+const UPKEEP_EVERY: Duration = Duration::from_secs(2);
+/// The most that upkeep does in one go.
+const UPKEEP_MAX: u32 = 500;
+/// The first wait for a broker that is down, and the longest.
+const DOWN_WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// Of so many events it is known how often they failed; with more at once, backoffs begin anew.
+const FAILED_MAX: usize = 10_000;
+
+/// How a consumer runs.
+#[derive(Clone, Debug)]
+pub struct RunnerOptions {
+    /// How many messages it has in hand at most.
+    pub in_flight_max: usize,
+    /// How long an event waits that failed.
+    pub backoff: RetryPolicy,
+}
+
+impl Default for RunnerOptions {
+    /// A hundred messages, a second to five minutes.
+    fn default() -> Self {
+        let backoff = RetryPolicy { cap: Duration::from_secs(300), ..RetryPolicy::default() };
+        Self { in_flight_max: 100, backoff }
+    }
+}
+
+/// What a runner has done, counted.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Events that were handled and acknowledged.
+    pub handled: AtomicU64,
+    /// Failures of handlers.
+    pub failed: AtomicU64,
+    /// Messages that were no events.
+    pub malformed: AtomicU64,
+}
+
+/// A consumer.
+pub struct Runner {
+    source: Box<dyn Source>,
+    handler: Arc<dyn Handler>,
+    options: RunnerOptions,
+    inbox: Option<(Arc<dyn InboxStore>, String)>,
+    counts: Arc<Counts>,
+}
+
+/// A message in hand.
+struct Message {
+    event: Event,
+    receipt: Box<dyn Receipt>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// A piece of work for an aggregate.
+enum Work {
+    Event(Box<Message>),
+    Drain,
+}
+
+/// What became of it.
+struct Done {
+    aggregate: Aggregate,
+    ended: Result<Option<EventId>, Failed>,
+}
+
+/// A message whose handler failed.
+struct Failed {
+    message: Option<Box<Message>>,
+    why: Cause,
+}
+
+impl Runner {
+    /// A consumer of a source.
+    pub fn new(source: impl Source + 'static, handler: Arc<dyn Handler>) -> Self {
+        let counts = Arc::default();
+        Self { source: Box::new(source), handler, options: RunnerOptions::default(), inbox: None, counts }
+    }
+
+    /// With these options.
+    #[must_use]
+    pub fn options(mut self, options: RunnerOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Looks after the inbox of this name: gives gaps up, and has what was kept [drained](Handler::drain).
+    #[must_use]
+    pub fn inbox(mut self, store: Arc<dyn InboxStore>, consumer: impl Into<String>) -> Self {
+        self.inbox = Some((store, consumer.into()));
+        self
+    }
+
+    /// Its counts, which go on while it runs.
+    #[must_use]
+    pub fn counts(&self) -> Arc<Counts> {
+        Arc::clone(&self.counts)
+    }
+
+    /// Runs until it is told to stop: then it takes nothing more, ends what it has begun, acknowledges that, and gives the rest back.
+    pub async fn run(self, stop: CancellationToken) {
+        let Self { source, handler, options, inbox, counts } = self;
+        let places = Arc::new(Semaphore::new(options.in_flight_max.max(1)));
+        let (bring, mut brought) = mpsc::channel(1);
+        let intake = tokio::spawn(take(source, bring, places, stop.clone()));
+        let (wants, mut ready) = mpsc::channel(1);
+        let upkeep =
+            inbox.map(|(store, consumer)| tokio::spawn(look_after(store, consumer, wants, stop.clone())));
+        let mut desk = Desk::new(handler, options.backoff, counts);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(done) = desk.working.join_next_with_id(), if !desk.working.is_empty() => desk.ended(done).await,
+                Some((incoming, place)) = brought.recv() => desk.incoming(incoming, place).await,
+                Some(aggregate) = ready.recv() => desk.enter(aggregate, Work::Drain),
+            }
+        }
+        drop(brought);
+        desk.stop().await;
+        for task in [Some(intake), upkeep].into_iter().flatten() {
+            // It ends by itself, at the same word.
+            let _ = task.await;
+        }
+    }
+}
+
+/// What is being done, and what waits for it.
+struct Desk {
+    handler: Arc<dyn Handler>,
+    backoff: RetryPolicy,
+    counts: Arc<Counts>,
+    lanes: Lanes<Work>,
+    working: JoinSet<Done>,
+    /// How often events have failed.
+    failures: HashMap<EventId, u32>,
+}
+
+impl Desk {
+    fn new(handler: Arc<dyn Handler>, backoff: RetryPolicy, counts: Arc<Counts>) -> Self {
+        let (lanes, working, failures) = (Lanes::new(), JoinSet::new(), HashMap::new());
+        Self { handler, backoff, counts, lanes, working, failures }
+    }
+
+    async fn incoming(&mut self, incoming: Incoming, place: OwnedSemaphorePermit) {
+        let Incoming { event, receipt } = incoming;
+        match event {
+            Ok(event) => {
+                let aggregate = event.aggregate.clone();
+                self.enter(aggregate, Work::Event(Box::new(Message { event, receipt, _place: place })));
+            }
+            Err(malformed) => self.malformed(&malformed, receipt).await,
+        }
+    }
+
+    fn enter(&mut self, aggregate: Aggregate, work: Work) {
+        if let Some(work) = self.lanes.enter(&aggregate, work) {
+            self.begin(aggregate, work);
+        }
+    }
+
+    fn begin(&mut self, aggregate: Aggregate, work: Work) {
+        let handler = Arc::clone(&self.handler);
+        self.working.spawn(async move {
+            let doing = AssertUnwindSafe(work_on(handler.as_ref(), &aggregate, &work)).catch_unwind();
+            let answer = doing.await.unwrap_or_else(|_| Err("the handler panicked".into()));
+            let ended = match (answer, work) {
+                (Ok(()), Work::Event(message)) => {
+                    let Message { event, receipt, _place } = *message;
+                    told(receipt.acknowledge().await);
+                    Ok(Some(event.id))
+                }
+                (Ok(()), Work::Drain) => Ok(None),
+                (Err(why), Work::Event(message)) => Err(Failed { message: Some(message), why }),
+                (Err(why), Work::Drain) => Err(Failed { message: None, why }),
+            };
+            Done { aggregate, ended }
+        });
+    }
+
+    async fn ended(&mut self, done: Result<(tokio::task::Id, Done), JoinError>) {
+        // Panics of handlers are caught; nobody aborts the others.
+        let Ok((_, Done { aggregate, ended })) = done else { return };
+        match ended {
+            Ok(None) => {}
+            Ok(Some(id)) => {
+                self.failures.remove(&id);
+                self.counts.handled.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(Failed { message, why }) => self.failed(&aggregate, message, &why).await,
+        }
+        if let Some(next) = self.lanes.leave(&aggregate) {
+            self.begin(aggregate, next);
+        }
+    }
+
+    async fn failed(&mut self, aggregate: &Aggregate, message: Option<Box<Message>>, why: &Cause) {
+        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+        let Some(message) = message else {
+            tracing::warn!(%aggregate, error = %why, "taking in what was kept failed; trying again");
+            return;
+        };
+        let Message { event, receipt, _place } = *message;
+        if self.failures.len() >= FAILED_MAX {
+            self.failures.clear();
+        }
+        let times = self.failures.entry(event.id).or_default();
+        *times = times.saturating_add(1);
+        let after = self.backoff.delay(*times, fastrand::f64());
+        let (id, sequence) = (event.id, event.sequence);
+        tracing::warn!(%id, %aggregate, sequence, times, ?after, error = %why, "an event failed; it comes again");
+        told(receipt.retry(after).await);
+    }
+
+    /// A message that is no event holds up no other.
+    async fn malformed(&self, malformed: &Malformed, receipt: Box<dyn Receipt>) {
+        self.counts.malformed.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(place = malformed.place, why = malformed.why, "a message is no event");
+        match self.handler.malformed(malformed).await {
+            Ok(()) => told(receipt.refuse().await),
+            Err(why) => {
+                tracing::warn!(place = malformed.place, error = %why, "it could not be kept; it comes again");
+                told(receipt.retry(self.backoff.delay(1, fastrand::f64())).await);
+            }
+        }
+    }
+
+    /// Ends what has begun; what has not goes back.
+    async fn stop(mut self) {
+        for work in self.lanes.give_back() {
+            if let Work::Event(message) = work {
+                told(message.receipt.retry(Duration::ZERO).await);
+            }
+        }
+        while let Some(done) = self.working.join_next_with_id().await {
+            self.ended(done).await;
+        }
+    }
+}
+
+async fn work_on(handler: &dyn Handler, aggregate: &Aggregate, work: &Work) -> Result<(), Cause> {
+    match work {
+        Work::Event(message) => handler.handle(&message.event).await,
+        Work::Drain => handler.drain(aggregate).await,
+    }
+}
+
+/// A broker that did not hear it brings the message again, which the inbox knows by then.
+fn told(answer: Result<(), String>) {
+    if let Err(why) = answer {
+        tracing::debug!(why, "the broker was not told what became of a message");
+    }
+}
+
+/// Takes messages as long as there is room for them.
+async fn take(
+    mut source: Box<dyn Source>,
+    bring: mpsc::Sender<(Incoming, OwnedSemaphorePermit)>,
+    places: Arc<Semaphore>,
+    stop: CancellationToken,
+) {
+    let mut wait = DOWN_WAITS.0;
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await.ok()?;
+            Some((source.next().await, place))
+        };
+        let Some(Some((incoming, place))) = stop.run_until_cancelled(next).await else { return };
+        match incoming {
+            Ok(incoming) => {
+                wait = DOWN_WAITS.0;
+                if bring.send((incoming, place)).await.is_err() {
+                    return;
+                }
+            }
+            Err(down) => {
+                tracing::warn!(place = down.place, why = down.why, "no events come; trying again");
+                if stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
+                    return;
+                }
+                wait = (wait * 2).min(DOWN_WAITS.1);
+            }
+        }
+    }
+}
+
+/// Gives up gaps, and tells of aggregates in which events may follow that were kept.
+async fn look_after(
+    store: Arc<dyn InboxStore>,
+    consumer: String,
+    wants: mpsc::Sender<Aggregate>,
+    stop: CancellationToken,
+) {
+    let mut looks = tokio::time::interval_at(Instant::now() + UPKEEP_EVERY, UPKEEP_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(looks.tick()).await.is_some() {
+        match look(store.as_ref(), &consumer).await {
+            Ok(ready) => {
+                for aggregate in ready {
+                    if wants.send(aggregate).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(consumer, error = error.chain(), "looking after the inbox failed"),
+        }
+    }
+}
+
+async fn look(store: &dyn InboxStore, consumer: &str) -> StoreResult<Vec<Aggregate>> {
+    let given_up = store.give_up_gaps(Some(consumer), UPKEEP_MAX).await?;
+    if given_up.gaps > 0 {
+        let (gaps, letters) = (given_up.gaps, given_up.letters);
+        tracing::warn!(
+            consumer,
+            gaps,
+            letters,
+            "gave up events that the inbox waited for; see the dead letters"
+        );
+    }
+    store.inbox_ready(consumer, UPKEEP_MAX).await
+}

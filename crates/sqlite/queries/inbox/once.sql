@@ -1,0 +1,2 @@
+-- Notes that a consumer has an event, unless it had it. ?1 the consumer, ?2 the event's id, ?3 now
+INSERT INTO milepost_processed_event (consumer, event_id, processed_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING

@@ -1,0 +1,103 @@
+//! Dead letters of inboxes.
+
+use std::collections::BTreeSet;
+
+use milepost_core::error::StoreError;
+use milepost_core::event::Aggregate;
+use milepost_core::inbox::InvalidInbox;
+use milepost_core::inbox::listing::{DeadReason, LetterId};
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::json;
+
+use super::seat::Seat;
+use crate::clock::now_ms;
+use crate::failure::Failure;
+use crate::{query, row};
+
+/// What a dead letter is about.
+struct Letter {
+    consumer: String,
+    aggregate: Aggregate,
+    reason: DeadReason,
+    sequence: i64,
+}
+
+/// Lets events wait again for the one that is missing before them, all or none.
+pub(super) fn retry(conn: &Connection, letters: &[LetterId], who: &str) -> Result<u64, Failure> {
+    let letters: BTreeSet<LetterId> = letters.iter().copied().collect();
+    for &id in &letters {
+        let refused = |invalid: InvalidInbox| Failure::Told(StoreError::Inbox(invalid));
+        let letter = find(conn, id)?.ok_or_else(|| refused(InvalidInbox::NoSuchLetter(id)))?;
+        if letter.reason != DeadReason::Gap {
+            return Err(refused(InvalidInbox::Past(id)));
+        }
+        conn.prepare_cached(query::INBOX_REVIVE)?.execute((id.0, now_ms()))?;
+        conn.prepare_cached(query::INBOX_DROP)?.execute([id.0])?;
+        letter.seat(conn).look_again()?;
+    }
+    if !letters.is_empty() {
+        note(conn, who, "inbox.retry", &json!({ "letters": letters }))?;
+    }
+    Ok(letters.len() as u64)
+}
+
+/// Drops dead letters for good; answers how many there were.
+pub(super) fn drop_all(conn: &Connection, letters: &[LetterId], who: &str) -> Result<u64, Failure> {
+    let mut dropped = Vec::new();
+    for &id in letters {
+        if let Some(letter) = drop_one(conn, id)? {
+            let Letter { consumer, aggregate, sequence, .. } = letter;
+            dropped.push(json!({
+                "letter": id, "consumer": consumer, "aggregate_type": aggregate.kind, "aggregate_id": aggregate.id,
+                "aggregate_seq": sequence,
+            }));
+        }
+    }
+    if !dropped.is_empty() {
+        note(conn, who, "inbox.drop", &json!(dropped))?;
+    }
+    Ok(dropped.len() as u64)
+}
+
+/// Forgets up to `limit` dead letters that were given up before a time; answers how many.
+pub(crate) fn forget_old(conn: &Connection, before_ms: i64, limit: u32) -> rusqlite::Result<u64> {
+    let mut old = conn.prepare_cached(query::INBOX_OLD_LETTERS)?;
+    let old: Vec<i64> =
+        old.query_map((before_ms, limit), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for &id in &old {
+        drop_one(conn, LetterId(id))?;
+    }
+    Ok(old.len() as u64)
+}
+
+fn drop_one(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<Letter>> {
+    let Some(letter) = find(conn, id)? else { return Ok(None) };
+    conn.prepare_cached(query::INBOX_DROP)?.execute([id.0])?;
+    if letter.reason == DeadReason::Gap {
+        letter.seat(conn).look_again()?;
+    }
+    Ok(Some(letter))
+}
+
+fn find(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<Letter>> {
+    let mut find = conn.prepare_cached(query::INBOX_LETTER)?;
+    let letter = find.query_row([id.0], |row| {
+        Ok(Letter {
+            consumer: row.get(0)?,
+            aggregate: Aggregate { kind: row.get(1)?, id: row.get(2)? },
+            reason: row::word(row, 3)?,
+            sequence: row.get(4)?,
+        })
+    });
+    letter.optional()
+}
+
+fn note(conn: &Connection, who: &str, what: &str, detail: &serde_json::Value) -> rusqlite::Result<()> {
+    conn.prepare_cached(query::AUDIT)?.execute((now_ms(), who, what, detail.to_string())).map(drop)
+}
+
+impl Letter {
+    fn seat<'a>(&'a self, conn: &'a Connection) -> Seat<'a> {
+        Seat { conn, consumer: &self.consumer, aggregate: &self.aggregate }
+    }
+}

@@ -1,0 +1,11 @@
+//! The inbox: consumers take events in, and operators look after what they could not.
+
+mod letters;
+mod operate;
+mod seat;
+mod take;
+
+pub(crate) use letters::forget_old;
+pub(crate) use operate::dead_letter;
+pub(crate) use seat::read_settings;
+pub use take::{expect_from, next_parked, once, receive};

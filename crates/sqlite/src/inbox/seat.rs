@@ -1,0 +1,205 @@
+//! A consumer's place among the events of one aggregate.
+
+use std::time::Duration;
+
+use milepost_core::duration::whole_ms;
+use milepost_core::event::{Aggregate, Event};
+use milepost_core::inbox::{Consumer, GapPolicy};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::clock::{later_ms, now_ms};
+use crate::event::read_event;
+use crate::{query, row};
+
+type Sql<T> = rusqlite::Result<T>;
+
+/// Where a consumer is in an aggregate.
+pub(super) struct Seat<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) consumer: &'a str,
+    pub(super) aggregate: &'a Aggregate,
+}
+
+/// How far it is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stand {
+    pub(super) last: i64,
+    pub(super) parked: u32,
+    pub(super) dead: u32,
+    /// The next event may be among what is kept.
+    pub(super) ready: bool,
+}
+
+impl Stand {
+    /// Whether anything is kept that could follow.
+    pub(super) const fn keeps(self) -> bool {
+        self.parked > 0 || self.dead > 0
+    }
+}
+
+impl Seat<'_> {
+    const fn key(&self) -> (&str, &String, &String) {
+        (self.consumer, &self.aggregate.kind, &self.aggregate.id)
+    }
+
+    /// How far the consumer is; `None` when it saw none of the aggregate.
+    pub(super) fn stand(&self) -> Sql<Option<Stand>> {
+        let mut stand = self.conn.prepare_cached(query::INBOX_CHECKPOINT)?;
+        let read = |row: &Row<'_>| {
+            Ok(Stand { last: row.get(0)?, parked: row.get(1)?, dead: row.get(2)?, ready: row.get(3)? })
+        };
+        stand.query_row(self.key(), read).optional()
+    }
+
+    /// What the consumer wants.
+    pub(super) fn settings(&self) -> Sql<Consumer> {
+        settings(self.conn, self.consumer)
+    }
+
+    /// Moves on to an event.
+    pub(super) fn move_on(&self, sequence: i64) -> Sql<()> {
+        self.change(query::INBOX_MOVE_ON, sequence).map(drop)
+    }
+
+    /// Keeps an event that came too early; answers whether it was not kept yet.
+    pub(super) fn park(&self, event: &Event, wait: Duration) -> Sql<bool> {
+        let now_ms = now_ms();
+        let parked = self.keep(query::INBOX_PARK, event, now_ms)?;
+        if parked {
+            let mut count = self.conn.prepare_cached(query::INBOX_WAITS)?;
+            let (consumer, kind, id) = self.key();
+            count.execute((consumer, kind, id, later_ms(now_ms, wait)))?;
+        }
+        Ok(parked)
+    }
+
+    /// Keeps an event past which the consumer went on; answers whether it was not kept yet.
+    pub(super) fn keep_late(&self, event: &Event) -> Sql<bool> {
+        self.keep(query::INBOX_KEEP_LATE, event, now_ms())
+    }
+
+    fn keep(&self, sql: &str, event: &Event, now_ms: i64) -> Sql<bool> {
+        let (consumer, kind, id) = self.key();
+        let kept = self.conn.prepare_cached(sql)?.execute((
+            consumer,
+            kind,
+            id,
+            event.sequence,
+            event.id.0.as_bytes(),
+            &event.event_type,
+            (!event.headers.is_empty()).then(|| serde_json::json!(event.headers).to_string()),
+            event.payload.get(),
+            event.emitted_at.as_millisecond(),
+            now_ms,
+        ))?;
+        Ok(kept > 0)
+    }
+
+    /// Takes the event with this sequence out of what is kept, if it is there, and moves on to it.
+    pub(super) fn take_kept(&self, sequence: i64) -> Sql<Option<Event>> {
+        for (sql, parked, dead) in [(query::INBOX_TAKE_PARKED, 1, 0), (query::INBOX_TAKE_DEAD, 0, 1)] {
+            let mut take = self.conn.prepare_cached(sql)?;
+            let (consumer, kind, id) = self.key();
+            let mut rows = take.query((consumer, kind, id, sequence))?;
+            let Some(event) = rows.next()?.map(read_event).transpose()? else { continue };
+            // The deletion is done when the rows are at their end.
+            while rows.next()?.is_some() {}
+            self.took_kept(sequence, parked, dead)?;
+            return Ok(Some(event.event));
+        }
+        Ok(None)
+    }
+
+    fn took_kept(&self, sequence: i64, parked: u32, dead: u32) -> Sql<()> {
+        let (consumer, kind, id) = self.key();
+        let mut took = self.conn.prepare_cached(query::INBOX_TOOK_KEPT)?;
+        took.execute((consumer, kind, id, sequence, parked, dead)).map(drop)
+    }
+
+    /// Moves on to an event that came while others are kept; it may be among them, too.
+    pub(super) fn overtake(&self, sequence: i64) -> Sql<()> {
+        match self.take_kept(sequence)? {
+            Some(_) => Ok(()),
+            None => self.took_kept(sequence, 0, 0),
+        }
+    }
+
+    /// Whether the event is among the dead letters.
+    pub(super) fn is_dead(&self, sequence: i64) -> Sql<bool> {
+        self.is(query::INBOX_IS_DEAD, sequence)
+    }
+
+    /// Whether the consumer went on past the event without it.
+    pub(super) fn was_passed(&self, sequence: i64) -> Sql<bool> {
+        self.is(query::INBOX_WAS_PASSED, sequence)
+    }
+
+    fn is(&self, sql: &str, sequence: i64) -> Sql<bool> {
+        let (consumer, kind, id) = self.key();
+        self.conn.prepare_cached(sql)?.exists((consumer, kind, id, sequence))
+    }
+
+    /// Sees anew whether the next event is here, and until when the others wait for it.
+    pub(super) fn look_again(&self) -> Sql<()> {
+        let wait_ms = whole_ms(self.settings()?.gap_wait);
+        self.change(query::INBOX_LOOK_AGAIN, wait_ms).map(drop)
+    }
+
+    /// Begins with this event, unless the consumer is further. Answers whether that changed anything.
+    pub(super) fn expect_from(&self, sequence: i64) -> Sql<bool> {
+        if self.stand()?.is_some_and(|stand| stand.last >= sequence - 1) {
+            return Ok(false);
+        }
+        self.move_on(sequence - 1)?;
+        self.change(query::INBOX_DROP_PARKED_BELOW, sequence)?;
+        self.change(query::INBOX_MAKE_LATE_BELOW, sequence)?;
+        self.look_again()?;
+        Ok(true)
+    }
+
+    /// Gives up what waits, as the consumer wants it, at most `limit` events. Answers how many became dead letters.
+    pub(super) fn give_up(&self, why: &str, limit: u32) -> Sql<u64> {
+        let (consumer, kind, id) = self.key();
+        let Some(stand) = self.stand()? else { return Ok(0) };
+        let mut first = self.conn.prepare_cached(query::INBOX_FIRST_KEPT)?;
+        let first: Option<i64> = first.query_row(self.key(), |row| row.get(0))?;
+        let Some(first) = first.filter(|first| first - 1 > stand.last) else {
+            return self.look_again().map(|()| 0);
+        };
+        if self.settings()?.gap_policy == GapPolicy::SkipGap {
+            let mut skip = self.conn.prepare_cached(query::INBOX_SKIP)?;
+            skip.execute((consumer, kind, id, stand.last + 1, first - 1, why, now_ms()))?;
+            self.change(query::INBOX_SKIP_TO, first - 1)?;
+            return Ok(1);
+        }
+        let mut bury = self.conn.prepare_cached(query::INBOX_BURY)?;
+        let buried = bury.execute((consumer, kind, id, why, now_ms(), limit))? as u64;
+        self.conn.prepare_cached(query::INBOX_DROP_BURIED)?.execute(self.key())?;
+        let count = i64::try_from(buried).unwrap_or(i64::MAX);
+        self.change(query::INBOX_BURIED, count)?;
+        Ok(buried)
+    }
+
+    fn change(&self, sql: &str, value: i64) -> Sql<usize> {
+        let (consumer, kind, id) = self.key();
+        self.conn.prepare_cached(sql)?.execute((consumer, kind, id, value))
+    }
+}
+
+/// What a consumer wants, or what it is by itself.
+pub(super) fn settings(conn: &Connection, name: &str) -> Sql<Consumer> {
+    let mut settings = conn.prepare_cached(query::INBOX_SETTINGS)?;
+    let settings = settings.query_row([name], |row| read_settings(row, name.to_owned(), 0)).optional()?;
+    Ok(settings.unwrap_or_else(|| Consumer::new(name)))
+}
+
+/// Settings from this column on.
+pub(crate) fn read_settings(row: &Row<'_>, name: String, at: usize) -> Sql<Consumer> {
+    Ok(Consumer {
+        name,
+        gap_wait: Duration::from_millis(row.get::<_, i64>(at)?.unsigned_abs()),
+        parked_max: row.get(at + 1)?,
+        gap_policy: row::word(row, at + 2)?,
+        begins_anywhere: row.get(at + 3)?,
+    })
+}

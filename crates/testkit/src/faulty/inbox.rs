@@ -1,0 +1,48 @@
+//! Inboxes of a store with faults, which have none of their own.
+
+use async_trait::async_trait;
+use milepost_core::event::Aggregate;
+use milepost_core::inbox::Consumer;
+use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
+use milepost_core::port::{InboxStore, StoreResult};
+
+use super::Faulty;
+
+#[async_trait]
+impl InboxStore for Faulty {
+    async fn put_consumer(&self, consumer: &Consumer) -> StoreResult<()> {
+        self.inner.put_consumer(consumer).await
+    }
+
+    async fn consumers(&self) -> StoreResult<Vec<ConsumerView>> {
+        self.inner.consumers().await
+    }
+
+    async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool> {
+        self.inner.expect_from(consumer, aggregate, sequence).await
+    }
+
+    async fn inbox_ready(&self, consumer: &str, limit: u32) -> StoreResult<Vec<Aggregate>> {
+        self.inner.inbox_ready(consumer, limit).await
+    }
+
+    async fn gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<Vec<Gap>> {
+        self.inner.gaps(consumer, limit).await
+    }
+
+    async fn give_up_gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<GivenUp> {
+        self.inner.give_up_gaps(consumer, limit).await
+    }
+
+    async fn dead_letters(&self, filter: &DeadFilter) -> StoreResult<Vec<DeadLetter>> {
+        self.inner.dead_letters(filter).await
+    }
+
+    async fn retry_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64> {
+        self.inner.retry_dead(letters, who).await
+    }
+
+    async fn drop_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64> {
+        self.inner.drop_dead(letters, who).await
+    }
+}

@@ -1,0 +1,96 @@
+//! Dead letters of inboxes, as operators treat them.
+
+use std::time::Duration;
+
+use milepost_core::inbox::InvalidInbox;
+use milepost_core::inbox::listing::{DeadFilter, DeadLetter, LetterId};
+use milepost_core::retention::{Keep, Pace, RetentionPolicy};
+
+use super::{APPLY_AND_MORE, BILLING, event, order, refusal};
+use crate::inbox::Desk;
+
+/// Events 3, 4 and 5 of an order as dead letters of a consumer, newest first.
+async fn dead(desk: &Desk, consumer: &str) -> Vec<DeadLetter> {
+    for sequence in [1, 3, 4, 5] {
+        desk.take(consumer, &event("1", sequence)).await;
+    }
+    desk.transactions.age().await;
+    desk.store.give_up_gaps(Some(consumer), 100).await.unwrap();
+    listed(desk, Some(consumer), None, 10).await
+}
+
+async fn listed(
+    desk: &Desk,
+    consumer: Option<&str>,
+    before: Option<LetterId>,
+    limit: u32,
+) -> Vec<DeadLetter> {
+    let filter = DeadFilter { consumer: consumer.map(str::to_owned), before, limit };
+    desk.store.dead_letters(&filter).await.unwrap()
+}
+
+fn sequences(letters: &[DeadLetter]) -> Vec<i64> {
+    letters.iter().map(|letter| *letter.sequences.start()).collect()
+}
+
+pub async fn dead_letters_are_listed_newest_first(desk: Desk) {
+    let letters = dead(&desk, BILLING).await;
+    dead(&desk, "shipping").await;
+    assert_eq!(sequences(&letters), [5, 4, 3]);
+    assert_eq!(listed(&desk, None, None, 10).await.len(), 6);
+    let page = listed(&desk, Some(BILLING), Some(letters[0].id), 1).await;
+    assert_eq!(sequences(&page), [4]);
+    let shown = serde_json::to_value(&page[0]).unwrap();
+    assert_eq!((&shown["reason"], &shown["aggregate_id"]), (&"gap".into(), &"1".into()));
+    assert_eq!(shown["event"]["aggregate_seq"], 4);
+}
+
+pub async fn a_dead_letter_waits_again(desk: Desk) {
+    let letters = dead(&desk, BILLING).await;
+    let ids: Vec<LetterId> = letters.iter().map(|letter| letter.id).collect();
+    assert_eq!(desk.store.retry_dead(&ids[1..], "ada").await.unwrap(), 2);
+    let gap = &desk.store.gaps(None, 10).await.unwrap()[0];
+    assert_eq!((gap.missing, gap.parked), (2, 2));
+    let seen = &desk.store.consumers().await.unwrap()[0];
+    assert_eq!((seen.parked, seen.dead), (2, 1));
+    assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY_AND_MORE);
+    assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3, 4, 5]);
+}
+
+pub async fn a_dropped_letter_is_gone_and_audited(desk: Desk) {
+    let letters = dead(&desk, BILLING).await;
+    let four = letters[1].id;
+    assert_eq!(desk.store.drop_dead(&[four, LetterId(4711)], "ada").await.unwrap(), 1);
+    assert_eq!(sequences(&listed(&desk, None, None, 10).await), [5, 3]);
+    assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY_AND_MORE);
+    assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3], "four is missing now");
+    desk.take(BILLING, &event("1", 4)).await;
+    assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3, 4, 5]);
+}
+
+pub async fn what_cannot_wait_again_is_told(desk: Desk) {
+    let letters = dead(&desk, BILLING).await;
+    let (three, five) = (letters[2].id, letters[0].id);
+    let missing = LetterId(4711);
+    let refused = desk.store.retry_dead(&[five, missing], "ada").await;
+    assert_eq!(refusal(refused), InvalidInbox::NoSuchLetter(missing));
+    assert_eq!(listed(&desk, None, None, 10).await.len(), 3, "nothing was changed");
+    desk.store.expect_from(BILLING, &order("1"), 4).await.unwrap();
+    assert_eq!(refusal(desk.store.retry_dead(&[three], "ada").await), InvalidInbox::Past(three));
+    assert_eq!(desk.drain(BILLING, &order("1")).await, [4, 5]);
+    assert_eq!(sequences(&listed(&desk, None, None, 10).await), [3], "it is there to be looked at");
+}
+
+pub async fn dead_letters_are_forgotten_in_time(desk: Desk) {
+    dead(&desk, BILLING).await;
+    let half = Keep::For(Duration::from_secs(1800));
+    let policy = RetentionPolicy { failed: half, ..RetentionPolicy::FOREVER };
+    let pace = Pace { limit: 2, rest: 0 };
+    assert_eq!(desk.store.prune(&policy, pace).await.unwrap().rows, 0);
+    desk.transactions.age().await;
+    assert_eq!(desk.store.prunable(&policy).await.unwrap().inbox_dead, 3);
+    let pruned = desk.store.prune(&policy, pace).await.unwrap();
+    assert_eq!((pruned.what.inbox_dead, pruned.more), (2, true));
+    assert_eq!(desk.store.prune(&policy, pace).await.unwrap().what.inbox_dead, 1);
+    assert_eq!(desk.take(BILLING, &event("1", 2)).await, super::APPLY, "nothing is kept behind it");
+}
