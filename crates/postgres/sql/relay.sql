@@ -27,12 +27,15 @@ end
 $$;
 
 -- Renews what a publisher holds, takes free slots up to its fair share, and gives up what is more. Answers all that it
--- holds, and of what it took over from a publisher that was silent, that it did. Nothing when the subscription is paused.
+-- holds, and of what it took over from a publisher that was silent, that it did. Nothing when the subscription is paused. drawn: the
+-- floor of windows that are opened after this has committed.
 create or replace function milepost.hold_slots(subscription text, publisher uuid, label text, lease_ms bigint)
-returns table (slot smallint, token bigint, taken_over boolean, seen text, floor bigint, upto text, next_floor bigint, pos bigint)
-language plpgsql as $$
+returns table (
+    slot smallint, token bigint, taken_over boolean, seen text, floor bigint, upto text, next_floor bigint, pos bigint, drawn bigint
+) language plpgsql as $$
 #variable_conflict use_variable
 declare
+    last_drawn bigint := milepost.last_pos();
     until timestamptz := clock_timestamp() + lease_ms * interval '1 ms';
     publishers bigint;
     surplus bigint;
@@ -79,7 +82,7 @@ begin
         select array_agg(t.slot) into over from taken t where t.held_by is not null;
     end if;
     return query
-    select s.slot, s.token, s.slot = any (coalesce(over, '{}')), s.seen::text, s.floor, s.upto::text, s.next_floor, s.pos
+    select s.slot, s.token, s.slot = any (coalesce(over, '{}')), s.seen::text, s.floor, s.upto::text, s.next_floor, s.pos, last_drawn
     from milepost.subscription_slot s
     where s.subscription = subscription and s.owner = publisher
     order by s.slot;

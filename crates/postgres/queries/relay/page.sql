@@ -1,6 +1,6 @@
 -- The next events of slots, in order in each slot. $1 slots, $2 what each has seen, $3 up to where its window goes (null: to now), $4 floors,
 -- $5 positions, $6 how many of each, $7 aggregate types and $8 event types that are wanted (null: all). $9: a payload that takes more bytes
--- comes later; one that is not wanted never.
+-- comes later; one that is not wanted never. A slot in which there is nothing has one row without a position.
 with s as materialized (
     select i.slot, i.seen, i.seen::pg_snapshot as before, coalesce(i.upto::pg_snapshot, pg_current_snapshot()) as upto, i.floor, i.pos, i.events
     from unnest($1::smallint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) i(slot, seen, upto, floor, pos, events)
@@ -16,7 +16,7 @@ select s.slot, s.upto::text as upto, e.pos, e.event_id, e.aggregate_type, e.aggr
        case when pg_column_size(e.payload) <= $9
                  and ($7::text[] is null or e.aggregate_type = any ($7)) and ($8::text[] is null or e.event_type = any ($8))
             then e.payload end::text as payload
-from s cross join lateral (
+from s left join lateral (
     (select e.* from late l cross join lateral (
          select * from milepost.event e
          where e.xid = l.xid and e.slot = s.slot and e.pos > s.pos and e.pos <= s.floor
@@ -31,4 +31,4 @@ from s cross join lateral (
      order by e.pos limit s.events)
     order by pos
     limit s.events
-) e
+) e on true

@@ -1,6 +1,8 @@
 //! The relay's side of the log: who publishes what, how far, and what is parked.
 
 mod error;
+mod outcome;
+mod page;
 mod parked;
 mod reader;
 mod slot;

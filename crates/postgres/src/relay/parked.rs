@@ -1,11 +1,12 @@
 //! Parked events: which are due, and what became of them.
 
+use std::time::Duration;
+
 use milepost_core::event::{Aggregate, DueAggregate, DueEvents, Publisher, Retried};
 use serde_json::Value;
 use sqlx::Row;
-use std::time::Duration;
 
-use super::reader::{abandoned, wait_ms};
+use super::outcome::{abandoned, wait_ms};
 use crate::event::read_event;
 use crate::row::{Decoded, value};
 use crate::statement;

@@ -18,7 +18,7 @@ use crate::bench::target::Target;
 /// How many events a second are emitted, each in a transaction of its own.
 const PER_SECOND: u64 = 1_000;
 /// How many callers emit them.
-const CALLERS: u64 = 16;
+const CALLERS: u64 = 64;
 /// How long the relay runs before the first event is emitted.
 const SETTLE: Duration = Duration::from_millis(500);
 

@@ -9,7 +9,8 @@ use clap::ValueEnum;
 use hdrhistogram::Histogram;
 use milepost_core::event::Event;
 use milepost_relay::sink::{
-    self, Delivery, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig, SinkDown,
+    self, Delivery, KafkaConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig,
+    SinkDown,
 };
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -28,6 +29,8 @@ pub(super) enum Broker {
     Rabbitmq,
     /// Redis Streams, into the stream milepost_bench
     Redis,
+    /// Kafka, into the topic milepost_bench
+    Kafka,
 }
 
 impl Broker {
@@ -37,6 +40,7 @@ impl Broker {
             Self::Nats => "nats",
             Self::Rabbitmq => "rabbitmq",
             Self::Redis => "redis",
+            Self::Kafka => "kafka",
         }
     }
 
@@ -62,6 +66,10 @@ impl Broker {
                     "maxlen": 100_000,
                 })
                 .into_deserializer(),
+            )?),
+            Self::Kafka => SinkConfig::Kafka(KafkaConfig::deserialize(
+                json!({ "brokers": url.unwrap_or("127.0.0.1:9092"), "topic": "milepost_bench" })
+                    .into_deserializer(),
             )?),
         };
         sink::open(&config).context("the sink cannot be used")

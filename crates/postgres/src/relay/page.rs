@@ -1,0 +1,177 @@
+//! A page of the log: what is read of each slot, and where each then is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use milepost_core::event::{Aggregate, Event, Page, PageSize, SubscriptionFilter};
+use milepost_core::ident::EventId;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::reader::SlotReader;
+use crate::event::read_event_with;
+use crate::row::Decoded;
+use crate::session::Query;
+use crate::statement;
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub(super) struct ReadPage {
+    /// How far each slot is when everything has its answer.
+    pub(super) ends: BTreeMap<i16, End>,
+    /// Where each event is that was handed out, with its aggregate.
+    pub(super) places: Vec<(EventId, Place)>,
+}
+
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) pos: i64,
+    /// Whether the window is read to its end.
+    pub(super) closes: bool,
+}
+
+/// A row with its slot and position; a slot in which there is nothing has one row without.
+type Placed<'r> = (i16, Option<i64>, &'r PgRow);
+
+/// Large payloads, by slot and position.
+type Large = HashMap<(i16, i64), String>;
+
+/// Where an event is.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) slot: i16,
+    pub(super) pos: i64,
+    pub(super) aggregate: Aggregate,
+}
+
+impl SlotReader {
+    pub(super) async fn read_page(&mut self, size: PageSize) -> Decoded<Page> {
+        let shares = self.shares(size.events_max);
+        let rows = self.store.inner.hot.rows(self.read(size, &shares)).await?;
+        let mut placed = rows.iter().map(|row| Ok((row.try_get("slot")?, row.try_get("pos")?, row)));
+        let mut rows: Vec<(i16, Option<i64>, &PgRow)> = placed.by_ref().collect::<Decoded<_>>()?;
+        // They come so already, though nobody has promised it.
+        rows.sort_by_key(|(slot, pos, _)| (*slot, *pos));
+        let large = self.large(&rows, size).await?;
+        let events = self.take_in(&rows, large)?;
+        self.end_slots(&rows, &shares);
+        Ok(Page { more: self.slots.values().any(|slot| slot.full), events })
+    }
+
+    /// How many events of each slot are read: those that had more get most of the page.
+    fn shares(&self, events_max: usize) -> Vec<i64> {
+        let full = self.slots.values().filter(|slot| slot.full).count();
+        let others = self.slots.len() - full;
+        let each = |events: usize, slots: usize| (events / slots.max(1)).max(1) as i64;
+        let (of_full, of_others) = match (full, others) {
+            (0, _) | (_, 0) => (each(events_max, self.slots.len()), each(events_max, self.slots.len())),
+            _ => (each(events_max - events_max / 4, full), each(events_max / 4, others)),
+        };
+        self.slots.values().map(|slot| if slot.full { of_full } else { of_others }).collect()
+    }
+
+    fn read(&self, size: PageSize, shares: &[i64]) -> Query {
+        let slots = || self.slots.values();
+        let some = |names: &[String]| (!names.is_empty()).then(|| names.to_vec());
+        sqlx::query(statement::RELAY_PAGE)
+            .bind(self.slots.keys().copied().collect::<Vec<_>>())
+            .bind(slots().map(|slot| slot.seen.clone()).collect::<Vec<_>>())
+            .bind(slots().map(|slot| slot.window.as_ref().map(|w| w.upto.clone())).collect::<Vec<_>>())
+            .bind(slots().map(|slot| slot.floor).collect::<Vec<_>>())
+            .bind(slots().map(|slot| slot.pos).collect::<Vec<_>>())
+            .bind(shares.to_vec())
+            .bind(some(&self.publisher.filter.aggregate_types))
+            .bind(some(&self.publisher.filter.event_types))
+            .bind(small_bytes(size))
+    }
+
+    /// Opens windows, and takes events in. `large`: payloads that did not come with the rows; a slot ends before the first one that is
+    /// missing.
+    fn take_in(&mut self, rows: &[Placed<'_>], mut large: Large) -> Decoded<Vec<Event>> {
+        let mut events = Vec::with_capacity(rows.len());
+        let mut cut = None;
+        for &(slot, pos, row) in rows {
+            let Some(held) = self.slots.get_mut(&slot) else { continue };
+            if held.window.is_none() {
+                held.open(row.try_get("upto")?, self.drawn);
+            }
+            let Some(pos) = pos.filter(|_| cut != Some(slot)) else { continue };
+            if is_wanted(&self.publisher.filter, row)? {
+                let payload = row.try_get::<Option<String>, _>("payload")?;
+                let Some(payload) = payload.or_else(|| large.remove(&(slot, pos))) else {
+                    cut = Some(slot);
+                    continue;
+                };
+                let event = read_event_with(row, payload)?;
+                let place = Place { slot, pos, aggregate: event.aggregate.clone() };
+                self.page.places.push((event.id, place));
+                events.push(event);
+            }
+            self.page.ends.insert(slot, End { pos, closes: true });
+        }
+        Ok(events)
+    }
+
+    /// Says of each slot whether there is more, and closes the windows of those in which there is nothing.
+    fn end_slots(&mut self, rows: &[Placed<'_>], shares: &[i64]) {
+        let mut last: BTreeMap<i16, (i64, Option<i64>)> = BTreeMap::new();
+        for (slot, pos, _) in rows {
+            let (count, last) = last.entry(*slot).or_default();
+            *count += i64::from(pos.is_some());
+            *last = *pos;
+        }
+        for ((slot, held), share) in self.slots.iter_mut().zip(shares) {
+            let (count, last) = last.get(slot).copied().unwrap_or_default();
+            match self.page.ends.get_mut(slot) {
+                Some(end) => {
+                    held.full = count == *share || Some(end.pos) != last;
+                    end.closes = !held.full;
+                }
+                None => {
+                    held.full = count > 0;
+                    if !held.full {
+                        // Nothing is in it up to there. That need not be written down: whoever reads it again finds nothing again.
+                        held.close();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Payloads that did not come with the rows, of as many events as have room.
+    async fn large(&self, rows: &[Placed<'_>], size: PageSize) -> Decoded<Large> {
+        let (mut slots, mut positions, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for &(slot, pos, row) in rows {
+            let (Some(pos), Some(has)) = (pos, row.try_get::<Option<i32>, _>("bytes")?) else { continue };
+            if i64::from(has) <= small_bytes(size) || !is_wanted(&self.publisher.filter, row)? {
+                continue;
+            }
+            if bytes >= size.bytes_max {
+                break;
+            }
+            bytes += has.unsigned_abs() as usize;
+            slots.push(slot);
+            positions.push(pos);
+        }
+        if slots.is_empty() {
+            return Ok(Large::new());
+        }
+        let query = sqlx::query(statement::RELAY_PAYLOADS).bind(slots).bind(positions);
+        let payloads = self.store.inner.hot.rows(query).await?;
+        payloads
+            .iter()
+            .map(|row| Ok(((row.try_get("slot")?, row.try_get("pos")?), row.try_get("payload")?)))
+            .collect()
+    }
+}
+
+/// Payloads that take more than this come one by one, so that a page of such does not take too much.
+fn small_bytes(size: PageSize) -> i64 {
+    (2 * size.bytes_max / size.events_max.max(1)).max(1_024) as i64
+}
+
+fn is_wanted(filter: &SubscriptionFilter, row: &PgRow) -> Decoded<bool> {
+    let has = |names: &[String], column: &str| -> Decoded<bool> {
+        Ok(names.is_empty() || names.iter().any(|name| row.try_get(column).is_ok_and(|it: &str| it == name)))
+    };
+    Ok(has(&filter.aggregate_types, "aggregate_type")? && has(&filter.event_types, "event_type")?)
+}
