@@ -1,10 +1,11 @@
 //! `milepost events parked`, `retry`, `skip`, `edit`, `dead` and `replay`.
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use indicatif::HumanCount;
 use jiff::Timestamp;
 use milepost_core::event::Aggregate;
+use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
 use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, ParkedView, Replay};
 use milepost_core::ident::EventId;
 use milepost_core::port::Store;
@@ -66,7 +67,7 @@ Examples:
 pub(crate) struct DeadArgs {
     #[command(flatten)]
     list: ParkedArgs,
-    /// Publish this event again
+    /// Publish this event now
     #[arg(long, value_name = "EVENT_ID", conflicts_with_all = ["drop", "json"], requires = "subscription")]
     retry: Option<EventId>,
     /// Forget this event
@@ -83,12 +84,12 @@ Examples:
   milepost events replay orders --since 2h";
 
 #[derive(Debug, Args)]
-#[command(after_help = REPLAY_HELP)]
+#[command(after_help = REPLAY_HELP, group = ArgGroup::new("which").required(true).args(["aggregate", "since"]))]
 pub(crate) struct ReplayArgs {
     /// The subscription
     subscription: String,
     /// The events of this aggregate
-    #[arg(long, value_name = "TYPE/ID", value_parser = super::aggregate, required_unless_present = "since", conflicts_with = "since")]
+    #[arg(long, value_name = "TYPE/ID", value_parser = super::aggregate)]
     aggregate: Option<Aggregate>,
     /// From this sequence on
     #[arg(long, value_name = "N", default_value_t = 1, requires = "aggregate", value_parser = clap::value_parser!(i64).range(1..))]
@@ -148,7 +149,7 @@ pub(super) async fn parked(args: &ParkedArgs, store: &dyn Store) -> Result<Outco
     if let Some(of) = parked.iter().find(|of| of.next_delivery_at.is_none()) {
         let (name, aggregate) = (&of.subscription, &of.first.aggregate);
         output::note(format_args!(
-            "who halts waits for you: `milepost events retry {name} {aggregate}`, or `edit` or `skip` instead"
+            "what is halted waits for you: `milepost events retry {name} {aggregate}`, or `edit` or `skip` instead"
         ));
     }
     Ok(Outcome::Done)
@@ -193,7 +194,7 @@ pub(super) async fn dead(args: &DeadArgs, store: &dyn Store) -> Result<Outcome> 
     if let Some(name) = &args.list.subscription {
         known(name, store).await?;
         let (event, verb, done) = match (args.retry, args.drop) {
-            (Some(event), _) => (event, DeadVerb::Retry, "is published again"),
+            (Some(event), _) => (event, DeadVerb::Retry, "is published now"),
             (_, Some(event)) => (event, DeadVerb::Drop, "is forgotten"),
             _ => return list_dead(args, store).await,
         };
@@ -244,11 +245,25 @@ pub(super) async fn replay(args: ReplayArgs, store: &dyn Store) -> Result<Outcom
     known(&args.subscription, store).await?;
     let replay = match (args.aggregate, args.since) {
         (Some(aggregate), _) => Replay::Aggregate { aggregate, from: args.from_seq },
-        (None, Some(since)) => Replay::Since(since),
+        (None, Some(since)) => {
+            tell_what_is_gone(since, store).await?;
+            Replay::Since(since)
+        }
         (None, None) => bail!("say --aggregate TYPE/ID or --since T"),
     };
     let again = store.replay(&args.subscription, &replay).await?;
-    let events = if again == 1 { "event is".to_owned() } else { format!("{} events are", HumanCount(again)) };
+    let events =
+        if again == 1 { "1 event is".to_owned() } else { format!("{} events are", HumanCount(again)) };
     output::deed(format_args!("{events} published again"))?;
     Ok(Outcome::Done)
+}
+
+/// Says from when on there are events, if they are asked for from an earlier time.
+async fn tell_what_is_gone(since: Timestamp, store: &dyn Store) -> Result<()> {
+    let first = EventFilter { page: EventPage::After(0), limit: 1, ..EventFilter::default() };
+    let first = store.events(&first).await?.pop();
+    if let Some(LoggedEvent { event, .. }) = first.filter(|first| first.event.emitted_at > since) {
+        output::note(format_args!("the oldest event of the log is of {:.0}", event.emitted_at));
+    }
+    Ok(())
 }

@@ -28,9 +28,9 @@ pub(crate) struct SubscriptionName {
 pub(crate) struct PauseArgs {
     /// The subscription's name
     name: String,
-    /// Why, for those who find it paused
-    #[arg(long, default_value = "paused by an operator")]
-    why: String,
+    /// Why, for those who find it paused [default: paused by an operator]
+    #[arg(long)]
+    why: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -137,8 +137,12 @@ pub(super) async fn lag(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
 }
 
 pub(super) async fn pause(args: &PauseArgs, store: &dyn Store) -> Result<Outcome> {
-    known(&args.name, store).await?;
-    store.pause_subscription(&args.name, &args.why).await?;
+    let found = known(&args.name, store).await?;
+    if let (None, Some(why)) = (&args.why, &found.paused_why) {
+        output::deed(format_args!("subscription {} was paused before: {why}", args.name))?;
+        return Ok(Outcome::Done);
+    }
+    store.pause_subscription(&args.name, args.why.as_deref().unwrap_or("paused by an operator")).await?;
     output::deed(format_args!("subscription {} is paused; what is on its way is waited for", args.name))?;
     Ok(Outcome::Done)
 }
@@ -159,7 +163,7 @@ pub(super) async fn forget(args: &ForgetArgs, store: &dyn Store) -> Result<Outco
     let (parked, dead) = (subscription.parked_aggregates, subscription.dead);
     if parked + dead > 0 && !args.force {
         bail!(
-            "subscription {name} has {parked} parked aggregates and {dead} dead letters, which would be forgotten; --force does so"
+            "subscription {name} has parked aggregates ({parked}) and dead letters ({dead}), which would be forgotten; --force does so"
         );
     }
     store.remove_subscription(name).await?;

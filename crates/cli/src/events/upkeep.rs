@@ -11,8 +11,9 @@ use crate::args;
 use crate::output::{self, Outcome};
 
 const PRUNE_HELP: &str = "\
-Relays do this all the time. Only what every subscription has gone past is
-forgotten; what is parked or a dead letter stays.
+Only what every subscription has gone past is forgotten: one that no relay
+publishes any more keeps the log, until `milepost events forget`. What is parked
+or a dead letter stays.
 
 Examples:
   milepost events prune --keep 30d";
@@ -55,6 +56,10 @@ pub(super) async fn reseed(args: &ReseedArgs, store: &dyn Store) -> Result<Outco
         return Ok(Outcome::WrongUsage);
     }
     let changed = store.reseed().await?;
+    if changed == 0 {
+        output::deed("nothing was to be changed")?;
+        return Ok(Outcome::Done);
+    }
     output::deed(format_args!("{changed} subscriptions keep their positions by this server from now on"))?;
     Ok(Outcome::Done)
 }

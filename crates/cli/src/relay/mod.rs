@@ -18,13 +18,16 @@ use crate::signals::Signals;
 use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
-Any number of relays share the work: each subscription's log has 64 slots (one on
-SQLite), which they divide among themselves. When one dies, the others take its
-slots when its lease has run out.
+Any number of relays share the work: each subscription's log has 64 slots (one
+on SQLite), which they divide among themselves. When one dies, the others take
+its slots when its lease has run out.
 
-SIGTERM or SIGINT: what is on its way is waited for, what was answered is written
-down. A second one ends at once; then some events are published again, under the
-same ids.
+A broker that is down, also at the start, is tried again for ever; `milepost
+events subscriptions` says so, and the log names it.
+
+SIGTERM or SIGINT: what is on its way is waited for, what was answered is
+written down. A second one ends at once; then some events are published again,
+under the same ids.
 
 Exit status: 0 shut down well, 1 failed, 2 wrong usage or a faulty
 configuration, 128 and the signal's number when a second signal came.
