@@ -1,0 +1,18 @@
+-- What src/shop.rs does, by any program that can send SQL to PostgreSQL: psql "$MILEPOST_STORE" -f orders.sql
+
+-- An order is placed. The row and the event are one commit.
+begin;
+insert into orders (cents) values (4200);
+select emitted.*
+from orders, milepost.emit('order', id::text, 'order.placed', json_build_object('cents', cents)) as emitted
+where id = currval(pg_get_serial_sequence('orders', 'id'));
+commit;
+
+-- It is paid. The event's id is made from the payment's, so that this may be sent twice.
+begin;
+insert into payments (order_id, cents) values (currval(pg_get_serial_sequence('orders', 'id')), 4200) on conflict do nothing;
+select emitted.*
+from payments, milepost.emit('order', order_id::text, 'order.paid', json_build_object('cents', cents),
+    event_id => md5('payment of order ' || order_id)::uuid) as emitted
+where order_id = currval(pg_get_serial_sequence('orders', 'id'));
+commit;

@@ -1,0 +1,54 @@
+//! Between the shop and its consumers: a file, or NATS.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use milepost_relay::consumer::{Handler, NatsSource, Runner};
+use milepost_relay::sink::{self, Sink};
+use serde_json::json;
+
+use crate::lines::Lines;
+
+/// The stream of the orders' events.
+const STREAM: &str = "ORDERS";
+
+/// Where events are published to, and read from.
+#[derive(Clone, Debug)]
+pub enum Broker {
+    /// A file of JSON lines.
+    File(PathBuf),
+    /// The URL of a NATS server with JetStream.
+    Nats(String),
+}
+
+impl Broker {
+    /// The broker at `nats://…`, or else the file of this name.
+    #[must_use]
+    pub fn at(address: &str) -> Self {
+        if address.starts_with("nats://") {
+            Self::Nats(address.to_owned())
+        } else {
+            Self::File(address.into())
+        }
+    }
+
+    /// Where the relay publishes: what `[subscription.orders]` of milepost.toml says.
+    pub(crate) fn sink(&self) -> Result<Arc<dyn Sink>> {
+        let config = match self {
+            Self::File(path) => json!({ "type": "jsonl", "path": path }),
+            Self::Nats(url) => {
+                json!({ "type": "nats", "url": url, "create_stream": STREAM, "subject": "orders.{event_type}" })
+            }
+        };
+        Ok(sink::open(&serde_json::from_value(config)?)?)
+    }
+
+    /// A consumer.
+    pub(crate) fn runner(&self, name: &str, handler: Arc<dyn Handler>) -> Result<Runner> {
+        Ok(match self {
+            Self::File(path) => Runner::new(Lines::new(path), handler),
+            Self::Nats(url) => Runner::new(NatsSource::new(url, STREAM, name)?, handler),
+        })
+    }
+}
