@@ -76,11 +76,13 @@ pub async fn run(shop: &Shop, broker: &Broker) -> Result<Report> {
 
     // NATS knows within its duplicate window what it has; a file takes every line.
     let brought = 2 * PLACED as u64 + if matches!(broker, Broker::File(_)) { replayed } else { 0 };
-    until("all is taken in", async || {
+    let taken_in = until("all is taken in", async || {
         let handled = counts.iter().all(|counts| counts.handled.load(Relaxed) >= brought);
         Ok(handled && shop.books().await?.balance())
-    })
-    .await?;
+    });
+    if let Err(late) = taken_in.await {
+        return Err(late.context(format!("{:?}", shop.books().await?)));
+    }
     stop.cancel();
     second.await??;
     consumers.join_all().await;
