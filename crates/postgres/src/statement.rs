@@ -267,6 +267,10 @@ statements! {
     BRING_INBOX_TALLIES = "move/inbox_tally";
     BRING_PARKED_EVENTS = "move/inbox_parked";
     BRING_PROCESSED_EVENTS = "move/processed_event";
+    BRING_SUBSCRIPTIONS = "move/subscription";
+    BRING_PARKED_AGGREGATES = "move/parked_aggregate";
+    BRING_HELD_EVENTS = "move/parked_event";
+    BRING_DEAD_EVENTS = "move/dead_event";
     BRING_JOBS = "move/job";
     BRING_KEYS = "move/job_key";
     BRING_KIND_LIMITS = "move/kind_limit";

@@ -14,7 +14,12 @@ use crate::desk::{Desk, options, up_to};
 use crate::script::Answer;
 
 /// Publishes thirty events, one of which fails at first, while the connection breaks once. Answers whether it came so far.
-async fn publish_with_a_cut(database: &Database, direct: &Arc<dyn Store>, request: usize, moment: Moment) -> bool {
+async fn publish_with_a_cut(
+    database: &Database,
+    direct: &Arc<dyn Store>,
+    request: usize,
+    moment: Moment,
+) -> bool {
     let (proxy, url) = Proxy::for_url(&database.url()).await;
     proxy.cut("milepost", request, moment);
     let store_options =
@@ -25,7 +30,9 @@ async fn publish_with_a_cut(database: &Database, direct: &Arc<dyn Store>, reques
     };
     let name = format!("cut-{request}-{moment:?}");
     let desk = Desk::new(Arc::new(store));
-    desk.sink.answer(|e| if e.sequence == 2 && e.aggregate.id.ends_with('3') { Answer::Refuse } else { Answer::Take });
+    desk.sink.answer(|e| {
+        if e.sequence == 2 && e.aggregate.id.ends_with('3') { Answer::Refuse } else { Answer::Take }
+    });
     let emitted = Desk::new(direct.clone());
     emitted.emit_of(&name, 5, 30).await;
     let mut settings = options(&name);
