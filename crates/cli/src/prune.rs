@@ -61,7 +61,10 @@ pub(crate) struct PruneArgs {
     /// How long ids of events are kept that consumers took in
     #[arg(long, value_name = "PERIOD", default_value = "14d", value_parser = args::keep)]
     inbox: Keep,
-    /// Only count what would be forgotten
+    /// How long events are kept that every subscription has gone past
+    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
+    events: Keep,
+    /// Only count what would be forgotten; events are not counted
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object
@@ -80,6 +83,7 @@ impl PruneArgs {
             workers: self.workers,
             batches: self.batches,
             inbox: self.inbox,
+            events: self.events,
         }
     }
 }
@@ -99,6 +103,8 @@ pub(crate) async fn run(args: &PruneArgs, address: &StoreAddress) -> Result<Outc
     let mut pruned = prune(store.as_ref(), &policy, due.total()).await?;
     pruned.rows += rows;
     pruned.what.batches = due.batches;
+    pruned.what.events = prune_log(store.as_ref(), &policy).await?;
+    pruned.rows += pruned.what.events;
     let seconds = (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
     report(
         args,
@@ -118,6 +124,19 @@ async fn prune_batches(store: &dyn Store, policy: &RetentionPolicy) -> Result<u6
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Forgets events portion by portion; answers how many.
+async fn prune_log(store: &dyn Store, policy: &RetentionPolicy) -> Result<u64> {
+    let Some(period) = policy.events.period() else { return Ok(0) };
+    let mut sum = 0;
+    while let Some(events) =
+        store.prune_log(period).await.context("stopped at events; start it again to go on")?
+    {
+        sum += events;
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(sum)
 }
 
 /// Portion after portion, until one is not full.
@@ -182,8 +201,11 @@ fn report(args: &PruneArgs, report: &Report<'_>) -> Result<()> {
         ("batches", args.batches, counts.batches),
         ("ids of events taken in", args.inbox, counts.inbox),
         ("dead letters of inboxes", args.failed, counts.inbox_dead),
+        ("events", args.events, counts.events),
     ] {
-        listing.row([Field::text(what), Field::text(kept(what, keep)), Field::text(count.to_string())]);
+        let uncounted = report.dry_run && what == "events";
+        let count = if uncounted { "?".to_owned() } else { count.to_string() };
+        listing.row([Field::text(what), Field::text(kept(what, keep)), Field::text(count)]);
     }
     listing.print()?;
     if let (Some(rows), Some(seconds)) = (report.rows, report.seconds) {

@@ -62,11 +62,14 @@ pub struct RetentionPolicy {
     /// Ids of events that consumers took in once, from then: one that comes again later than that is new to them. What inboxes
     /// gave up is kept as long as dead letters.
     pub inbox: Keep,
+    /// Events in the log, from their emission; those that a subscription has not gone past, that are parked or were given up
+    /// stay.
+    pub events: Keep,
 }
 
 impl Default for RetentionPolicy {
     /// A week for what went well or was called off, ninety days for dead letters, history and keys with their
-    /// job, a week for workers and batches, two weeks for the ids of events.
+    /// job, a week for workers, batches and events, two weeks for the ids of events that were taken in.
     fn default() -> Self {
         Self {
             succeeded: Keep::days(7),
@@ -77,6 +80,7 @@ impl Default for RetentionPolicy {
             workers: Keep::days(7),
             batches: Keep::days(7),
             inbox: Keep::days(14),
+            events: Keep::days(7),
         }
     }
 }
@@ -92,6 +96,7 @@ impl RetentionPolicy {
         workers: Keep::Forever,
         batches: Keep::Forever,
         inbox: Keep::Forever,
+        events: Keep::Forever,
     };
 
     /// How long a job is kept that came to stand in this state. What still needs attention is kept for ever.
@@ -119,6 +124,7 @@ impl RetentionPolicy {
             ("workers", self.workers),
             ("batches", self.batches),
             ("inbox", self.inbox),
+            ("events", self.events),
         ];
         for (field, keep) in periods {
             if keep.period().is_some_and(|period| period > WAIT_MAX) {
@@ -180,6 +186,8 @@ pub struct Prunable {
     pub inbox: u64,
     /// Dead letters of inboxes.
     pub inbox_dead: u64,
+    /// Events. They are not counted beforehand.
+    pub events: u64,
 }
 
 impl Prunable {
@@ -202,7 +210,14 @@ impl Prunable {
     /// All that is counted.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.jobs() + self.histories + self.keys + self.workers + self.batches + self.inbox + self.inbox_dead
+        self.jobs()
+            + self.histories
+            + self.keys
+            + self.workers
+            + self.batches
+            + self.inbox
+            + self.inbox_dead
+            + self.events
     }
 }
 
@@ -230,6 +245,7 @@ impl AddAssign for Pruned {
         sum.batches += what.batches;
         sum.inbox += what.inbox;
         sum.inbox_dead += what.inbox_dead;
+        sum.events += what.events;
         self.rows += more.rows;
         self.more = more.more;
     }

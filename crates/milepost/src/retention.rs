@@ -40,6 +40,13 @@ async fn once(shared: &Shared) -> StoreResult<Pruned> {
         pruned.rows += rows;
         pruned.more |= rows > 0;
     }
+    if let Some(period) = policy.events.period()
+        && let Some(events) = shared.store.prune_log(period).await?
+    {
+        pruned.what.events = events;
+        pruned.rows += events;
+        pruned.more = true;
+    }
     shared.stats.pruned.add(usize::try_from(pruned.what.jobs()).unwrap_or(usize::MAX));
     if pruned.what.failed > 0 {
         shared.stats.dead_letters_pruned.add(usize::try_from(pruned.what.failed).unwrap_or(usize::MAX));

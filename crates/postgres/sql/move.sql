@@ -28,6 +28,11 @@ create or replace function milepost.moved_tables() returns setof text language s
     order by c.relname
 $$;
 
+-- Those that have rows before anything is in the store.
+create or replace function milepost.standing_tables() returns text[] language sql immutable as $$
+    select array['log_prune', 'turn']
+$$;
+
 -- Begins a move of these parts into a store that holds nothing. The triggers come first: making them waits for those
 -- who write.
 create or replace function milepost.begin_move(move uuid, source text, parts text[]) returns void language plpgsql
@@ -42,7 +47,7 @@ begin
         end if;
         execute format('create trigger moving before insert or update or delete or truncate on milepost.%I
                         for each statement execute function milepost.refuse_while_moving(%L, %L)', moved, move, source);
-        if moved <> 'turn' then
+        if moved <> all (milepost.standing_tables()) then
             execute format('select exists (select from milepost.%I)', moved) into holds;
             if holds then
                 raise exception using errcode = 'MP005', message = format('it has rows of table %s', moved);
@@ -92,7 +97,9 @@ begin
     perform setval(pg_get_serial_sequence('milepost.batch_history', 'pos'), last)
     from (select max(pos) as last from milepost.batch_history) h where last > 0;
     perform setval(pg_get_serial_sequence('milepost.event', 'pos'), last)
-    from (select max(pos) as last from milepost.event) e where last > 0;
+    -- Retention may have taken the last events: what is emitted must lie above what subscriptions have gone past.
+    from (select greatest((select max(pos) from milepost.event), (select max(floor) from milepost.subscription_slot)) as last) e
+    where last > 0;
     perform setval(pg_get_serial_sequence('milepost.inbox_dead', 'pos'), last)
     from (select max(pos) as last from milepost.inbox_dead) d where last > 0;
     perform setval(pg_get_serial_sequence('milepost.worker', 'id'), last)
@@ -119,7 +126,7 @@ begin
     delete from milepost.arrival_part where move_id = move;
     perform milepost.open_after_move();
     -- All at once: some refer to others.
-    select string_agg(format('milepost.%I', t), ', ') into moved from milepost.moved_tables() t where t <> 'turn';
+    select string_agg(format('milepost.%I', t), ', ') into moved from milepost.moved_tables() t where t <> all (milepost.standing_tables());
     execute 'truncate ' || moved;
     return true;
 end

@@ -76,10 +76,12 @@ begin
 end
 $$;
 
--- Whether a subscription has gone past an event.
+-- Whether a subscription has gone past an event. What lies below the floor and was not in flight has been gone past, though `seen` may
+-- not see it: it came from a store that moved here, or from another server.
 create or replace function milepost.has_passed(s milepost.subscription_slot, xid xid8, pos bigint) returns boolean
 language sql stable as $$
     select s.seen is null or pg_visible_in_snapshot(xid, s.seen)
+           or pos <= s.floor and xid >= pg_snapshot_xmax(s.seen)
            or s.upto is not null and pg_visible_in_snapshot(xid, s.upto) and pos <= s.pos
 $$;
 

@@ -4,6 +4,7 @@ mod batch;
 mod bulk;
 mod event;
 mod inbox;
+mod relay;
 
 use jiff::Timestamp as Time;
 use jiff_sqlx::Timestamp;
@@ -54,6 +55,10 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::ParkedEvents(rows) => inbox::parked_events(rows),
         Rows::InboxLetters(rows) => inbox::letters(rows),
         Rows::InboxTallies(rows) => inbox::tallies(rows),
+        Rows::Subscriptions(rows) => relay::subscriptions(rows),
+        Rows::ParkedAggregates(rows) => relay::parked_aggregates(rows),
+        Rows::HeldEvents(rows) => relay::held_events(rows),
+        Rows::DeadEvents(rows) => relay::dead_events(rows),
         Rows::History(rows) => history(rows),
         Rows::Slots(rows) => slots(rows),
         Rows::Ended(rows) => ended(rows),

@@ -104,6 +104,11 @@ const fn mends(check: Check) -> &'static [&'static str] {
             statement::DROP_BATCH_SPREADS,
             statement::DROP_BATCH_HISTORY,
         ],
+        Check::AggregateBehind => &[statement::RAISE_HEADS],
+        Check::ParkedWithoutEvents => &[statement::DROP_PARKED_AGGREGATES],
+        Check::HeldEventGone => {
+            &[statement::DROP_PARKED_EVENTS, statement::DROP_PARKED_AGGREGATES, statement::DROP_DEAD_EVENTS]
+        }
         _ => &[],
     }
 }

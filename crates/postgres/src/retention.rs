@@ -261,6 +261,7 @@ fn prunable(row: &PgRow) -> Decoded<Prunable> {
         batches: count(row, "batches")?,
         inbox: count(row, "inbox")?,
         inbox_dead: count(row, "inbox_dead")?,
+        events: 0,
     })
 }
 

@@ -212,6 +212,9 @@ statements! {
     REPLICA_LAG = "throttle/replica_lag";
     ABANDONED_RUNS = "mend/abandoned_runs";
     AUDIT = "mend/audit";
+    DROP_DEAD_EVENTS = "mend/drop_dead_events";
+    DROP_PARKED_AGGREGATES = "mend/drop_parked_aggregates";
+    DROP_PARKED_EVENTS = "mend/drop_parked_events";
     DROP_PROGRESS = "mend/drop_progress";
     FREE_KEY = "mend/free_key";
     FREE_SLOTS = "mend/free_slots";
@@ -231,6 +234,7 @@ statements! {
     MEND_TASK_STATES = "mend/task_states";
     PLACE_IN_ENDED = "mend/place_in_ended";
     PLACE_IN_LIVE = "mend/place_in_live";
+    RAISE_HEADS = "mend/raise_heads";
     RAISE_TOKEN_ENDED = "mend/raise_token_ended";
     RAISE_TOKEN_LIVE = "mend/raise_token_live";
     SET_READY = "mend/set_ready";
@@ -267,6 +271,10 @@ statements! {
     BRING_INBOX_TALLIES = "move/inbox_tally";
     BRING_PARKED_EVENTS = "move/inbox_parked";
     BRING_PROCESSED_EVENTS = "move/processed_event";
+    BRING_SUBSCRIPTIONS = "move/subscription";
+    BRING_PARKED_AGGREGATES = "move/parked_aggregate";
+    BRING_HELD_EVENTS = "move/parked_event";
+    BRING_DEAD_EVENTS = "move/dead_event";
     BRING_JOBS = "move/job";
     BRING_KEYS = "move/job_key";
     BRING_KIND_LIMITS = "move/kind_limit";
@@ -287,6 +295,8 @@ statements! {
 }
 
 questions! {
+    "aggregate_behind",
+    "aggregate_in_two_slots",
     "attempts_over",
     "autovacuum_off",
     "batch_counts_differ",
@@ -304,6 +314,7 @@ questions! {
     "dead_rows",
     "group_left_waiting",
     "group_over_limit",
+    "held_event_gone",
     "history_gap",
     "history_off_graph",
     "history_without_job",
@@ -317,7 +328,10 @@ questions! {
     "live_without_job",
     "long_transaction",
     "missing_privilege",
+    "nobody_publishes",
     "not_created_once",
+    "parked_without_aggregate",
+    "parked_without_events",
     "pre_cnt_differs",
     "progress_without_job",
     "ready_at_wrong",
@@ -325,6 +339,7 @@ questions! {
     "running_without_worker",
     "schedule_overdue",
     "slot_without_holder",
+    "slots_missing",
     "state_differs",
     "stop_overdue",
     "task_left_due",

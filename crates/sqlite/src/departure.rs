@@ -53,7 +53,7 @@ impl SqliteStore {
         self.write("stay", Hint::READY, move |tx| stay(tx, id)).await
     }
 
-    /// The workers whose lease holds, for people.
+    /// The workers and relays whose lease holds, for people.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -150,9 +150,7 @@ fn change_tables<const N: usize>(
 
 fn living_workers(conn: &Connection) -> Result<Vec<String>, Failure> {
     let mut statement = conn.prepare(query::LIVING_WORKERS)?;
-    let workers = statement.query_map([now_ms()], |row| {
-        Ok(format!("worker {} ({})", row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-    })?;
+    let workers = statement.query_map([now_ms()], |row| row.get(0))?;
     Ok(workers.collect::<rusqlite::Result<_>>()?)
 }
 

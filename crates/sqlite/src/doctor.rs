@@ -208,6 +208,11 @@ const fn mends(check: Check) -> &'static [&'static str] {
             query::DROP_BATCH_SPREADS,
             query::DROP_BATCH_HISTORY,
         ],
+        Check::AggregateBehind => &[query::RAISE_HEADS],
+        Check::ParkedWithoutEvents => &[query::DROP_PARKED_AGGREGATES],
+        Check::HeldEventGone => {
+            &[query::DROP_PARKED_EVENTS, query::DROP_PARKED_AGGREGATES, query::DROP_DEAD_EVENTS]
+        }
         _ => &[],
     }
 }

@@ -3,6 +3,7 @@
 mod batch;
 mod bulk;
 mod inbox;
+mod relay;
 
 use milepost_core::event::Aggregate;
 use milepost_core::ident::{JobId, WorkerId};
@@ -127,6 +128,14 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         }
         Part::InboxLetters => look.page(query::PAGE_OF_INBOX_LETTERS, dead_letter, Rows::InboxLetters),
         Part::InboxTallies => look.page(query::PAGE_OF_INBOX_TALLIES, inbox::tally, Rows::InboxTallies),
+        Part::Subscriptions => {
+            look.page(query::PAGE_OF_SUBSCRIPTIONS, relay::subscription, Rows::Subscriptions)
+        }
+        Part::ParkedAggregates => {
+            look.page(query::PAGE_OF_PARKED_AGGREGATES, relay::parked_aggregate, Rows::ParkedAggregates)
+        }
+        Part::HeldEvents => look.page(query::PAGE_OF_HELD_EVENTS, relay::held_event, Rows::HeldEvents),
+        Part::DeadEvents => look.page(query::PAGE_OF_DEAD_EVENTS, relay::dead_event, Rows::DeadEvents),
         Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
         Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
         Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
@@ -183,6 +192,10 @@ impl Look<'_> {
             (Position::Seat(consumer, kind, id), _) => {
                 [consumer, kind, id].map(|key| key.clone().into()).into()
             }
+            (Position::Held(subscription, kind, id, pos), _) => {
+                let names = [subscription, kind, id].map(|key| Value::from(key.clone()));
+                names.into_iter().chain([(*pos).into()]).collect()
+            }
             (Position::Slot(group, slot), _) => vec![group.clone().into(), (*slot).into()],
             (
                 Position::Start,
@@ -204,8 +217,16 @@ impl Look<'_> {
             (Position::Start, Part::BulkTargets | Part::BatchTasks) => {
                 vec![Vec::new().into(), i64::MIN.into()]
             }
-            (Position::Start, Part::ProcessedEvents) => vec![String::new().into(), Vec::new().into()],
-            (Position::Start, Part::Checkpoints) => [(); 3].map(|()| String::new().into()).into(),
+            (Position::Start, Part::ProcessedEvents | Part::DeadEvents) => {
+                vec![String::new().into(), Vec::new().into()]
+            }
+            (Position::Start, Part::Checkpoints | Part::ParkedAggregates) => {
+                [(); 3].map(|()| String::new().into()).into()
+            }
+            (Position::Start, Part::HeldEvents) => {
+                let names = [(); 3].map(|()| Value::from(String::new()));
+                names.into_iter().chain([i64::MIN.into()]).collect()
+            }
             (Position::Start, Part::Slots) => vec![String::new().into(), i64::MIN.into()],
             (
                 Position::Start,

@@ -29,6 +29,8 @@ pub(crate) struct Retention {
     batches: Option<Kept>,
     /// Ids of events that consumers took in, from then. The default is `14d`.
     inbox: Option<Kept>,
+    /// Events in the log that every subscription has gone past, from their emission. The default is `7d`.
+    events: Option<Kept>,
 }
 
 /// How long something is kept.
@@ -59,6 +61,7 @@ impl Retention {
             workers: keep(self.workers, default.workers),
             batches: keep(self.batches, default.batches),
             inbox: keep(self.inbox, default.inbox),
+            events: keep(self.events, default.events),
         }
     }
 }
@@ -76,6 +79,7 @@ pub(super) fn check(retention: Option<&Node>, faults: &mut Faults) {
         workers: kept("workers"),
         batches: kept("batches"),
         inbox: kept("inbox"),
+        events: kept("events"),
     };
     if let Err(error) = section.policy().check() {
         faults.add(

@@ -205,6 +205,30 @@ checks! {
     ScheduleOverdue = "schedule_overdue", Warning, All, Quick, promise 10,
         means "A tick of a schedule is long due and nobody has seen to it.",
         mend "Start a worker; if some live, their logs say why the schedule cannot tick.";
+    AggregateBehind = "aggregate_behind", Error, All, Full, promise 17,
+        means "An aggregate says a lower sequence than its log has, or is not known though it has events: the next one of it is refused.",
+        mend "Raise last_seq in its row of aggregate to the highest sequence of its events.",
+        repair "Raises it, or makes the row.";
+    AggregateInTwoSlots = "aggregate_in_two_slots", Error, Postgres, Full, promise 17,
+        means "Events of one aggregate are in two slots: they can be published out of their order.",
+        mend "Find out who writes to the tables without the verbs. Stop the relays, and give all of its rows the slot of its row of aggregate.";
+    ParkedWithoutEvents = "parked_without_events", Error, All, Quick, promise 17,
+        means "An aggregate is parked without an event: what is emitted of it waits behind nothing.",
+        mend "Delete its row of parked_aggregate; relays that run learn of it when they start anew.",
+        repair "Deletes the row.";
+    ParkedWithoutAggregate = "parked_without_aggregate", Error, All, Quick, promise 17,
+        means "An event is parked and its aggregate is not: nobody publishes it.",
+        mend "Delete its rows of parked_event and have the subscription publish the aggregate again from that event on.";
+    HeldEventGone = "held_event_gone", Error, All, Quick, promise 17,
+        means "An event that is parked or was given up is gone from the log: it cannot be published any more.",
+        mend "Restore the event from a backup if its receivers need it; find out who writes to the tables without the verbs.",
+        repair "Deletes the row, and that of its parked aggregate when no other event is left of it.";
+    NobodyPublishes = "nobody_publishes", Warning, All, Quick, promise 17,
+        means "Events wait long for a subscription that is not paused, and nobody publishes them.",
+        mend "Start a relay; pause the subscription where that is meant, or remove one that nobody needs.";
+    SlotsMissing = "slots_missing", Error, Postgres, Quick, promise 17,
+        means "A subscription does not have its 64 slots: events of those that are missing are never published.",
+        mend "Restore the rows of subscription_slot from a backup, or remove the subscription: a new one of its name publishes the whole log again.";
     WeakDurability = "weak_durability", Error, All, Quick, promise 1,
         means "A setting lets a crash of the machine lose or damage what was acknowledged.",
         mend "PostgreSQL: turn fsync and full_page_writes on. SQLite: keep the file on a local file system that allows WAL.";

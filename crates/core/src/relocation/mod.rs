@@ -88,10 +88,10 @@ pub type Standing = (JobId, JobState, RunToken);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MoveError {
-    /// Workers live on the store that is to be left.
+    /// Workers or relays live on the store that is to be left.
     #[error("{} still live there; stop them, or wait until their leases have run out", .workers.join(", "))]
     WorkersLive {
-        /// Their ids and names.
+        /// What they are, with their names.
         workers: Vec<String>,
     },
     /// The store that is to be filled holds something. Nothing is overwritten or merged.

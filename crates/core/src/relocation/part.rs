@@ -76,6 +76,14 @@ named_enum! {
         InboxLetters = "inbox_dead",
         /// How many duplicates were caught.
         InboxTallies = "inbox_tally",
+        /// How far subscriptions are.
+        Subscriptions = "subscription",
+        /// Aggregates that are held back from them.
+        ParkedAggregates = "parked_aggregate",
+        /// Their events.
+        HeldEvents = "parked_event",
+        /// Events that relays gave up.
+        DeadEvents = "dead_event",
         /// What happened.
         History = "history",
         /// Who holds groups.
@@ -111,8 +119,10 @@ pub enum Position {
     Task(BatchId, u32),
     /// A task of a version of a DAG.
     VersionTask(i64, u32),
-    /// A consumer and an event that it took in.
+    /// A consumer and an event that it took in; a subscription and one that was given up.
     Taken(String, EventId),
-    /// A consumer, and an aggregate's type and id.
+    /// A consumer or a subscription, and an aggregate's type and id.
     Seat(String, String, String),
+    /// A subscription, an aggregate's type and id, and a place in the log.
+    Held(String, String, String, i64),
 }

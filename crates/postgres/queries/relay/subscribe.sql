@@ -1,1 +1,2 @@
+-- Makes a subscription.
 select milepost.subscribe($1, $2)

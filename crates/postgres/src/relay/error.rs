@@ -2,6 +2,7 @@
 
 use milepost_core::error::StoreError;
 use milepost_core::event::RelayError;
+use sqlx::postgres::PgDatabaseError;
 
 use crate::error::{database_error, store_error};
 
@@ -17,7 +18,7 @@ pub(super) fn relay_error(
     subscription: &str,
     error: sqlx::Error,
 ) -> StoreError {
-    match database_error(&error).map(|e| e.code()) {
+    match database_error(&error).map(PgDatabaseError::code) {
         Some(UNKNOWN) => RelayError::NoSuchSubscription(subscription.to_owned()).into(),
         Some(RESTORED) => RelayError::Restored(subscription.to_owned()).into(),
         _ => store_error(place, verb, error),

@@ -13,7 +13,7 @@ use milepost_core::event::{Aggregate, RelayError};
 use milepost_core::ident::EventId;
 use milepost_core::port::{StoreResult, SubscriptionStore};
 use sqlx::Row;
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgDatabaseError, PgRow};
 
 use super::error::relay_error;
 use crate::error::database_error;
@@ -157,7 +157,7 @@ impl PostgresStore {
 }
 
 fn code(error: &sqlx::Error) -> Option<&str> {
-    database_error(error).map(|e| e.code())
+    database_error(error).map(PgDatabaseError::code)
 }
 
 /// What the detail says of where the log begins.

@@ -1,5 +1,7 @@
 //! Publishers on real stores, with a sink that does what the test says.
 
+#![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
+
 #[path = "../common/script.rs"]
 mod script;
 

@@ -11,7 +11,9 @@ WITH own (name) AS (VALUES
     ('milepost_batch_task'), ('milepost_batch_spread'), ('milepost_batch_history'),
     ('milepost_aggregate'), ('milepost_event'),
     ('milepost_inbox_consumer'), ('milepost_processed_event'), ('milepost_aggregate_checkpoint'), ('milepost_inbox_parked'),
-    ('milepost_inbox_dead'), ('milepost_inbox_tally')
+    ('milepost_inbox_dead'), ('milepost_inbox_tally'),
+    ('milepost_subscription'), ('milepost_publisher'), ('milepost_parked_aggregate'), ('milepost_parked_event'), ('milepost_dead_event'),
+    ('milepost_log_prune')
 ),
 change (verb) AS (VALUES ('INSERT'), ('UPDATE'), ('DELETE'))
 SELECT printf('CREATE TRIGGER %s_departed_%s BEFORE %s ON %s BEGIN SELECT RAISE(ABORT, %Q); END',

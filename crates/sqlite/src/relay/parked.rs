@@ -94,7 +94,7 @@ fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<boo
                 unpark.execute((subscription, kind, id, failure.event.0.as_bytes()))?;
             }
             Undelivered::Retry(wait) => {
-                head = (failure.deliveries, Some(after(now, wait)), Some(&failure.why))
+                head = (failure.deliveries, Some(after(now, wait)), Some(&failure.why));
             }
             Undelivered::Halt => head = (failure.deliveries, None, Some(&failure.why)),
         }

@@ -34,8 +34,7 @@ async fn every_query_file_prepares_and_says_what_it_does() {
     let home = Home::new().await;
     let conn = home.connection();
     for (name, sql) in
-        [files(), files_in("bulk"), files_in("batch"), files_in("event"), files_in("inbox"), rare_files()]
-            .concat()
+        [&["", "bulk", "batch", "event", "inbox", "relay"].map(files_in).concat()[..], &rare_files()].concat()
     {
         conn.prepare(&sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(sql.starts_with("-- "), "{name} has no comment");
@@ -44,7 +43,7 @@ async fn every_query_file_prepares_and_says_what_it_does() {
 }
 
 /// Lists and counts, which may read a whole table, and what reads only a small one.
-const MAY_SCAN: [&str; 19] = [
+const MAY_SCAN: [&str; 25] = [
     "batches",
     "batches_with_key",
     "bulks",
@@ -52,6 +51,7 @@ const MAY_SCAN: [&str; 19] = [
     "count_by_queue",
     "count_by_state",
     "dags",
+    "dead",
     "definitions",
     "gaps",
     "jobs",
@@ -59,10 +59,15 @@ const MAY_SCAN: [&str; 19] = [
     "jobs_with_key",
     "list_group_limits",
     "list_kind_limits",
+    "parked",
     "paused_queues",
+    "publishers",
     "queues",
+    "replay_since",
+    "replayed_aggregates",
     "schedules",
     "stop_requests",
+    "subscriptions",
     "workers",
 ];
 
@@ -73,7 +78,9 @@ fn plan(conn: &rusqlite::Connection, sql: &str) -> Vec<String> {
 }
 
 fn assert_searches(conn: &rusqlite::Connection, when: &str) {
-    for (name, sql) in [files(), files_in("bulk"), files_in("batch"), files_in("inbox")].concat() {
+    for (name, sql) in
+        [files(), files_in("bulk"), files_in("batch"), files_in("inbox"), files_in("relay")].concat()
+    {
         if MAY_SCAN.contains(&name.as_str()) {
             continue;
         }
@@ -93,6 +100,10 @@ fn assert_searches(conn: &rusqlite::Connection, when: &str) {
                 "aggregate_checkpoint",
                 "inbox_parked",
                 "inbox_dead",
+                "event",
+                "parked_aggregate",
+                "parked_event",
+                "dead_event",
             ]
             .iter()
             .any(|table| {

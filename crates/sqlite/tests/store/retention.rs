@@ -17,6 +17,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     workers: Keep::days(1),
     batches: Keep::Forever,
     inbox: Keep::Forever,
+    events: Keep::Forever,
 };
 
 async fn prune(home: &Home) -> Pruned {

@@ -171,6 +171,7 @@ macro_rules! conformance {
                 a_policy_that_cannot_be_kept_is_refused
                 workers_forget_what_is_over
                 retention_under_load_loses_nothing
+                workers_forget_events_that_every_subscription_has_gone_past
             }
             runtime {
                 an_error_at_shutdown_does_not_spend_the_attempt

@@ -7,6 +7,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use milepost::{JobError, Outcome};
 use milepost_core::error::StoreError;
+use milepost_core::event::listing::EventFilter;
+use milepost_core::event::{Aggregate, Begin, NewEvent};
 use milepost_core::finish::End;
 use milepost_core::history::fold_rest;
 use milepost_core::ident::JobId;
@@ -31,6 +33,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     workers: Keep::Forever,
     batches: Keep::Forever,
     inbox: Keep::Forever,
+    events: Keep::Forever,
 };
 
 const fn by_hand(limit: u32) -> Pace {
@@ -330,6 +333,28 @@ pub async fn workers_forget_what_is_over(scene: Scene) {
     wait::until("they are counted", || async { worker.stats().pruned == 2 }).await;
     assert_eq!(worker.stats().dead_letters_pruned, 1);
     worker.shutdown().await;
+}
+
+pub async fn workers_forget_events_that_every_subscription_has_gone_past(scene: Scene) {
+    let store = &scene.store;
+    let event = || NewEvent::new(Aggregate::new("order", "1"), "order.paid", &()).unwrap();
+    store.emit_many(&[event(), event()]).await.unwrap();
+    store.subscribe("s", Begin::Beginning).await.unwrap();
+    let_time_pass(&scene).await;
+    let policy = RetentionPolicy { events: Keep::For(Duration::ZERO), ..NOTHING_KEPT };
+    while store.prune_log(Duration::ZERO).await.unwrap().is_some() {}
+    let logged =
+        async || store.events(&EventFilter { limit: 9, ..EventFilter::default() }).await.unwrap().len();
+    assert_eq!(logged().await, 2, "a subscription has them before it");
+    store.remove_subscription("s").await.unwrap();
+    let worker = runtime::builder(scene.store.clone())
+        .options(|options| options.retention = policy)
+        .start()
+        .await
+        .unwrap();
+    wait::until("they are forgotten", || async { logged().await == 0 }).await;
+    worker.shutdown().await;
+    assert_eq!(store.emit(&event()).await.unwrap().sequence, 3);
 }
 
 pub async fn retention_under_load_loses_nothing(scene: Scene) {

@@ -52,7 +52,7 @@ impl Patient<'_> {
         let damaged = self.damage_places(check).await.or(self.damage_histories(check).await);
         let damaged = damaged.or(self.damage_keys(check).await).or(self.damage_groups(check).await);
         let damaged = damaged.or(self.damage_lateness(check).await).or(self.damage_bulks(check).await);
-        damaged.or(self.damage_batches(check).await)
+        damaged.or(self.damage_batches(check).await).or(self.damage_events(check).await)
     }
 
     /// Rows of a job that are gone, doubled or say another thing than its history.

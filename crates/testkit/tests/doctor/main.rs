@@ -6,6 +6,7 @@ mod batch_damage;
 mod batches;
 mod bulks;
 mod damage;
+mod event_damage;
 mod portions;
 mod repairs;
 mod surroundings;

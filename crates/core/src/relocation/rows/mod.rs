@@ -6,6 +6,7 @@ mod bulk;
 mod event;
 mod inbox;
 mod job;
+mod relay;
 
 use jiff::Timestamp;
 
@@ -22,6 +23,7 @@ pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTar
 pub use event::Head;
 pub use inbox::{Checkpoint, InboxTally, ParkedEvent, ProcessedEvent};
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
+pub use relay::{DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription};
 
 /// A row that can be carried.
 pub trait Row {
@@ -101,6 +103,10 @@ rows! {
     ParkedEvents(ParkedEvent),
     InboxLetters(DeadLetter),
     InboxTallies(InboxTally),
+    Subscriptions(Subscription),
+    ParkedAggregates(ParkedAggregate),
+    HeldEvents(HeldEvent),
+    DeadEvents(DeadEvent),
     History(HistoryEntry),
     Slots(Slot),
     Ended(Ended),

@@ -1,0 +1,17 @@
+-- Subscriptions with events that wait long in slots that nobody has held for as long. $1 the look
+with late as (
+    select now() - ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond' as since
+)
+select count(*) over () as count, s.name as what, count(*)::text || ' slots with events' as detail
+from milepost.subscription s
+join milepost.subscription_slot k on k.subscription = s.name
+cross join late
+where s.paused_at is null and coalesce(k.lease_until, '-infinity') < late.since
+  and (exists (select from milepost.event e
+               where e.slot = k.slot and e.pos > k.floor and e.emitted_at < late.since and not milepost.has_passed(k, e.xid, e.pos))
+       or exists (select from pg_snapshot_xip(k.seen) x(xid)
+                  join milepost.event e on e.xid = x.xid and e.slot = k.slot and e.pos <= k.floor
+                  where e.emitted_at < late.since and not milepost.has_passed(k, e.xid, e.pos)))
+group by s.name
+order by what
+limit 10

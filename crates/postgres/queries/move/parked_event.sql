@@ -1,0 +1,6 @@
+-- Brings events of such aggregates. $6 what is published instead, as JSON text. The log has come before.
+insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id, edited)
+select r.subscription, r.aggregate_type, r.aggregate_id, r.pos, e.slot, r.event_id, r.edited::json
+from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::uuid[], $6::text[])
+    as r(subscription, aggregate_type, aggregate_id, pos, event_id, edited)
+left join milepost.event e on e.event_id = r.event_id

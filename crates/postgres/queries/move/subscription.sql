@@ -1,0 +1,12 @@
+-- Brings subscriptions. All that was brought of the log was committed before: what lies above $5 is what is still to be published, in
+-- every slot, and no transaction was in flight.
+with brought as (
+    select * from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::text[], $5::bigint[], $6::timestamptz[], $7::bigint[])
+        as r(name, made_at, paused_at, paused_why, pos, advanced_at, token)
+),
+made as (
+    insert into milepost.subscription (name, made_at, system_identifier, paused_at, paused_why)
+    select r.name, r.made_at, c.system_identifier, r.paused_at, r.paused_why from brought r cross join pg_control_system() c
+)
+insert into milepost.subscription_slot (subscription, slot, token, seen, floor, advanced_at)
+select r.name, slot, r.token, '1:1:', r.pos, r.advanced_at from brought r cross join generate_series(0, 63) slot

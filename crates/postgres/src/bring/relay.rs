@@ -1,0 +1,52 @@
+//! Rows of subscriptions.
+
+use milepost_core::relocation::rows::{DeadEvent, HeldEvent, ParkedAggregate, Subscription};
+
+use super::{each, time};
+use crate::finish::storable;
+use crate::session::Query;
+use crate::statement;
+
+pub(super) fn subscriptions(rows: &[Subscription]) -> Query {
+    sqlx::query(statement::BRING_SUBSCRIPTIONS)
+        .bind(each(rows, |r| r.name.as_str()))
+        .bind(each(rows, |r| time(r.made_at)))
+        .bind(each(rows, |r| r.paused.as_ref().map(|pause| time(pause.at))))
+        .bind(each(rows, |r| r.paused.as_ref().map(|pause| storable(&pause.why))))
+        .bind(each(rows, |r| r.pos))
+        .bind(each(rows, |r| r.advanced_at.map(time)))
+        .bind(each(rows, |r| r.token))
+}
+
+pub(super) fn parked_aggregates(rows: &[ParkedAggregate]) -> Query {
+    sqlx::query(statement::BRING_PARKED_AGGREGATES)
+        .bind(each(rows, |r| r.subscription.as_str()))
+        .bind(each(rows, |r| r.aggregate.kind.as_str()))
+        .bind(each(rows, |r| r.aggregate.id.as_str()))
+        .bind(each(rows, |r| time(r.parked_at)))
+        .bind(each(rows, |r| r.deliveries))
+        .bind(each(rows, |r| r.next_delivery_at.map(time)))
+        .bind(each(rows, |r| storable(&r.why)))
+}
+
+pub(super) fn held_events(rows: &[HeldEvent]) -> Query {
+    sqlx::query(statement::BRING_HELD_EVENTS)
+        .bind(each(rows, |r| r.subscription.as_str()))
+        .bind(each(rows, |r| r.aggregate.kind.as_str()))
+        .bind(each(rows, |r| r.aggregate.id.as_str()))
+        .bind(each(rows, |r| r.pos))
+        .bind(each(rows, |r| r.event.0))
+        .bind(each(rows, |r| r.edited.as_deref()))
+}
+
+pub(super) fn dead_events(rows: &[DeadEvent]) -> Query {
+    sqlx::query(statement::BRING_DEAD_EVENTS)
+        .bind(each(rows, |r| r.subscription.as_str()))
+        .bind(each(rows, |r| r.event.0))
+        .bind(each(rows, |r| r.pos))
+        .bind(each(rows, |r| time(r.dead_at)))
+        .bind(each(rows, |r| r.deliveries))
+        .bind(each(rows, |r| storable(&r.why)))
+        .bind(each(rows, |r| r.skipped))
+        .bind(each(rows, |r| r.edited.as_deref()))
+}

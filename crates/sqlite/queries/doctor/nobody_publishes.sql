@@ -1,0 +1,7 @@
+-- Subscriptions with events that wait long and that nobody has held for as long. ?1 the look
+SELECT count(*) OVER () AS count, s.name AS what, 'it stands at position ' || s.pos AS detail
+FROM milepost_subscription s
+WHERE s.paused_at_ms IS NULL AND coalesce(s.lease_until_ms, 0) < (?1 ->> 'now_ms') - (?1 ->> 'patience_ms')
+  AND EXISTS (SELECT 1 FROM milepost_event e WHERE e.pos > s.pos AND e.emitted_at_ms < (?1 ->> 'now_ms') - (?1 ->> 'patience_ms'))
+ORDER BY what
+LIMIT 10
