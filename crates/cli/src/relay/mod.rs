@@ -64,14 +64,20 @@ pub(crate) async fn run(args: RelayArgs, named: Option<StoreAddress>) -> Result<
     let stop = CancellationToken::new();
     let mut publishers = start(store, &config, &args, &stop)?;
     tracing::info!(store = %address, subscriptions = publishers.len(), "the relay runs");
-    let stopped = tokio::select! {
-        ended = all(&mut publishers) => return ended.map(|()| Outcome::Done),
-        signal = signals.next() => signal,
-    };
-    tracing::info!("signal {stopped}: waiting for what is on its way");
-    stop.cancel();
     tokio::select! {
-        ended = all(&mut publishers) => {
+        ended = all(&mut publishers) => ended.map(|()| Outcome::Done),
+        signal = signals.next() => {
+            stop.cancel();
+            leave(&mut publishers, &mut signals, signal).await
+        }
+    }
+}
+
+/// Waits for what is on its way; a second signal is for those who cannot wait.
+async fn leave(publishers: &mut JoinSet<Result<()>>, signals: &mut Signals, signal: u8) -> Result<Outcome> {
+    tracing::info!("signal {signal}: waiting for what is on its way");
+    tokio::select! {
+        ended = all(publishers) => {
             ended?;
             tracing::info!("left");
             Ok(Outcome::Done)

@@ -43,7 +43,7 @@ impl Relay {
         self.frozen = Some(tokio::spawn(async move {
             tokio::time::sleep(time).await;
             // It may have been killed meanwhile.
-            drop(kill(pid, Signal::SIGCONT));
+            let _ = kill(pid, Signal::SIGCONT);
         }));
     }
 

@@ -85,7 +85,7 @@ impl RedisSource {
         let mut make = cmd("XGROUP");
         make.arg("CREATE").arg(&self.stream).arg(&self.group).arg("0").arg("MKSTREAM");
         match make.query_async::<()>(&mut telling).await {
-            Err(error) if error.code() != Some("BUSYGROUP") => return Err(error),
+            Err(error) if error.code() != Some("BUSYGROUP") => Err(error),
             _ => Ok(Line { reading, telling, claim_at: Instant::now() }),
         }
     }

@@ -110,16 +110,17 @@ impl Pages<'_> {
 
     fn tell_of(&mut self, slots: usize, paused: Option<&str>) {
         let subscription = &self.shared.publisher.subscription;
-        if slots != self.slots {
+        if std::mem::replace(&mut self.slots, slots) != slots {
             tracing::info!(subscription, slots, "slots of the log are held");
-            self.slots = slots;
+        }
+        let was_paused = std::mem::replace(&mut self.is_paused, paused.is_some());
+        if was_paused == self.is_paused {
+            return;
         }
         match paused {
-            Some(why) if !self.is_paused => tracing::warn!(subscription, why, "the subscription is paused"),
-            None if self.is_paused => tracing::info!(subscription, "the subscription goes on"),
-            _ => {}
+            Some(why) => tracing::warn!(subscription, why, "the subscription is paused"),
+            None => tracing::info!(subscription, "the subscription goes on"),
         }
-        self.is_paused = paused.is_some();
     }
 
     /// Publishes a page wave by wave, and writes down what became of it.
