@@ -29,6 +29,8 @@ use parked::Parked;
 
 /// The most characters of a sink's words that are kept.
 const WHY_CHARS_MAX: usize = 500;
+/// How long a receiver is left alone that wants no more.
+const PAUSED_WAIT: Duration = Duration::from_secs(5);
 /// The most events of one call of a sink.
 const WAVE_MAX: usize = 1_000;
 
@@ -154,10 +156,13 @@ impl Shared {
         let mut answers = match self.sink.publish(wave).await {
             Ok(answers) => answers,
             Err(down) => {
+                let mut wait = down.retry_after;
                 if down.for_good {
                     self.pause(&down.to_string()).await;
+                    // Until then we have looked around, and hold nothing.
+                    wait = Some(PAUSED_WAIT);
                 }
-                self.trip(&down.to_string(), down.retry_after).await;
+                self.trip(&down.to_string(), wait).await;
                 return Vec::new();
             }
         };

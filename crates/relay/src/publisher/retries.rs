@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::error::StoreError;
-use milepost_core::event::{Aggregate, DueAggregate, Retried};
+use milepost_core::event::{Aggregate, DueAggregate, Event, Retried};
 use milepost_core::ident::EventId;
 use tokio_util::sync::CancellationToken;
 
@@ -65,15 +65,13 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
     let mut events = Vec::new();
     for of in due {
         attempts.extend(of.events.first().map(|first| (first.id, of.deliveries)));
-        events.extend(of.events);
-        let (slot, token) = (of.slot, of.token);
-        let end = Retried {
-            aggregate: of.aggregate.clone(),
-            slot,
-            token,
-            delivered: Vec::new(),
-            failures: Vec::new(),
-        };
+        // What is published again may be more than the subscription wants.
+        let (wanted, others): (Vec<Event>, Vec<Event>) =
+            of.events.into_iter().partition(|event| shared.publisher.filter.has(event));
+        events.extend(wanted);
+        let (aggregate, slot, token) = (of.aggregate.clone(), of.slot, of.token);
+        let delivered = others.iter().map(|event| event.id).collect();
+        let end = Retried { aggregate, slot, token, delivered, failures: Vec::new() };
         ends.insert(of.aggregate, end);
     }
     let mut waves = Waves::of(events);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, Replay};
-use milepost_core::event::{Aggregate, Exhausted, RelayError};
+use milepost_core::event::{Aggregate, Exhausted, NewEvent, RelayError};
 use milepost_core::ident::EventId;
 use milepost_testkit::wait;
 
@@ -148,6 +148,27 @@ pub(crate) async fn all_is_published_again_since_a_time(desk: Desk) {
     wait::until("all come again", || async { desk.sink.taken().len() == 100 }).await;
     running.stop().await;
     assert_eq!(desk.sink.distinct(), 50);
+}
+
+pub(crate) async fn only_what_a_subscription_wants_is_published_again(desk: Desk) {
+    let mut wanted = options("s");
+    wanted.subscription.filter.event_types = vec!["order.changed".to_owned()];
+    let running = desk.run(wanted);
+    desk.emit("1", 2).await;
+    let other = NewEvent::new(order("1"), "order.noted", &()).unwrap();
+    desk.store.emit(&other).await.unwrap();
+    desk.emit("1", 1).await;
+    desk.until_taken(3).await;
+    wait::until("all is written down", || async {
+        desk.store.subscriptions().await.unwrap()[0].backlog == 0
+    })
+    .await;
+    let from = Replay::Aggregate { aggregate: order("1"), from: 1 };
+    assert_eq!(desk.store.replay("s", &from).await.unwrap(), 4);
+    wait::until("nothing is parked", || async { desk.store.parked(None, 1).await.unwrap().is_empty() }).await;
+    running.stop().await;
+    let sequences: Vec<i64> = desk.sink.taken().iter().map(|event| event.sequence).collect();
+    assert_eq!(sequences, [1, 2, 4, 1, 2, 4]);
 }
 
 pub(crate) async fn only_what_every_subscription_has_passed_is_forgotten(desk: Desk) {
