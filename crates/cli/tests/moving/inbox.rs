@@ -31,6 +31,7 @@ pub(crate) async fn leave_half_done(both: &Move) {
         milepost_sqlite::once(tx, "once", id).and_then(|_| milepost_sqlite::once(tx, "once", id))
     };
     assert!(!store.transaction(once).await.unwrap());
+    assert_eq!(store.inbox_ready("skips", 10).await.unwrap().len(), 1);
 }
 
 async fn take(both: &Move, consumer: &'static str, sequences: &[i64]) {
@@ -56,6 +57,6 @@ pub(crate) async fn listed(store: &dyn Store) -> Value {
         store.consumers().await.unwrap(),
         store.gaps(None, 10).await.unwrap(),
         store.dead_letters(&DeadFilter { limit: 100, ..DeadFilter::default() }).await.unwrap(),
-        ready,
+        store.inbox_ready("skips", 10).await.unwrap(),
     ])
 }
