@@ -52,8 +52,9 @@ async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
     // What a person wants to be published again is news to us.
     shared.parked.add(due.aggregates.iter().map(|of| of.aggregate.clone()));
     let retried = send(shared, due.aggregates).await;
+    let asked_at = shared.parked.now();
     let drained = shared.store.settle_parked(&shared.publisher, &retried).await?;
-    shared.parked.remove(&drained);
+    shared.parked.remove(&drained, asked_at);
     shared.stats.parked_aggregates.set(shared.parked.count());
     Ok(None)
 }
