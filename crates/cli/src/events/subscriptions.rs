@@ -42,15 +42,23 @@ pub(crate) struct ForgetArgs {
     force: bool,
 }
 
-/// `milepost events subscriptions`: who publishes what.
-pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
+/// All subscriptions, unless there is no table to be made: they were printed as JSON, or there are none.
+async fn to_show(args: &ListArgs, store: &dyn Store) -> Result<Vec<SubscriptionView>> {
     let all = store.subscriptions().await?;
     if args.json {
         output::json(&all)?;
-        return Ok(Outcome::Done);
+        return Ok(Vec::new());
     }
     if all.is_empty() {
         output::note("no subscriptions; `milepost relay` makes those of its configuration");
+    }
+    Ok(all)
+}
+
+/// `milepost events subscriptions`: who publishes what.
+pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
+    let all = to_show(args, store).await?;
+    if all.is_empty() {
         return Ok(Outcome::Done);
     }
     let now = Timestamp::now();
@@ -99,13 +107,8 @@ fn state(subscription: &SubscriptionView) -> String {
 
 /// `milepost events lag`: how far behind each is.
 pub(super) async fn lag(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
-    let all = store.subscriptions().await?;
-    if args.json {
-        output::json(&all)?;
-        return Ok(Outcome::Done);
-    }
+    let all = to_show(args, store).await?;
     if all.is_empty() {
-        output::note("no subscriptions; `milepost relay` makes those of its configuration");
         return Ok(Outcome::Done);
     }
     let now = Timestamp::now();
