@@ -59,6 +59,7 @@ on_both! {
     order {
         what_was_emitted_is_published_once_and_in_order
         what_is_emitted_later_is_published_without_waiting_for_a_poll
+        a_look_in_vain_leaves_what_is_held
         only_what_a_subscription_wants_is_published
         a_subscription_that_begins_now_gets_what_comes
         two_subscriptions_each_have_a_position

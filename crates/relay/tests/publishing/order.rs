@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use milepost_core::event::{Aggregate, Begin, NewEvent};
+use milepost_core::event::{Aggregate, Begin, NewEvent, Outcome};
 use milepost_relay::publisher::PublisherOptions;
 
 use crate::desk::{Desk, options, up_to};
@@ -27,6 +27,23 @@ pub(crate) async fn what_is_emitted_later_is_published_without_waiting_for_a_pol
     }
     running.stop().await;
     assert_eq!(desk.sink.firsts("17"), up_to(20));
+}
+
+pub(crate) async fn a_look_in_vain_leaves_what_is_held(desk: Desk) {
+    let (_, mut reader) = desk.reader("r", Duration::from_secs(60)).await;
+    reader.balance().await.unwrap();
+    for n in 1..=3 {
+        assert!(reader.page(crate::desk::ALL).await.unwrap().events.is_empty());
+        reader.commit(&Outcome::default()).await.unwrap();
+        desk.emit("17", 1).await;
+        let page = reader.page(crate::desk::ALL).await.unwrap();
+        assert_eq!(
+            page.events.iter().map(|event| event.sequence).collect::<Vec<_>>(),
+            [n],
+            "without looking around again"
+        );
+        reader.commit(&Outcome::default()).await.unwrap();
+    }
 }
 
 pub(crate) async fn only_what_a_subscription_wants_is_published(desk: Desk) {

@@ -75,7 +75,8 @@ impl LogReader for FileReader {
 
     async fn commit(&mut self, outcome: &Outcome) -> StoreResult<()> {
         let page = std::mem::take(&mut self.page);
-        let (Some(held), Some(end)) = (self.held.take(), page.end) else { return Ok(()) };
+        let Some(end) = page.end else { return Ok(()) };
+        let Some(held) = self.held.take() else { return Ok(()) };
         let places: HashMap<EventId, (i64, Aggregate)> =
             page.places.into_iter().map(|(id, pos, aggregate)| (id, (pos, aggregate))).collect();
         let untried = outcome.untried.iter().filter_map(|id| places.get(id)).map(|(pos, _)| pos - 1);

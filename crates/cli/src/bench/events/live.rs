@@ -21,6 +21,8 @@ const PER_SECOND: u64 = 1_000;
 const CALLERS: u64 = 64;
 /// How long the relay runs before the first event is emitted.
 const SETTLE: Duration = Duration::from_millis(500);
+/// How long events are emitted before they are measured: every caller opens a connection with its first one.
+const WARM_UP: Duration = Duration::from_secs(2);
 
 /// Emits for a while, and measures each event from when it was due to be emitted.
 pub(super) async fn at_a_thousand(
@@ -29,9 +31,10 @@ pub(super) async fn at_a_thousand(
     sink: Arc<dyn Sink>,
     time: Duration,
 ) -> Result<Histogram<u64>> {
-    let meter = Arc::new(Meter::new(sink, Instant::now() + SETTLE, PER_SECOND)?);
+    let warm_up = WARM_UP.as_secs() * PER_SECOND;
+    let meter = Arc::new(Meter::new(sink, Instant::now() + SETTLE, PER_SECOND, warm_up)?);
     let relay = Relay::start(bench, target, meter.clone());
-    let events = time.as_secs() * PER_SECOND;
+    let events = warm_up + time.as_secs() * PER_SECOND;
     let callers = (0..CALLERS).map(|caller| {
         let (store, meter, bench) = (target.store.clone(), meter.clone(), bench.clone());
         tokio::spawn(async move {

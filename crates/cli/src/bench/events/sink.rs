@@ -82,6 +82,8 @@ pub(super) struct Meter {
     inner: Arc<dyn Sink>,
     began: Instant,
     per_second: u64,
+    /// Events with a lower number are not measured.
+    warm_up: u64,
     measured: Mutex<Histogram<u64>>,
 }
 
@@ -92,8 +94,8 @@ struct Numbered {
 }
 
 impl Meter {
-    pub(super) fn new(inner: Arc<dyn Sink>, began: Instant, per_second: u64) -> Result<Self> {
-        Ok(Self { inner, began, per_second, measured: Mutex::new(Histogram::new(3)?) })
+    pub(super) fn new(inner: Arc<dyn Sink>, began: Instant, per_second: u64, warm_up: u64) -> Result<Self> {
+        Ok(Self { inner, began, per_second, warm_up, measured: Mutex::new(Histogram::new(3)?) })
     }
 
     /// When an event is to be emitted.
@@ -113,7 +115,9 @@ impl Sink for Meter {
         let now = Instant::now();
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         for event in events {
-            if let Ok(Numbered { n }) = serde_json::from_str(event.payload.get()) {
+            if let Ok(Numbered { n }) = serde_json::from_str(event.payload.get())
+                && n >= self.warm_up
+            {
                 let took = now.saturating_duration_since(self.due_at(n));
                 // It grows as it has to.
                 let _ = measured.record(micros(took));
