@@ -28,13 +28,12 @@ create index on milepost.publisher (subscription);
 -- How far a subscription is in a slot: all that `seen` sees has its answer, and of what `upto` sees besides, all up to `pos`. floor:
 -- of what `seen` does not see, only transactions that were in flight in it have written at or below this position. next_floor: the
 -- same of `upto`. upto null: no window is open. seen null: nobody has looked yet.
--- token: rises whenever the slot changes hands.
+-- token: rises whenever the slot changes hands. owner: holds it for as long as it is a publisher; one that is silent is none any more.
 create table milepost.subscription_slot (
     subscription text not null references milepost.subscription on delete cascade,
     slot smallint not null check (slot between 0 and 63),
     owner uuid,
     token bigint not null default 0,
-    lease_until timestamptz,
     held_since timestamptz,
     seen pg_snapshot,
     floor bigint not null,

@@ -57,25 +57,25 @@ begin
     delete from milepost.publisher p where p.subscription = subscription and p.lease_until < clock_timestamp();
     select count(*) into publishers from milepost.publisher p where p.subscription = subscription;
 
-    update milepost.subscription_slot s set lease_until = until where s.subscription = subscription and s.owner = publisher;
-    get diagnostics surplus = row_count;
+    select count(*) into surplus from milepost.subscription_slot s where s.subscription = subscription and s.owner = publisher;
     surplus := case when known.paused_at is null then surplus - ceil(64.0 / publishers) else surplus end;
     if surplus > 0 then
-        update milepost.subscription_slot s set owner = null, lease_until = null, held_since = null
+        update milepost.subscription_slot s set owner = null, held_since = null
         where s.subscription = subscription
           and s.slot in (select g.slot from milepost.subscription_slot g
                          where g.subscription = subscription and g.owner = publisher order by g.slot desc limit surplus);
     elsif surplus < 0 then
         with free as (
             select f.slot, f.owner from milepost.subscription_slot f
-            where f.subscription = subscription and (f.owner is null or f.lease_until < clock_timestamp())
+            where f.subscription = subscription
+              and (f.owner is null or not exists (select from milepost.publisher p where p.id = f.owner))
             order by f.slot
             limit -surplus
             for no key update
         ),
         taken as (
             update milepost.subscription_slot s
-            set owner = publisher, token = s.token + 1, lease_until = until, held_since = clock_timestamp(),
+            set owner = publisher, token = s.token + 1, held_since = clock_timestamp(),
                 seen = coalesce(s.seen, pg_current_snapshot())
             from free
             where s.subscription = subscription and s.slot = free.slot

@@ -142,7 +142,7 @@ begin
     end if;
     lock table milepost.event in share row exclusive mode;
     update milepost.subscription_slot s
-    set seen = '1:1:', upto = null, next_floor = null, pos = 0, token = s.token + 1, owner = null, lease_until = null,
+    set seen = '1:1:', upto = null, next_floor = null, pos = 0, token = s.token + 1, owner = null,
         floor = coalesce((select min(e.pos) - 1 from milepost.event e
                           where e.slot = s.slot and not pg_visible_in_snapshot(e.xid, s.seen)), s.floor)
     where s.seen is not null;

@@ -18,8 +18,9 @@ pub trait RelayStore: Send + Sync {
     /// The log as this publisher reads it. Holds nothing yet.
     fn reader(&self, publisher: Publisher) -> Box<dyn LogReader>;
 
-    /// Keeps what the publisher holds for another lease. To be called while a page is being published, too.
-    async fn renew(&self, publisher: &Publisher) -> StoreResult<()>;
+    /// Keeps what the publisher holds for another lease. To be called while a page is being published, too. `false`: the lease had run
+    /// out, and others may hold it.
+    async fn renew(&self, publisher: &Publisher) -> StoreResult<bool>;
 
     /// Gives up all that the publisher holds. What it said of pages counts.
     async fn leave(&self, publisher: &Publisher) -> StoreResult<()>;
@@ -45,14 +46,20 @@ pub trait RelayStore: Send + Sync {
 /// A publisher's part of the log, read page by page. One page is under way at a time.
 #[async_trait]
 pub trait LogReader: Send {
-    /// Renews the lease, takes slots that nobody holds, and gives up what is more than a fair share. Between pages only.
+    /// Renews the lease, takes slots that nobody holds, and gives up what is more than a fair share. Between pages only, and not
+    /// while a position is in hand.
     /// [`Relay`](crate::error::StoreError::Relay) when the position cannot be used.
     async fn balance(&mut self) -> StoreResult<Holding>;
 
-    /// The next events of the held slots. An event comes again in a later page unless its page was committed.
+    /// The next events of the held slots. An event comes again in a later page unless its page was committed or passed.
     async fn page(&mut self, size: PageSize) -> StoreResult<Page>;
 
-    /// Moves the position past the page, parks what failed and what is behind it, and keeps what is given up: one
+    /// All of the page is delivered: keeps the position behind it in hand, for the next commit to write down. Answers whether there is
+    /// anything to be written. A position that is written for
+    /// every page is a row that changes hundreds of times a second, and under a snapshot that somebody holds each of its versions stays.
+    fn pass(&mut self) -> bool;
+
+    /// Writes down the position in hand, moved past the page, parks what failed and what is behind it, and keeps what is given up: one
     /// transaction. Slots that others hold meanwhile are dropped without a word. After an error nothing is held: look around
     /// again.
     async fn commit(&mut self, outcome: &Outcome) -> StoreResult<()>;

@@ -28,11 +28,12 @@ impl RelayStore for PostgresStore {
         Box::new(reader::SlotReader::new(self.clone(), publisher))
     }
 
-    async fn renew(&self, publisher: &Publisher) -> StoreResult<()> {
+    async fn renew(&self, publisher: &Publisher) -> StoreResult<bool> {
         let query = sqlx::query(statement::RELAY_RENEW_PUBLISHER)
             .bind(publisher.id.0)
             .bind(reader::lease_ms(publisher));
-        self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("renew", e))
+        let renewed = self.inner.hot.execute(query).await.map_err(|e| self.fail("renew", e))?;
+        Ok(renewed > 0)
     }
 
     async fn leave(&self, publisher: &Publisher) -> StoreResult<()> {

@@ -16,7 +16,11 @@ use crate::statement;
 
 impl SlotReader {
     /// Where each slot of the page is now.
-    fn reached(&self, outcome: &Outcome, places: &HashMap<EventId, &Place>) -> BTreeMap<i16, Slot> {
+    pub(super) fn reached(
+        &self,
+        outcome: &Outcome,
+        places: &HashMap<EventId, &Place>,
+    ) -> BTreeMap<i16, Slot> {
         let mut untried: HashMap<i16, i64> = HashMap::new();
         for place in outcome.untried.iter().filter_map(|id| places.get(id)) {
             let first = untried.entry(place.slot).or_insert(place.pos);
@@ -40,7 +44,12 @@ impl SlotReader {
         } else {
             self.page.places.iter().map(|(id, place)| (*id, place)).collect()
         };
-        let reached = self.reached(outcome, &places);
+        let mut reached = self.reached(outcome, &places);
+        for slot in &self.in_hand {
+            if let (false, Some(held)) = (reached.contains_key(slot), self.slots.get(slot)) {
+                reached.insert(*slot, held.clone());
+            }
+        }
         let query = advance(&self.publisher.subscription, &reached)
             .bind(array(outcome.failures.iter().filter_map(|failure| failed(failure, &places))))
             .bind(array(outcome.behind.iter().filter_map(|id| Some(placed(*id, places.get(id)?)))))

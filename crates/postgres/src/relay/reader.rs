@@ -1,6 +1,6 @@
 //! The log of a publisher's slots, page by page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
 use milepost_core::event::{Aggregate, Holding, Outcome, Page, PageSize, Publisher};
@@ -23,11 +23,14 @@ pub(super) struct SlotReader {
     /// The floor of windows that are opened now.
     pub(super) drawn: i64,
     pub(super) page: ReadPage,
+    /// Slots that have moved since it was written down.
+    pub(super) in_hand: BTreeSet<i16>,
 }
 
 impl SlotReader {
     pub(super) fn new(store: PostgresStore, publisher: Publisher) -> Self {
-        Self { store, publisher, slots: BTreeMap::new(), drawn: 0, page: ReadPage::default() }
+        let (slots, in_hand, page) = (BTreeMap::new(), BTreeSet::new(), ReadPage::default());
+        Self { store, publisher, slots, drawn: 0, page, in_hand }
     }
 }
 
@@ -35,6 +38,7 @@ impl SlotReader {
 impl LogReader for SlotReader {
     async fn balance(&mut self) -> StoreResult<Holding> {
         self.page = ReadPage::default();
+        self.in_hand.clear();
         let held = self.look_around().await;
         held.map_err(|e| {
             self.slots.clear();
@@ -54,12 +58,21 @@ impl LogReader for SlotReader {
         })
     }
 
+    fn pass(&mut self) -> bool {
+        let reached = self.reached(&Outcome::default(), &HashMap::new());
+        self.page = ReadPage::default();
+        self.in_hand.extend(reached.keys());
+        self.slots.extend(reached);
+        !self.in_hand.is_empty()
+    }
+
     async fn commit(&mut self, outcome: &Outcome) -> StoreResult<()> {
-        if self.page.ends.is_empty() {
+        if self.page.ends.is_empty() && self.in_hand.is_empty() {
             return Ok(());
         }
         let advanced = self.advance(outcome).await;
         self.page = ReadPage::default();
+        self.in_hand.clear();
         advanced.map_err(|e| {
             // Nobody knows whether it was written: what is in the database counts.
             self.slots.clear();

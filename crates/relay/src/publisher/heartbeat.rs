@@ -17,7 +17,8 @@ pub(super) async fn keep(shared: Arc<Shared>, ended: CancellationToken) {
             continue;
         }
         match shared.store.renew(&shared.publisher).await {
-            Ok(()) => shared.held_from(asked_at),
+            Ok(true) => shared.held_from(asked_at),
+            Ok(false) => shared.lost(),
             Err(error) => {
                 let subscription = &shared.publisher.subscription;
                 tracing::warn!(subscription, %error, "the lease of the slots could not be renewed");

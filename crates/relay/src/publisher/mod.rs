@@ -236,6 +236,11 @@ impl Shared {
         // For a publisher that holds nothing any more this is without effect.
         self.held_until.send_replace(asked_at + self.options.lease);
     }
+
+    /// Others may hold what we held.
+    fn lost(&self) {
+        self.held_until.send_replace(Instant::now());
+    }
 }
 
 /// Whether an aggregate waits after this failure.

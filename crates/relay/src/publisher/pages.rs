@@ -12,6 +12,8 @@ use crate::waves::Waves;
 
 /// How often a publisher looks around: who else publishes, which slots are free.
 const BALANCE_EVERY: Duration = Duration::from_secs(1);
+/// For how long a position is kept in hand: so much is published again after a crash.
+const IN_HAND_MAX: Duration = Duration::from_millis(500);
 /// How long it waits after the store did not answer.
 const TROUBLE_WAIT: Duration = Duration::from_millis(500);
 
@@ -25,6 +27,7 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
         slots: 0,
         looked_around: None,
         is_paused: false,
+        in_hand: InHand::default(),
     };
     while !shared.stop.is_cancelled() {
         match pages.step().await {
@@ -37,6 +40,10 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
                 shared.rest(TROUBLE_WAIT).await;
             }
         }
+    }
+    if let Err(error) = pages.write_down().await {
+        let subscription = &shared.publisher.subscription;
+        tracing::warn!(subscription, %error, cause = cause(&error), "how far it is could not be written down");
     }
     Ok(())
 }
@@ -56,6 +63,26 @@ struct Pages<'a> {
     slots: usize,
     looked_around: Option<Instant>,
     is_paused: bool,
+    in_hand: InHand,
+}
+
+/// What is delivered and not yet written down.
+#[derive(Default)]
+struct InHand {
+    events: usize,
+    since: Option<Instant>,
+}
+
+impl InHand {
+    fn add(&mut self, events: usize) {
+        self.events += events;
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// For how long it may still wait to be written down; `None`: there is nothing.
+    fn may_wait(&self) -> Option<Duration> {
+        self.since.map(|since| IN_HAND_MAX.saturating_sub(since.elapsed()))
+    }
 }
 
 impl Pages<'_> {
@@ -79,7 +106,12 @@ impl Pages<'_> {
             self.deliver(page).await?;
         } else {
             // Past what the subscription does not want.
-            self.reader.commit(&Outcome::default()).await?;
+            self.pass(0);
+        }
+        if self.in_hand.events >= shared.options.page.events_max
+            || self.in_hand.may_wait() == Some(Duration::ZERO)
+        {
+            self.write_down().await?;
         }
         if !more && !any {
             self.wait_for_more().await;
@@ -87,8 +119,24 @@ impl Pages<'_> {
         Ok(())
     }
 
+    /// Goes on behind a page of which so many events are delivered.
+    fn pass(&mut self, events: usize) {
+        if self.reader.pass() {
+            self.in_hand.add(events);
+        }
+    }
+
+    /// Writes down how far it is.
+    async fn write_down(&mut self) -> Result<(), StoreError> {
+        if std::mem::take(&mut self.in_hand).since.is_some() {
+            self.reader.commit(&Outcome::default()).await?;
+        }
+        Ok(())
+    }
+
     async fn look_around(&mut self) -> Result<(), StoreError> {
         let shared = self.shared;
+        self.write_down().await?;
         if !self.subscribed {
             let name = &shared.publisher.subscription;
             if shared.store.subscribe(name, shared.options.begin).await? {
@@ -126,7 +174,7 @@ impl Pages<'_> {
     /// Publishes a page wave by wave, and writes down what became of it.
     async fn deliver(&mut self, page: Page) -> Result<(), StoreError> {
         let shared = self.shared;
-        let mut outcome = Outcome::default();
+        let (events, mut outcome) = (page.events.len(), Outcome::default());
         let mut held = shared.parked.of(page.events.iter().map(|event| &event.aggregate));
         let mut waves = Waves::of(page.events);
         held.iter().for_each(|aggregate| waves.hold(aggregate.clone()));
@@ -154,7 +202,12 @@ impl Pages<'_> {
         let (behind, untried) = waves.into_rest();
         outcome.behind = behind.into_iter().map(|event| event.id).collect();
         outcome.untried.extend(untried.into_iter().map(|event| event.id));
-        self.reader.commit(&outcome).await?;
+        if outcome == Outcome::default() {
+            self.pass(events);
+        } else {
+            self.in_hand = InHand::default();
+            self.reader.commit(&outcome).await?;
+        }
         // Not before that: what tries parked events again may have taken one off that had none left.
         shared.parked.add(held);
         shared.stats.parked_aggregates.set(shared.parked.count());
@@ -166,6 +219,7 @@ impl Pages<'_> {
     async fn wait_for_more(&mut self) {
         let shared = self.shared;
         let look_in = shared.options.poll_interval.min(BALANCE_EVERY);
+        let look_in = self.in_hand.may_wait().map_or(look_in, |wait| look_in.min(wait));
         let hinted = tokio::select! {
             _ = self.wakes.next() => true,
             () = tokio::time::sleep(look_in) => false,

@@ -98,6 +98,7 @@ on_both! {
         what_a_silent_publisher_held_is_taken_over
         a_publisher_that_was_taken_for_dead_moves_nothing
         what_was_not_committed_comes_again
+        a_position_in_hand_is_written_down_by_the_next_commit
         a_publisher_that_stops_gives_its_slots_back_at_once
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use milepost_core::event::Outcome;
+use milepost_core::event::{Outcome, PageSize};
 
 use crate::desk::{ALL, Desk, options, up_to};
 
@@ -72,6 +72,30 @@ pub(crate) async fn what_was_not_committed_comes_again(desk: Desk) {
     assert!(rest.events.len() < 100, "the rest does not all come again");
     reader.commit(&Outcome::default()).await.unwrap();
     assert!(reader.page(ALL).await.unwrap().events.is_empty());
+}
+
+pub(crate) async fn a_position_in_hand_is_written_down_by_the_next_commit(desk: Desk) {
+    desk.emit_mixed(20, 100).await;
+    let (_, mut reader) = desk.reader("s", Duration::from_millis(100)).await;
+    reader.balance().await.unwrap();
+    for _ in 0..4 {
+        let page = reader.page(PageSize { events_max: 1, ..ALL }).await.unwrap();
+        assert!(!page.events.is_empty());
+        assert!(reader.pass(), "it is in hand");
+    }
+    reader.commit(&Outcome::default()).await.unwrap();
+    let page = reader.page(ALL).await.unwrap();
+    let rest = page.events.len();
+    assert!((1..100).contains(&rest), "{rest} are left");
+    // Passed and never written down: its successor has them again, and nothing else.
+    assert!(reader.pass());
+    let (_, mut next) = desk.reader("s", Duration::from_secs(60)).await;
+    while next.balance().await.unwrap().taken_over == 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(next.page(ALL).await.unwrap().events.len(), rest);
+    reader.commit(&Outcome::default()).await.unwrap();
+    assert!(reader.page(ALL).await.unwrap().events.is_empty(), "it holds nothing any more");
 }
 
 pub(crate) async fn a_publisher_that_stops_gives_its_slots_back_at_once(desk: Desk) {

@@ -30,12 +30,13 @@ impl RelayStore for SqliteStore {
         Box::new(reader::FileReader::new(self.clone(), publisher))
     }
 
-    async fn renew(&self, publisher: &Publisher) -> StoreResult<()> {
+    async fn renew(&self, publisher: &Publisher) -> StoreResult<bool> {
         let (id, until_ms) = (publisher.id, reader::lease_until_ms(publisher));
         self.write("renew", Hint::NONE, move |tx| {
             tx.prepare_cached(query::RELAY_RENEW)?.execute((id.0.as_bytes(), until_ms))?;
-            tx.prepare_cached(query::RELAY_RENEW_PUBLISHER)?.execute((id.0.as_bytes(), until_ms))?;
-            Ok(())
+            let renewed =
+                tx.prepare_cached(query::RELAY_RENEW_PUBLISHER)?.execute((id.0.as_bytes(), until_ms))?;
+            Ok(renewed > 0)
         })
         .await
     }

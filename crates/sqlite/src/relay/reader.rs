@@ -22,6 +22,8 @@ pub(super) struct FileReader {
     publisher: Publisher,
     held: Option<Held>,
     page: ReadPage,
+    /// Whether the position has moved since it was written down.
+    in_hand: bool,
 }
 
 /// The log, as it is held.
@@ -48,7 +50,7 @@ struct Found {
 
 impl FileReader {
     pub(super) fn new(store: SqliteStore, publisher: Publisher) -> Self {
-        Self { store, publisher, held: None, page: ReadPage::default() }
+        Self { store, publisher, held: None, page: ReadPage::default(), in_hand: false }
     }
 }
 
@@ -56,6 +58,7 @@ impl FileReader {
 impl LogReader for FileReader {
     async fn balance(&mut self) -> StoreResult<Holding> {
         self.page = ReadPage::default();
+        self.in_hand = false;
         let (publisher, known) = (self.publisher.clone(), self.held.take());
         let found =
             self.store.write("balance", Hint::NONE, move |tx| look_around(tx, &publisher, known)).await?;
@@ -73,10 +76,22 @@ impl LogReader for FileReader {
         Ok(page)
     }
 
+    fn pass(&mut self) -> bool {
+        let page = std::mem::take(&mut self.page);
+        if let (Some(held), Some(end)) = (&mut self.held, page.end) {
+            held.pos = end;
+            self.in_hand = true;
+        }
+        self.in_hand
+    }
+
     async fn commit(&mut self, outcome: &Outcome) -> StoreResult<()> {
         let page = std::mem::take(&mut self.page);
-        let Some(end) = page.end else { return Ok(()) };
+        if page.end.is_none() && !std::mem::take(&mut self.in_hand) {
+            return Ok(());
+        }
         let Some(held) = self.held.take() else { return Ok(()) };
+        let end = page.end.unwrap_or(held.pos);
         let places: HashMap<EventId, (i64, Aggregate)> =
             page.places.into_iter().map(|(id, pos, aggregate)| (id, (pos, aggregate))).collect();
         let untried = outcome.untried.iter().filter_map(|id| places.get(id)).map(|(pos, _)| pos - 1);

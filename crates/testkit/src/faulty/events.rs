@@ -34,7 +34,7 @@ impl RelayStore for Faulty {
         self.inner.reader(publisher)
     }
 
-    async fn renew(&self, publisher: &Publisher) -> StoreResult<()> {
+    async fn renew(&self, publisher: &Publisher) -> StoreResult<bool> {
         self.inner.renew(publisher).await
     }
 
