@@ -12,8 +12,9 @@ use crate::waves::Waves;
 
 /// How often a publisher looks around: who else publishes, which slots are free.
 const BALANCE_EVERY: Duration = Duration::from_secs(1);
-/// For how long a position is kept in hand: so much is published again after a crash.
-const IN_HAND_MAX: Duration = Duration::from_millis(500);
+/// For how long a position is kept in hand, and for how many pages: so much is published again after a crash.
+const IN_HAND_MAX: Duration = Duration::from_secs(1);
+const PAGES_IN_HAND_MAX: usize = 4;
 /// How long it waits after the store did not answer.
 const TROUBLE_WAIT: Duration = Duration::from_millis(500);
 
@@ -108,7 +109,7 @@ impl Pages<'_> {
             // Past what the subscription does not want.
             self.pass(0);
         }
-        if self.in_hand.events >= shared.options.page.events_max
+        if self.in_hand.events >= PAGES_IN_HAND_MAX * shared.options.page.events_max
             || self.in_hand.may_wait() == Some(Duration::ZERO)
         {
             self.write_down().await?;
