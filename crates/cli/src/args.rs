@@ -24,6 +24,7 @@ use crate::prune::PruneArgs;
 use crate::queues::QueuesCommand;
 use crate::relay::RelayArgs;
 use crate::schedules::SchedulesCommand;
+use crate::serve::ServeArgs;
 use crate::work::WorkArgs;
 use crate::workers::WorkersCommand;
 
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Work(Box<WorkArgs>),
     /// Publish events to their sinks by a configuration file, in each aggregate's order
     Relay(Box<RelayArgs>),
+    /// Serve the HTTP API
+    Serve(Box<ServeArgs>),
     /// Check a configuration file, begin one, print its schema
     #[command(subcommand)]
     Config(ConfigCommand),

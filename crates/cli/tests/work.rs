@@ -7,10 +7,11 @@ mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use support::process::Process;
 use support::{Place, on_each_store};
 
 on_each_store! {
@@ -21,55 +22,11 @@ on_each_store! {
     what_an_operator_set_stays_and_the_log_says_so_once,
 }
 
-/// A worker process and what it logs.
-struct Work {
-    child: Child,
-    log: BufReader<ChildStderr>,
-    heard: String,
-}
-
-impl Work {
-    /// Starts one; returns when it says what it runs.
-    fn start(place: &Place, args: &[&str]) -> Self {
-        let mut work = Self::spawn(&mut place.command(&[&["work"], args].concat()));
-        work.hear(" runs ");
-        work
-    }
-
-    fn spawn(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
-        Self { child, log, heard: String::new() }
-    }
-
-    /// Reads the log until it says this.
-    fn hear(&mut self, words: &str) {
-        let mut line = String::new();
-        while !line.contains(words) {
-            line.clear();
-            let bytes = self.log.read_line(&mut line).unwrap();
-            assert!(bytes > 0, "it ended before it said {words:?}:\n{}", self.heard);
-            self.heard.push_str(&line);
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        let status = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
-        assert!(status.unwrap().success());
-    }
-
-    /// Waits until it has ended; answers its exit status and its whole log.
-    fn end(mut self) -> (Option<i32>, String) {
-        self.log.read_to_string(&mut self.heard).unwrap();
-        (self.child.wait().unwrap().code(), std::mem::take(&mut self.heard))
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts a worker; returns when it says what it runs.
+fn start(place: &Place, args: &[&str]) -> Process {
+    let mut work = Process::spawn(&mut place.command(&[&["work"], args].concat()));
+    work.hear(" runs ");
+    work
 }
 
 fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
@@ -148,10 +105,10 @@ args = ["-c", "trap '' TERM; sleep 1000 & echo $! > child; echo $$ > leader; whi
 kill_grace = "GRACE"
 "#;
 
-fn deaf(place: &Place, grace: &str) -> (Work, String, u32, u32) {
+fn deaf(place: &Place, grace: &str) -> (Process, String, u32, u32) {
     place.write("milepost.toml", DEAF.replace("GRACE", grace));
     let job = enqueue(place, "deaf", &json!({}));
-    let work = Work::start(place, &[]);
+    let work = start(place, &[]);
     let (leader, child) = (pid_in(place, "leader"), pid_in(place, "child"));
     (work, job, leader, child)
 }
@@ -164,7 +121,7 @@ fn jobs_are_run_by_programs_and_servers_as_the_file_says(place: Place) {
     );
     place.write("milepost.toml", file);
     // An empty store gets its tables from the worker, as it would from the first enqueue.
-    let mut work = Work::start(&place, &["--name", "tester", "--concurrency", "2"]);
+    let mut work = start(&place, &["--name", "tester", "--concurrency", "2"]);
     assert!(work.heard.contains("tester runs bounce, echo, post from milepost.toml"), "{}", work.heard);
     let echo = enqueue(&place, "echo", &json!({ "to": "ada" }));
     let post = enqueue(&place, "post", &json!(7));
@@ -236,7 +193,7 @@ kind = "mail"
 /// Starts a worker with [`CONFIGURED`] and ends it; answers its log.
 fn configured_log(place: &Place) -> String {
     place.write("milepost.toml", CONFIGURED);
-    let work = Work::start(place, &[]);
+    let work = start(place, &[]);
     work.signal("TERM");
     work.end().1
 }
@@ -303,7 +260,7 @@ fn a_store_that_is_away_is_named_without_its_password() {
 fn the_environment_goes_before_the_file_and_flags_go_before_both() {
     let place = Place::without_store();
     place.write("milepost.toml", "store = \"of-file.db\"\n[worker]\nname = \"of file\"\nconcurrency = 3\n[kinds.a]\nexec = { program = \"cat\" }\n");
-    let mut of_file = Work::spawn(place.command(&["work"]).env_remove("MILEPOST_STORE"));
+    let mut of_file = Process::spawn(place.command(&["work"]).env_remove("MILEPOST_STORE"));
     of_file.hear("of file runs a");
     assert!(
         of_file.heard.contains("of-file.db") && of_file.heard.contains("concurrency=3"),
@@ -311,11 +268,11 @@ fn the_environment_goes_before_the_file_and_flags_go_before_both() {
         of_file.heard
     );
     let mut of_environment =
-        Work::spawn(place.command(&["work"]).env("MILEPOST_WORKER_NAME", "of environment"));
+        Process::spawn(place.command(&["work"]).env("MILEPOST_WORKER_NAME", "of environment"));
     of_environment.hear("of environment runs a");
     assert!(of_environment.heard.contains("jobs.db"), "{}", of_environment.heard);
     let flags = ["--store", "sqlite:of-flag.db", "work", "--name", "of flag", "--queue", "a", "--queue", "b"];
-    let mut of_flag = Work::spawn(place.command(&flags).env("MILEPOST_WORKER_NAME", "of environment"));
+    let mut of_flag = Process::spawn(place.command(&flags).env("MILEPOST_WORKER_NAME", "of environment"));
     of_flag.hear("of flag runs a");
     assert!(of_flag.heard.contains("of-flag.db") && of_flag.heard.contains("a, b"), "{}", of_flag.heard);
 }
@@ -333,7 +290,7 @@ fn objects(log: &str) -> Vec<Value> {
 fn a_log_in_json_is_an_object_a_line() {
     let place = Place::without_store();
     place.write("milepost.toml", "[kinds.echo]\nexec = { program = \"cat\" }\n");
-    let mut work = Work::start(&place, &["--log-format", "json"]);
+    let mut work = start(&place, &["--log-format", "json"]);
     assert!(work.heard.contains("made the store"), "{}", work.heard);
     let job = enqueue(&place, "echo", &json!({}));
     work.hear("succeeded");

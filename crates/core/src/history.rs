@@ -10,6 +10,7 @@ use crate::transition::{Readiness, Verb, transition};
 
 /// One state change of one job.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HistoryEntry {
     /// Its place in the log.
     pub pos: i64,

@@ -9,6 +9,7 @@ macro_rules! made_by_clients {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         #[serde(transparent)]
         pub struct $name(pub uuid::Uuid);
 
@@ -71,6 +72,7 @@ made_by_clients! {
 /// The fence of one claim: every claim raises it by one and it is never lowered. A write of a running
 /// job that carries an older token changes nothing and is told so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct RunToken(pub i32);
 
@@ -82,6 +84,7 @@ impl fmt::Display for RunToken {
 
 /// One process incarnation that runs jobs; given by the store at registration, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct WorkerId(pub i32);
 

@@ -34,6 +34,7 @@ impl Default for JobFilter {
 
 /// A job in a list.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobRow {
     /// Its id.
     pub id: JobId,
@@ -71,17 +72,21 @@ pub struct JobRow {
 
 /// Everything about one job but its history.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobView {
     /// What a list shows.
     #[serde(flatten)]
     pub row: JobRow,
     /// Its input.
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub payload: Box<RawValue>,
     /// What its handler returned.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     pub result: Option<Box<RawValue>>,
     /// How far it said it is.
     pub progress: Option<Progress>,
     /// Where its next attempt can go on from.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     pub checkpoint: Option<Box<RawValue>>,
     /// Whether somebody asked the running job to stop.
     pub stop_requested: bool,
@@ -91,6 +96,7 @@ pub struct JobView {
 
 /// Why a job that is to run does not run now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum Waiting {
     /// Its time has not come.
@@ -133,6 +139,7 @@ pub enum Waiting {
 
 /// A queue and what is in it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueueView {
     /// Its name.
     pub name: String,

@@ -47,6 +47,18 @@ named_enum! {
     }
 }
 
+impl Verb {
+    /// By which verb an operator lets a job of this state try again, if that can be.
+    #[must_use]
+    pub const fn that_retries(state: JobState) -> Option<Self> {
+        match state {
+            JobState::Failed | JobState::RetryWait => Some(Self::RetryNow),
+            JobState::Aborted => Some(Self::Resume),
+            _ => None,
+        }
+    }
+}
+
 /// Whether a job that is to run finds the way free: no predecessor open and a slot in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {

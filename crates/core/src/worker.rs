@@ -41,6 +41,7 @@ pub struct Report {
 
 /// How far a job is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Progress {
     /// Units done.
     pub done: i64,
@@ -52,6 +53,7 @@ pub struct Progress {
 
 /// A worker as operators see it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WorkerView {
     /// Its id.
     pub id: WorkerId,

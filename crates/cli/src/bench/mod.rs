@@ -1,6 +1,7 @@
 //! `milepost bench`: the numbers, on the path that users take: the enqueue API and the worker runtime.
 
 mod aged;
+mod api;
 mod backlog;
 mod batch;
 mod bulk;
@@ -67,6 +68,14 @@ Examples:
   milepost bench events --store postgres://postgres@localhost/bench --sink nats
   milepost bench events --store postgres://postgres@localhost/bench --mode single-emit";
 
+const API_EXAMPLES: &str = "\
+As `milepost bench jobs`, it makes its store anew. Server and clients run in this one
+process and share its machine.
+
+Examples:
+  milepost bench api --store postgres://postgres@localhost/bench --json
+  milepost bench api --store sqlite:bench.db --jobs 10000";
+
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -82,6 +91,9 @@ pub(crate) enum BenchCommand {
     /// Emit events and publish them
     #[command(after_help = EVENTS_EXAMPLES)]
     Events(events::EventsBench),
+    /// Create jobs over HTTP
+    #[command(after_help = API_EXAMPLES)]
+    Api(api::ApiBench),
 }
 
 /// How to measure jobs.
@@ -181,6 +193,10 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         }
         BenchCommand::Events(bench) => {
             let report = events::run(&bench, address).await?;
+            if bench.json { line(&report) } else { report.print() }
+        }
+        BenchCommand::Api(bench) => {
+            let report = api::run(&bench, address).await?;
             if bench.json { line(&report) } else { report.print() }
         }
         BenchCommand::Bulk(bench) => {

@@ -167,10 +167,9 @@ async fn retry_one(args: &ChangeArgs, teller: &Teller, id: JobId, store: &dyn St
     let Some(view) = store.job(id).await? else {
         return Err(StoreError::NoSuchJob(id).into());
     };
-    let verb = match view.row.state {
-        JobState::Failed | JobState::RetryWait => Verb::RetryNow,
-        JobState::Aborted => Verb::Resume,
-        state => bail!("job {id} is {state}; only failed, retry_wait and aborted jobs can be retried"),
+    let state = view.row.state;
+    let Some(verb) = Verb::that_retries(state) else {
+        bail!("job {id} is {state}; only failed, retry_wait and aborted jobs can be retried")
     };
     operate(store, teller, id, &args.operation(verb)).await.map(in_words)
 }

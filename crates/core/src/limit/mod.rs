@@ -24,6 +24,7 @@ pub const SLOTS_MAX: u32 = 1000;
 
 /// What a limit is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
     /// All jobs of a kind.

@@ -1,0 +1,168 @@
+//! `milepost bench api`: jobs created over HTTP, one a request and many a request.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use futures::future::try_join_all;
+use hdrhistogram::Histogram;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Method, Request, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use super::latency::micros;
+use super::process;
+use super::report::{Percentiles, median, per_s, print};
+use super::target::{QUEUE, Target};
+use crate::store::StoreAddress;
+
+/// How many jobs a request creates where it creates many.
+const MANY: u64 = 500;
+/// Rounds of each number; the middle one counts.
+const ROUNDS: usize = 3;
+
+/// How to measure the API.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ApiBench {
+    /// How many jobs a round creates one by one; ten times as many are created many at once
+    #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: u64,
+    /// How many clients send requests at the same time, each over a connection that it keeps
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    clients: u64,
+    /// The size of a payload
+    #[arg(long, default_value_t = 100)]
+    payload_bytes: usize,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// One JSON object.
+#[derive(Debug, Serialize)]
+pub(super) struct ApiReport {
+    bench: &'static str,
+    store: &'static str,
+    clients: u64,
+    create_per_s: f64,
+    create_ms: Percentiles,
+    create_many_per_s: f64,
+    peak_rss_mb: Option<f64>,
+}
+
+impl ApiReport {
+    /// Prints it for people.
+    pub(super) fn print(&self) -> Result<()> {
+        print(self)
+    }
+}
+
+pub(super) async fn run(bench: &ApiBench, address: &StoreAddress) -> Result<ApiReport> {
+    let target = Target::prepare(address).await?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let at = listener.local_addr()?;
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(milepost_server::serve(listener, target.store.clone(), stop.clone()));
+    let (mut singly, mut many, mut latency) = (Vec::new(), Vec::new(), Histogram::new(3)?);
+    for _ in 0..ROUNDS {
+        let one = Asked { path: "/v1/jobs", body: job(bench), jobs: 1 };
+        singly.push(round(bench, at, one, bench.jobs, &mut latency).await?);
+        let jobs = vec![job(bench); MANY as usize].join(",");
+        let several =
+            Asked { path: "/v1/jobs/create-many", body: format!("{{\"jobs\":[{jobs}]}}"), jobs: MANY };
+        many.push(round(bench, at, several, 10 * bench.jobs, &mut Histogram::new(3)?).await?);
+    }
+    stop.cancel();
+    serving.await??;
+    let store = target.name;
+    target.close().await;
+    Ok(ApiReport {
+        bench: "api",
+        store,
+        clients: bench.clients,
+        create_per_s: median(singly),
+        create_ms: Percentiles::of(&latency),
+        create_many_per_s: median(many),
+        peak_rss_mb: process::peak_rss_mb(),
+    })
+}
+
+fn job(bench: &ApiBench) -> String {
+    let text = "x".repeat(bench.payload_bytes.saturating_sub(12));
+    format!("{{\"kind\":\"bench\",\"queue\":\"{QUEUE}\",\"payload\":{{\"text\":\"{text}\"}}}}")
+}
+
+/// What each request asks for.
+struct Asked {
+    path: &'static str,
+    body: String,
+    jobs: u64,
+}
+
+/// All clients send their share of the requests; answers how many jobs a second they created.
+async fn round(
+    bench: &ApiBench,
+    at: SocketAddr,
+    asked: Asked,
+    jobs: u64,
+    latency: &mut Histogram<u64>,
+) -> Result<f64> {
+    let requests = (jobs / asked.jobs).max(bench.clients);
+    let (asked, clients) = (Arc::new(asked), bench.clients);
+    let connections = try_join_all((0..clients).map(|_| connect(at))).await?;
+    let began = Instant::now();
+    let sending = connections.into_iter().zip(0..).map(|(connection, client): (_, u64)| {
+        let share = requests / clients + u64::from(client < requests % clients);
+        tokio::spawn(send(connection, at, asked.clone(), share))
+    });
+    for took in try_join_all(sending).await? {
+        took?.into_iter().try_for_each(|took| latency.record(micros(took)))?;
+    }
+    Ok(per_s(requests * asked.jobs, began.elapsed().as_secs_f64()))
+}
+
+async fn connect(at: SocketAddr) -> Result<SendRequest<Full<Bytes>>> {
+    let stream = TcpStream::connect(at).await?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+/// Sends one request after the other; answers how long each took.
+async fn send(
+    mut connection: SendRequest<Full<Bytes>>,
+    at: SocketAddr,
+    asked: Arc<Asked>,
+    requests: u64,
+) -> Result<Vec<Duration>> {
+    let body = Bytes::from(asked.body.clone());
+    let mut took = Vec::new();
+    for _ in 0..requests {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(asked.path)
+            .header(header::HOST, at.to_string())
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body.clone()))?;
+        let began = Instant::now();
+        connection.ready().await?;
+        let response = connection.send_request(request).await?;
+        let status = response.status();
+        let answer = response.into_body().collect().await.context("the answer broke off")?.to_bytes();
+        took.push(began.elapsed());
+        ensure!(
+            status == StatusCode::CREATED,
+            "the server answered {status}: {}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+    Ok(took)
+}

@@ -1,0 +1,285 @@
+//! Creating jobs: one, or many at once.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use milepost_core::error::InvalidJob;
+use milepost_core::ident::JobId;
+use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
+use milepost_core::port::Store;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::body::Body;
+use crate::idempotency::{self, IdempotencyKey};
+use crate::params::Query;
+use crate::problem::Problem;
+
+/// How many jobs one request creates at most.
+pub(crate) const JOBS_MAX: usize = 5_000;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(create_job)).routes(routes!(create_jobs))
+}
+
+/// A job to be created.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct JobRequest {
+    /// Which handler runs it.
+    #[schema(min_length = 1, max_length = 200, examples("mail"))]
+    kind: String,
+    /// Its input: any JSON.
+    #[serde(default)]
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<Box<RawValue>>,
+    /// Where it waits. The default is `default`.
+    #[schema(min_length = 1, max_length = 200)]
+    queue: Option<String>,
+    /// At most one job of a kind ever has a key; asking again answers the same job.
+    #[schema(min_length = 1, max_length = 1000)]
+    key: Option<String>,
+    /// Jobs of a group run one at a time, or as many as its limit says.
+    #[schema(min_length = 1, max_length = 200)]
+    group: Option<String>,
+    /// Which jobs of the queue go first: 1 before 2 (the default) before 3 before 4.
+    #[schema(value_type = Option<u8>, minimum = 1, maximum = 4)]
+    priority: Option<Priority>,
+    /// How many attempts it gets. The default is 25.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    max_attempts: Option<u32>,
+    /// How long an attempt may take, in milliseconds. The default is the handler's own.
+    #[schema(minimum = 1)]
+    timeout_ms: Option<u64>,
+    /// Not before so many milliseconds from now have passed. Not together with `start_at`.
+    delay_ms: Option<u64>,
+    /// Not before this time.
+    start_at: Option<Timestamp>,
+}
+
+impl JobRequest {
+    /// The job that is asked for.
+    fn into_job(self) -> Result<NewJob, Problem> {
+        let start = match (self.delay_ms, self.start_at) {
+            (None, None) => StartAt::Now,
+            (Some(delay_ms), None) => StartAt::After(Duration::from_millis(delay_ms)),
+            (None, Some(at)) => StartAt::At(at),
+            (Some(_), Some(_)) => {
+                return Err(Problem::unprocessable(
+                    "invalid_job",
+                    "delay_ms and start_at exclude each other; give one of them",
+                ));
+            }
+        };
+        let mut job = NewJob::new(self.kind, &()).map_err(invalid)?;
+        if let Some(payload) = self.payload {
+            job.payload = payload;
+        }
+        if let Some(queue) = self.queue {
+            job.queue = queue;
+        }
+        job.key = self.key;
+        job.group = self.group;
+        job.priority = self.priority.unwrap_or(job.priority);
+        job.max_attempts = self.max_attempts.unwrap_or(job.max_attempts);
+        job.timeout = self.timeout_ms.map(Duration::from_millis);
+        job.start = start;
+        job.check(PAYLOAD_BYTES_MAX).map_err(invalid)?;
+        Ok(job)
+    }
+}
+
+fn invalid(invalid: InvalidJob) -> Problem {
+    Problem::unprocessable("invalid_job", invalid.to_string())
+}
+
+/// The job that stands for a request.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub(crate) struct Created {
+    /// Its id.
+    id: JobId,
+    /// Whether it was there before, under the same key; then nothing was changed.
+    duplicate: bool,
+}
+
+impl From<Enqueued> for Created {
+    fn from(enqueued: Enqueued) -> Self {
+        Self { id: enqueued.job, duplicate: enqueued.duplicate }
+    }
+}
+
+impl IntoResponse for Created {
+    fn into_response(self) -> Response {
+        let status = if self.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+        (status, [("location", format!("/v1/jobs/{}", self.id))], Json(self)).into_response()
+    }
+}
+
+/// Create a job
+///
+/// Answered when the job is durable. With a `key`, or with the header `Idempotency-Key` in its place, the request can be repeated.
+#[utoipa::path(
+    post, path = "/v1/jobs", tag = "jobs", params(IdempotencyKey), request_body = JobRequest,
+    responses((status = 201, body = Created), (status = 200, description = "It was there, under the same key", body = Created)),
+    security(("token" = ["operator"]))
+)]
+async fn create_job(
+    State(app): State<App>,
+    idempotency: IdempotencyKey,
+    Body(request): Body<JobRequest>,
+) -> Result<Created, Problem> {
+    let mut job = request.into_job()?;
+    let keyed = idempotency.key(&mut job, 0);
+    let asked = keyed.then(|| job.clone());
+    let created = app.intake.create(job).await?;
+    if let Some(asked) = asked.filter(|_| created.duplicate) {
+        idempotency::check_same(app.store.as_ref(), &asked, created.job).await?;
+    }
+    Ok(created.into())
+}
+
+/// Jobs to be created.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct JobsRequest {
+    /// The jobs.
+    #[schema(min_items = 1, max_items = 5000)]
+    jobs: Vec<JobRequest>,
+}
+
+/// How many are created.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct CreateParams {
+    /// `true`: each job by itself, those that can be; what cannot be accepted is answered in its place. The default is all or none.
+    #[serde(default)]
+    each: bool,
+}
+
+/// What became of one of many: `id` and `duplicate`, or a `problem`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+enum OneOfMany {
+    /// It stands.
+    Created(Created),
+    /// It was refused.
+    Refused {
+        /// Why.
+        problem: Problem,
+    },
+}
+
+/// What became of many, in the order of the request.
+#[derive(Debug, Serialize, ToSchema)]
+struct CreatedMany {
+    /// Each of them.
+    jobs: Vec<OneOfMany>,
+}
+
+/// Create many jobs
+///
+/// All or none, in one transaction; with `each=true` every job by itself.
+#[utoipa::path(
+    post, path = "/v1/jobs/create-many", tag = "jobs", params(IdempotencyKey, CreateParams), request_body = JobsRequest,
+    responses((status = 201, body = CreatedMany)),
+    security(("token" = ["operator"]))
+)]
+async fn create_jobs(
+    State(app): State<App>,
+    idempotency: IdempotencyKey,
+    Query(params): Query<CreateParams>,
+    Body(request): Body<JobsRequest>,
+) -> Result<(StatusCode, Json<CreatedMany>), Problem> {
+    let given = request.jobs.len();
+    if !(1..=JOBS_MAX).contains(&given) {
+        let words = format!("a request creates from 1 to {JOBS_MAX} jobs, not {given}; split it");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words).at("jobs"));
+    }
+    let jobs: Vec<Result<NewJob, Problem>> = request
+        .jobs
+        .into_iter()
+        .enumerate()
+        .map(|(index, request)| {
+            let mut job = request.into_job().map_err(|problem| problem.at(format!("jobs[{index}]")))?;
+            idempotency.key(&mut job, index);
+            Ok(job)
+        })
+        .collect();
+    let store = app.store.as_ref();
+    let jobs = if params.each { each(store, jobs).await? } else { all(store, jobs, &idempotency).await? };
+    Ok((StatusCode::CREATED, Json(CreatedMany { jobs })))
+}
+
+async fn all(
+    store: &dyn Store,
+    jobs: Vec<Result<NewJob, Problem>>,
+    idempotency: &IdempotencyKey,
+) -> Result<Vec<OneOfMany>, Problem> {
+    let jobs: Vec<NewJob> = jobs.into_iter().collect::<Result<_, _>>()?;
+    check_keys(&jobs)?;
+    let created = store.enqueue_many(&jobs).await?;
+    if idempotency.is_given() {
+        for (asked, created) in jobs.iter().zip(&created).filter(|(_, created)| created.duplicate) {
+            idempotency::check_same(store, asked, created.job).await?;
+        }
+    }
+    Ok(created.into_iter().map(|created| OneOfMany::Created(created.into())).collect())
+}
+
+/// Refuses a key that two jobs of a request have: all or none is not to be had for them.
+fn check_keys(jobs: &[NewJob]) -> Result<(), Problem> {
+    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
+    for (index, job) in jobs.iter().enumerate() {
+        let Some(key) = &job.key else { continue };
+        if let Some(first) = seen.insert((&job.kind, key), index) {
+            let words = format!("jobs[{first}] has the key {key:?} already; a key is of one job");
+            return Err(Problem::unprocessable("key_twice", words).at(format!("jobs[{index}].key")));
+        }
+    }
+    Ok(())
+}
+
+/// Those that the store takes, and why it does not take the others.
+async fn each(store: &dyn Store, jobs: Vec<Result<NewJob, Problem>>) -> Result<Vec<OneOfMany>, Problem> {
+    let mut answers: Vec<Option<OneOfMany>> = Vec::with_capacity(jobs.len());
+    let (mut places, mut accepted) = (Vec::new(), Vec::new());
+    for (place, job) in jobs.into_iter().enumerate() {
+        match job {
+            Ok(job) => {
+                places.push(place);
+                accepted.push(job);
+                answers.push(None);
+            }
+            Err(problem) => answers.push(Some(OneOfMany::Refused { problem })),
+        }
+    }
+    while !accepted.is_empty() {
+        match store.enqueue_many(&accepted).await {
+            Ok(created) => {
+                for (place, created) in places.iter().zip(created) {
+                    answers[*place] = Some(OneOfMany::Created(created.into()));
+                }
+                break;
+            }
+            Err(milepost_core::error::StoreError::Invalid { index, invalid }) if index < accepted.len() => {
+                accepted.remove(index);
+                let place = places.remove(index);
+                let problem =
+                    Problem::unprocessable("invalid_job", invalid.to_string()).at(format!("jobs[{place}]"));
+                answers[place] = Some(OneOfMany::Refused { problem });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(answers.into_iter().flatten().collect())
+}

@@ -1,0 +1,121 @@
+//! Looking at jobs.
+
+use axum::Json;
+use axum::extract::State;
+use milepost_core::error::StoreError;
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::JobId;
+use milepost_core::listing::{JobFilter, JobRow, JobView};
+use milepost_core::state::JobState;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::attempt::{Attempt, attempts};
+use super::page::{self, Page};
+use crate::app::App;
+use crate::params::{Path, Query};
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_jobs))
+        .routes(routes!(get_job))
+        .routes(routes!(get_job_history))
+        .routes(routes!(get_job_attempts))
+}
+
+/// Which jobs.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct JobsParams {
+    /// Only in this state.
+    state: Option<JobState>,
+    /// Only of this kind.
+    kind: Option<String>,
+    /// Only in this queue.
+    queue: Option<String>,
+    /// Only those with this key.
+    key: Option<String>,
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<JobId>,
+}
+
+/// List jobs
+///
+/// The newest first.
+#[utoipa::path(
+    get, path = "/v1/jobs", tag = "jobs", params(JobsParams), responses((status = 200, body = Page<JobRow>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_jobs(
+    State(app): State<App>,
+    Query(params): Query<JobsParams>,
+) -> Result<Json<Page<JobRow>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    let filter = JobFilter {
+        state: params.state,
+        kind: params.kind,
+        queue: params.queue,
+        key: params.key,
+        before: params.cursor,
+        limit: limit + 1,
+    };
+    let found = app.store.jobs(&filter).await?;
+    Ok(Json(Page::of(found, limit, |job| job.id.to_string())))
+}
+
+/// Get a job
+///
+/// With its payload, its result, and why it does not run now.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
+    responses((status = 200, body = JobView)), security(("token" = ["viewer"]))
+)]
+async fn get_job(State(app): State<App>, Path(id): Path<JobId>) -> Result<Json<JobView>, Problem> {
+    let view = app.store.job(id).await?.ok_or(StoreError::NoSuchJob(id))?;
+    Ok(Json(view))
+}
+
+/// Get a job's history
+///
+/// Every change of its state, the oldest first.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/history", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
+    responses((status = 200, body = Vec<HistoryEntry>)), security(("token" = ["viewer"]))
+)]
+async fn get_job_history(
+    State(app): State<App>,
+    Path(id): Path<JobId>,
+) -> Result<Json<Vec<HistoryEntry>>, Problem> {
+    history(&app, id).await.map(Json)
+}
+
+/// Get a job's attempts
+///
+/// Each claim of it with its end, the oldest first.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/attempts", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
+    responses((status = 200, body = Vec<Attempt>)), security(("token" = ["viewer"]))
+)]
+async fn get_job_attempts(
+    State(app): State<App>,
+    Path(id): Path<JobId>,
+) -> Result<Json<Vec<Attempt>>, Problem> {
+    Ok(Json(attempts(&history(&app, id).await?)))
+}
+
+/// Its history; a job that there is not has none.
+async fn history(app: &App, id: JobId) -> Result<Vec<HistoryEntry>, Problem> {
+    let history = app.store.history(id).await?;
+    if history.is_empty() && app.store.job(id).await?.is_none() {
+        return Err(StoreError::NoSuchJob(id).into());
+    }
+    Ok(history)
+}

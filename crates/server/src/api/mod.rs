@@ -1,0 +1,23 @@
+//! `/v1`: what programs ask for. A module a noun; its `routes` are all that the rest of the server knows of it.
+
+mod attempt;
+mod create;
+mod jobs;
+mod operate;
+mod page;
+mod queues;
+mod workers;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+
+/// All routes under `/v1`, with what the OpenAPI document says of them.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(create::routes())
+        .merge(jobs::routes())
+        .merge(operate::routes())
+        .merge(queues::routes())
+        .merge(workers::routes())
+}

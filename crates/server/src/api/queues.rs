@@ -1,0 +1,63 @@
+//! Queues.
+
+use axum::Json;
+use axum::extract::State;
+use milepost_core::job::check_queue;
+use milepost_core::listing::QueueView;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::body::Body;
+use crate::params::Path;
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list_queues)).routes(routes!(set_queue))
+}
+
+/// List queues
+///
+/// Every queue that has jobs which need attention, is served or is paused.
+#[utoipa::path(
+    get, path = "/v1/queues", tag = "queues", responses((status = 200, body = Vec<QueueView>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_queues(State(app): State<App>) -> Result<Json<Vec<QueueView>>, Problem> {
+    Ok(Json(app.store.queues().await?))
+}
+
+/// What is to hold of a queue.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct QueueRequest {
+    /// Whether its jobs wait until it goes on.
+    paused: bool,
+}
+
+/// What became of it.
+#[derive(Debug, Serialize, ToSchema)]
+struct QueueAnswer {
+    /// Whether that changed anything.
+    changed: bool,
+}
+
+/// Pause a queue, or let it go on
+///
+/// Jobs that run are not touched.
+#[utoipa::path(
+    put, path = "/v1/queues/{name}", tag = "queues", params(("name" = String, Path, description = "The queue")),
+    request_body = QueueRequest, responses((status = 200, body = QueueAnswer)), security(("token" = ["operator"]))
+)]
+async fn set_queue(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(request): Body<QueueRequest>,
+) -> Result<Json<QueueAnswer>, Problem> {
+    check_queue(&name)
+        .map_err(|invalid| Problem::unprocessable("invalid_queue", invalid.to_string()).at("path name"))?;
+    let changed = app.store.pause_queue(&name, request.paused).await?;
+    Ok(Json(QueueAnswer { changed }))
+}

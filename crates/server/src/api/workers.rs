@@ -1,0 +1,25 @@
+//! Workers, as operators see them.
+
+use axum::Json;
+use axum::extract::State;
+use milepost_core::worker::WorkerView;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list_workers))
+}
+
+/// List workers
+///
+/// The living, and those that ended within the last day.
+#[utoipa::path(
+    get, path = "/v1/workers", tag = "workers", responses((status = 200, body = Vec<WorkerView>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_workers(State(app): State<App>) -> Result<Json<Vec<WorkerView>>, Problem> {
+    Ok(Json(app.store.workers().await?))
+}

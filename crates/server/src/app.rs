@@ -1,0 +1,18 @@
+//! What every handler has.
+
+use std::sync::Arc;
+
+use milepost_core::port::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::intake::Intake;
+
+/// The store, and what is shared by all requests.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) store: Arc<dyn Store>,
+    /// Where single creates go.
+    pub(crate) intake: Intake,
+    /// Cancelled when the server shuts down.
+    pub(crate) stop: CancellationToken,
+}

@@ -1,0 +1,119 @@
+//! Gathers the creates of many callers into few transactions.
+//!
+//! While a transaction is under way, jobs of other requests wait here; the next one takes them all. Each caller gets its answer
+//! after the commit of its job, and a job that the store refuses is refused alone.
+
+use std::sync::Arc;
+
+use milepost_core::error::StoreError;
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::port::Store;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::problem::Problem;
+
+/// How many jobs share a transaction at most.
+const JOBS_MAX: usize = 500;
+/// How many transactions are under way at once.
+const TRANSACTIONS_MAX: usize = 2;
+/// How many jobs may wait for one.
+const WAITING_MAX: usize = 10_000;
+
+/// One that waits for its job's commit.
+struct Waiting {
+    job: NewJob,
+    answer: oneshot::Sender<Result<Enqueued, Problem>>,
+}
+
+/// Where single creates go. Ends with the last of its clones.
+#[derive(Clone)]
+pub(crate) struct Intake {
+    sender: mpsc::Sender<Waiting>,
+}
+
+impl Intake {
+    /// Starts the task that gathers.
+    pub(crate) fn start(store: Arc<dyn Store>) -> Self {
+        let (sender, receiver) = mpsc::channel(WAITING_MAX);
+        tokio::spawn(gather(store, receiver));
+        Self { sender }
+    }
+
+    /// Stores the job; answers when it is durable, or why it is not.
+    pub(crate) async fn create(&self, job: NewJob) -> Result<Enqueued, Problem> {
+        let (answer, created) = oneshot::channel();
+        self.sender.send(Waiting { job, answer }).await.map_err(|_| closing())?;
+        created.await.map_err(|_| closing())?
+    }
+}
+
+fn closing() -> Problem {
+    Problem::new(
+        axum::http::StatusCode::SERVICE_UNAVAILABLE,
+        "shutting_down",
+        "the server shuts down; whether the job was stored is not known: ask again with the same key",
+    )
+}
+
+async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
+    let transactions = Arc::new(Semaphore::new(TRANSACTIONS_MAX));
+    // First a turn, then what has come in until then.
+    while let Ok(turn) = Arc::clone(&transactions).acquire_owned().await {
+        let mut gathered = Vec::new();
+        if receiver.recv_many(&mut gathered, JOBS_MAX).await == 0 {
+            return;
+        }
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            store_all(store.as_ref(), gathered).await;
+            drop(turn);
+        });
+    }
+}
+
+/// Stores them together, without those that the store refuses.
+async fn store_all(store: &dyn Store, gathered: Vec<Waiting>) {
+    let (mut jobs, mut answers): (Vec<_>, Vec<_>) =
+        gathered.into_iter().map(|waiting| (waiting.job, waiting.answer)).unzip();
+    while !jobs.is_empty() {
+        match store.enqueue_many(&jobs).await {
+            Ok(enqueued) => {
+                for (answer, enqueued) in answers.into_iter().zip(enqueued) {
+                    // Who stopped waiting does not need it.
+                    let _ = answer.send(Ok(enqueued));
+                }
+                return;
+            }
+            Err(error) => {
+                let Some(index) = refused(&error, jobs.len()) else {
+                    return refuse_all(answers, error);
+                };
+                jobs.remove(index);
+                let _ = answers.remove(index).send(Err(alone(error)));
+            }
+        }
+    }
+}
+
+/// Which job it is about, if it is about one of them.
+fn refused(error: &StoreError, jobs: usize) -> Option<usize> {
+    match error {
+        StoreError::Invalid { index, .. } if *index < jobs => Some(*index),
+        _ => None,
+    }
+}
+
+/// The problem of a caller who knows nothing of the others.
+fn alone(error: StoreError) -> Problem {
+    match error {
+        StoreError::Invalid { invalid, .. } => Problem::unprocessable("invalid_job", invalid.to_string()),
+        error => error.into(),
+    }
+}
+
+fn refuse_all(answers: Vec<oneshot::Sender<Result<Enqueued, Problem>>>, error: StoreError) {
+    let problem = Problem::from(error);
+    for answer in answers {
+        let _ = answer.send(Err(problem.clone()));
+    }
+}

@@ -1,0 +1,62 @@
+//! The OpenAPI document, made from the routes.
+
+use axum::body::Bytes;
+use axum::http::{HeaderName, header};
+use utoipa::OpenApi;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{
+    Content, InfoBuilder, OpenApi as Document, PathItem, Ref, RefOr, ResponseBuilder, ServerBuilder,
+};
+
+use crate::problem::Problem;
+
+#[derive(OpenApi)]
+#[openapi(components(schemas(Problem)))]
+struct Shared;
+
+/// The document that routes are added to.
+pub(crate) fn document() -> Document {
+    let mut document = Shared::openapi();
+    document.info = InfoBuilder::new()
+        .title("Milepost")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(include_str!("openapi.md")))
+        .build();
+    document.servers = Some(vec![ServerBuilder::new().url("/").build()]);
+    if let Some(components) = &mut document.components {
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.add_security_scheme("token", bearer);
+    }
+    document
+}
+
+/// The whole document as it is served.
+pub(crate) fn text(document: Document) -> ([(HeaderName, &'static str); 1], Bytes) {
+    // It is made of maps and strings alone, which can always be written.
+    let text = serde_json::to_vec(&with_problems(document)).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "application/json")], Bytes::from(text))
+}
+
+/// Says of every operation what it answers when it cannot do what is asked.
+fn with_problems(mut document: Document) -> Document {
+    for item in document.paths.paths.values_mut() {
+        for operation in operations(item) {
+            operation.responses.responses.insert("default".to_owned(), RefOr::T(problem()));
+        }
+    }
+    document
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch]
+        .into_iter()
+        .filter_map(Option::as_mut)
+}
+
+fn problem() -> utoipa::openapi::Response {
+    ResponseBuilder::new()
+        .description("It was not done; `code` says why, `detail` what to change")
+        .content("application/problem+json", Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem")))))
+        .build()
+}

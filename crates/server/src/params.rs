@@ -1,0 +1,51 @@
+//! Parameters in: of the path and of the query.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::problem::Problem;
+
+/// The query, which must have this form: parameters that nobody knows are refused.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let query = parts.uri.query().unwrap_or_default();
+        let deserializer = serde_urlencoded::Deserializer::new(url_pairs(query));
+        serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
+            let name = error.path().to_string();
+            let problem = Problem::bad_request("invalid_parameter", error.into_inner().to_string());
+            if name == "." { problem } else { problem.at(format!("query {name}")) }
+        })
+    }
+}
+
+fn url_pairs(query: &str) -> form_urlencoded::Parse<'_> {
+    form_urlencoded::parse(query.as_bytes())
+}
+
+/// The one parameter of the path.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: FromStr<Err: Display>> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let unreadable = |words: String| Problem::bad_request("invalid_parameter", words);
+        let params = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|rejection| unreadable(rejection.body_text()))?;
+        let Some((name, value)) = params.iter().next() else {
+            return Err(unreadable("the path has no parameter".to_owned()));
+        };
+        value.parse().map(Self).map_err(|error: T::Err| {
+            unreadable(format!("{value:?} cannot be used as {name}: {error}")).at(format!("path {name}"))
+        })
+    }
+}

@@ -1,0 +1,169 @@
+//! What the API answers when it cannot do what was asked: problem+json (RFC 9457) with a stable code.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::error::StoreError;
+use milepost_core::event::{InvalidEvent, RelayError};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What is wrong, where, and what to do. `code` is stable; the words are for people and may change.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// A reference that names the kind of problem: `urn:milepost:problem:` and the code.
+    #[serde(rename = "type")]
+    #[schema(examples("urn:milepost:problem:no_such_job"))]
+    kind: String,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// A stable name of the problem.
+    #[schema(examples("no_such_job"))]
+    code: &'static str,
+    /// What is wrong, and what to do.
+    detail: String,
+    /// Where in the request: a path into the body (`jobs[3].priority`), a parameter or a header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
+    /// After how many seconds the same request may succeed.
+    #[serde(skip)]
+    retry_after_s: Option<u64>,
+}
+
+impl Problem {
+    /// A problem of this code.
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("urn:milepost:problem:{code}"),
+            status: status.as_u16(),
+            code,
+            detail: detail.into(),
+            at: None,
+            retry_after_s: None,
+        }
+    }
+
+    /// The request is not as it has to be.
+    pub(crate) fn bad_request(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, detail)
+    }
+
+    /// There is no such thing.
+    pub(crate) fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, code, detail)
+    }
+
+    /// What stands in the store does not allow it.
+    pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail)
+    }
+
+    /// The request can be read and cannot be accepted.
+    pub(crate) fn unprocessable(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
+    }
+
+    /// The problem, with its place in the request.
+    #[must_use]
+    pub(crate) fn at(mut self, at: impl Into<String>) -> Self {
+        self.at = Some(at.into());
+        self
+    }
+
+    fn retry_after_s(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// What to answer instead of something that is the server's or the database's fault: its causes are in the log, not here.
+    fn failed(error: &StoreError) -> Self {
+        tracing::error!(error = error.chain(), "the store failed");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "store_failed",
+            "the store failed; the server's log says how",
+        )
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let words = error.to_string();
+        match &error {
+            StoreError::Fenced(_) => Self::conflict("fenced", words),
+            StoreError::WorkerLost(_) => Self::conflict("worker_lost", words),
+            StoreError::NoSuchJob(_) => Self::not_found("no_such_job", words),
+            StoreError::Illegal { .. } => Self::conflict("illegal_transition", words),
+            StoreError::Invalid { index, invalid } => {
+                Self::unprocessable("invalid_job", invalid.to_string()).at(format!("jobs[{index}]"))
+            }
+            StoreError::InvalidSchedule { .. } => Self::unprocessable("invalid_schedule", words),
+            StoreError::NoSuchSchedule(_) => Self::not_found("no_such_schedule", words),
+            StoreError::Limit(_) => Self::unprocessable("invalid_limit", words),
+            StoreError::Bulk(invalid) => of_bulk(invalid, words),
+            StoreError::Batch(invalid) => of_batch(invalid, words),
+            StoreError::Event { index, invalid } => of_event(*index, invalid),
+            StoreError::Relay(error) => of_relay(error, words),
+            StoreError::Inbox(_) => Self::unprocessable("invalid_inbox", words),
+            StoreError::Unavailable { .. } => unavailable(&error),
+            StoreError::Refused { .. } => Self::unprocessable("refused", error.chain()),
+            StoreError::TooLarge { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words),
+            StoreError::Retention(_) => Self::unprocessable("invalid_retention", words),
+            StoreError::Schema(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "schema_does_not_fit", words),
+            StoreError::Move(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_moves", words),
+            _ => Self::failed(&error),
+        }
+    }
+}
+
+fn unavailable(error: &StoreError) -> Problem {
+    tracing::warn!(error = error.chain(), "the store did not answer");
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", "the store does not answer; try again")
+        .retry_after_s(1)
+}
+
+fn of_bulk(invalid: &InvalidBulk, words: String) -> Problem {
+    match invalid {
+        InvalidBulk::NotBulk { .. } => Problem::not_found("no_such_bulk", words),
+        _ => Problem::unprocessable("invalid_bulk", words),
+    }
+}
+
+fn of_batch(invalid: &InvalidBatch, words: String) -> Problem {
+    match invalid {
+        InvalidBatch::NoSuchBatch(_) => Problem::not_found("no_such_batch", words),
+        _ => Problem::unprocessable("invalid_batch", words),
+    }
+}
+
+fn of_event(index: usize, invalid: &InvalidEvent) -> Problem {
+    let problem = match invalid {
+        InvalidEvent::OtherContent { .. } => Problem::conflict("event_id_taken", invalid.to_string()),
+        _ => Problem::unprocessable("invalid_event", invalid.to_string()),
+    };
+    problem.at(format!("events[{index}]"))
+}
+
+fn of_relay(error: &RelayError, words: String) -> Problem {
+    match error {
+        RelayError::NoSuchSubscription(_) => Problem::not_found("no_such_subscription", words),
+        _ => Problem::conflict("relay_refused", words),
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let retry_after_s = self.retry_after_s;
+        let mut response = (status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}

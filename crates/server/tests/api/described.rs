@@ -1,0 +1,76 @@
+//! The OpenAPI document says what the server does.
+
+use boon::{Compiler, Schemas};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::place::{Answer, Place};
+
+/// Holds an answer against what the document says of it.
+fn check(document: &Value, method: &str, path: &str, answer: &Answer) {
+    let responses = &document["paths"][path][method]["responses"];
+    let status = answer.status.as_u16().to_string();
+    let response = responses.get(&status).unwrap_or(&responses["default"]);
+    let schema = &response["content"][&answer.content_type]["schema"];
+    assert!(
+        !schema.is_null(),
+        "{method} {path} does not say that it answers {status} as {}",
+        answer.content_type
+    );
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    let mut whole = schema.clone();
+    whole["components"] = document["components"].clone();
+    compiler.add_resource("http://document/", whole).unwrap();
+    let index = compiler.compile("http://document/", &mut schemas).unwrap();
+    if let Err(error) = schemas.validate(&answer.body, index) {
+        panic!("{method} {path} answered {}: {error:#}", answer.body);
+    }
+}
+
+pub(crate) async fn every_answer_is_as_the_document_says(place: Place) {
+    let document = place.get("/openapi.json").await.body;
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let full = json!({"kind": "k", "key": "a", "group": "g", "payload": {"a": [1, null]}, "queue": "q"});
+    let created = place.post("/v1/jobs", &full).await;
+    check(&document, "post", "/v1/jobs", &created);
+    check(&document, "post", "/v1/jobs", &place.post("/v1/jobs", &full).await);
+    check(&document, "post", "/v1/jobs", &place.post("/v1/jobs", &json!({})).await);
+    let many = place.post("/v1/jobs/create-many?each=true", &json!({"jobs": [full, {"kind": ""}]})).await;
+    check(&document, "post", "/v1/jobs/create-many", &many);
+    let id = created.body["id"].as_str().unwrap();
+    let operated = place.post(&format!("/v1/jobs/{id}/operate"), &json!({"operation": "abort"})).await;
+    check(&document, "post", "/v1/jobs/{id}/operate", &operated);
+    for (path, shown) in [
+        ("/v1/jobs", "/v1/jobs"),
+        ("/v1/jobs?limit=x", "/v1/jobs"),
+        (&format!("/v1/jobs/{id}"), "/v1/jobs/{id}"),
+        (&format!("/v1/jobs/{id}/history"), "/v1/jobs/{id}/history"),
+        (&format!("/v1/jobs/{id}/attempts"), "/v1/jobs/{id}/attempts"),
+        ("/v1/queues", "/v1/queues"),
+        ("/v1/workers", "/v1/workers"),
+    ] {
+        check(&document, "get", shown, &place.get(path).await);
+    }
+    let paused = place.send(place.request(Method::PUT, "/v1/queues/q").json(&json!({"paused": true}))).await;
+    check(&document, "put", "/v1/queues/{name}", &paused);
+}
+
+pub(crate) async fn the_document_names_a_role_for_every_operation(place: Place) {
+    let document = place.get("/openapi.json").await.body;
+    let mut operations = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let role = operation["security"][0]["token"][0].as_str();
+            assert!(
+                matches!(role, Some("viewer" | "operator" | "admin" | "worker")),
+                "{method} {path}: {operation}"
+            );
+            assert!(
+                operation["summary"].is_string() && operation["operationId"].is_string(),
+                "{method} {path}"
+            );
+            operations += 1;
+        }
+    }
+    assert!(operations > 8, "{operations}");
+}

@@ -1,0 +1,199 @@
+//! Jobs are created, looked at and changed.
+
+use std::time::Duration;
+
+use milepost_core::claim::Claim;
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::worker::NewWorker;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+pub(crate) async fn a_job_that_is_created_can_be_looked_at(place: Place) {
+    let id = place
+        .created(&json!({
+            "kind": "mail", "payload": {"to": ["ada"], "n": 1.50}, "queue": "post", "priority": 3, "max_attempts": 7,
+            "timeout_ms": 1500, "delay_ms": 3_600_000, "group": "g", "key": "k",
+        }))
+        .await;
+    let job = place.get(&format!("/v1/jobs/{id}")).await.body;
+    for (field, value) in [
+        ("kind", json!("mail")),
+        ("queue", json!("post")),
+        ("priority", json!(3)),
+        ("max_attempts", json!(7)),
+        ("payload", json!({"to": ["ada"], "n": 1.5})),
+        ("group", json!("g")),
+        ("key", json!("k")),
+    ] {
+        assert_eq!(job[field], value, "{field} of {job}");
+    }
+    assert_eq!(job["waiting_for"]["reason"], "time");
+    let history = place.get(&format!("/v1/jobs/{id}/history")).await.body;
+    assert_eq!(history[0]["verb"], "create");
+    let listed = place.get("/v1/jobs?kind=mail&queue=post&key=k").await.body;
+    assert_eq!(listed["items"][0]["id"], id.as_str());
+    assert_eq!(listed.get("next_cursor"), None);
+}
+
+pub(crate) async fn a_key_that_is_asked_for_again_is_the_same_job(place: Place) {
+    let body = json!({"kind": "mail", "key": "order-1", "payload": 1});
+    let first = place.created(&body).await;
+    let again = place.post("/v1/jobs", &json!({"kind": "mail", "key": "order-1", "payload": 2})).await;
+    assert_eq!(again.status, StatusCode::OK);
+    assert_eq!(again.body, json!({"id": first, "duplicate": true}));
+}
+
+pub(crate) async fn a_request_is_repeated_under_its_idempotency_key(place: Place) {
+    let ask = |payload: u32| {
+        let body = json!({"kind": "mail", "payload": {"n": payload}});
+        place.send(place.request(Method::POST, "/v1/jobs").header("Idempotency-Key", "r-1").json(&body))
+    };
+    let first = ask(1).await;
+    assert_eq!((first.status, &first.body["duplicate"]), (StatusCode::CREATED, &json!(false)));
+    let again = ask(1).await;
+    assert_eq!((again.status, &again.body["id"]), (StatusCode::OK, &first.body["id"]));
+    let other = ask(2).await;
+    assert_eq!((other.status, other.code()), (StatusCode::CONFLICT, "idempotency_key_taken"));
+    let many = |payload: u32| {
+        let body = json!({"jobs": [{"kind": "mail", "payload": payload}, {"kind": "mail", "payload": 7}]});
+        place.send(
+            place.request(Method::POST, "/v1/jobs/create-many").header("Idempotency-Key", "r-2").json(&body),
+        )
+    };
+    let first = many(1).await;
+    assert_eq!(first.status, StatusCode::CREATED, "{first:?}");
+    let again = many(1).await;
+    assert_eq!(again.body["jobs"][1]["id"], first.body["jobs"][1]["id"]);
+    assert_eq!(many(2).await.code(), "idempotency_key_taken");
+    let jobs = place.get("/v1/jobs").await.body;
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 3, "{jobs}");
+}
+
+pub(crate) async fn many_jobs_are_created_in_the_order_of_the_request(place: Place) {
+    let jobs: Vec<Value> = (0..700).map(|n| json!({"kind": "k", "payload": n})).collect();
+    let answer = place.post("/v1/jobs/create-many", &json!({ "jobs": jobs })).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    let created = answer.body["jobs"].as_array().unwrap();
+    assert_eq!(created.len(), 700);
+    for n in [0, 499, 500, 699] {
+        let id = created[n]["id"].as_str().unwrap();
+        assert_eq!(place.get(&format!("/v1/jobs/{id}")).await.body["payload"], json!(n));
+    }
+}
+
+pub(crate) async fn a_list_goes_on_where_its_page_ended(place: Place) {
+    let jobs: Vec<Value> = (0..25).map(|n| json!({"kind": "k", "payload": n})).collect();
+    place.post("/v1/jobs/create-many", &json!({ "jobs": jobs })).await;
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = place.get(&format!("/v1/jobs?limit=10{cursor}")).await.body;
+        seen.extend(page["items"].as_array().unwrap().iter().map(|job| job["id"].clone()));
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(seen.len(), 25);
+    let mut distinct = seen.clone();
+    distinct.sort_by_key(ToString::to_string);
+    distinct.dedup();
+    assert_eq!(distinct.len(), 25, "each once");
+}
+
+pub(crate) async fn what_one_of_many_callers_gives_wrong_is_refused_alone(place: Place) {
+    // A NUL is what only some stores refuse, and only some of them late.
+    let answers = futures::future::join_all((0..40).map(|n| {
+        let place = &place;
+        async move {
+            let payload =
+                if n % 10 == 3 { "{\"kind\": \"k\", \"payload\": \"\\u0000\"}" } else { "{\"kind\": \"k\"}" };
+            let request = place.request(Method::POST, "/v1/jobs").header("content-type", "application/json");
+            place.send(request.body(payload)).await
+        }
+    }))
+    .await;
+    for (n, answer) in answers.iter().enumerate() {
+        if n % 10 == 3 {
+            assert_eq!(
+                (answer.status, answer.code()),
+                (StatusCode::UNPROCESSABLE_ENTITY, "invalid_job"),
+                "{n}"
+            );
+        } else {
+            assert_eq!(answer.status, StatusCode::CREATED, "{n}: {answer:?}");
+        }
+    }
+}
+
+pub(crate) async fn each_of_many_is_answered_when_asked_for(place: Place) {
+    let jobs = json!({"jobs": [{"kind": "k"}, {"kind": ""}, {"kind": "k", "priority": 4}]});
+    let answer = place.post("/v1/jobs/create-many?each=true", &jobs).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    let jobs = &answer.body["jobs"];
+    assert_eq!(jobs[1]["problem"]["code"], "invalid_job");
+    assert_eq!(jobs[1]["problem"]["at"], "jobs[1]");
+    assert!(jobs[0]["id"].is_string() && jobs[2]["id"].is_string(), "{jobs}");
+    assert_eq!(place.get("/v1/jobs").await.body["items"].as_array().unwrap().len(), 2);
+}
+
+pub(crate) async fn an_operator_changes_jobs(place: Place) {
+    let id = place.created(&json!({"kind": "k"})).await;
+    let path = format!("/v1/jobs/{id}/operate");
+    let no = place.post(&path, &json!({"operation": "retry"})).await;
+    assert_eq!((no.status, no.code()), (StatusCode::CONFLICT, "illegal_transition"));
+    let snoozed = place.post(&path, &json!({"operation": "snooze", "delay_ms": 60_000})).await;
+    assert_eq!(snoozed.body["outcome"], "pending");
+    let aborted = place.post(&path, &json!({"operation": "abort", "reason": "too early"})).await;
+    assert_eq!(aborted.body["outcome"], "aborted");
+    assert_eq!(place.post(&path, &json!({"operation": "retry"})).await.body["outcome"], "pending");
+    assert_eq!(place.post(&path, &json!({"operation": "cancel"})).await.body["outcome"], "canceled");
+    let history = place.get(&format!("/v1/jobs/{id}/history")).await.body;
+    let verbs: Vec<&str> = history.as_array().unwrap().iter().map(|e| e["verb"].as_str().unwrap()).collect();
+    assert_eq!(verbs, ["create", "snooze", "abort", "resume", "cancel"]);
+    assert_eq!(history[2]["note"], "too early");
+}
+
+pub(crate) async fn a_queue_is_paused_and_goes_on(place: Place) {
+    place.created(&json!({"kind": "k", "queue": "post office"})).await;
+    let set = |paused: bool| {
+        let request =
+            place.request(Method::PUT, "/v1/queues/post%20office").json(&json!({ "paused": paused }));
+        place.send(request)
+    };
+    assert_eq!(set(true).await.body, json!({"changed": true}));
+    assert_eq!(set(true).await.body, json!({"changed": false}));
+    let queues = place.get("/v1/queues").await.body;
+    assert_eq!(queues[0]["name"], "post office");
+    assert!(queues[0]["paused_at"].is_string(), "{queues}");
+    assert_eq!(set(false).await.body, json!({"changed": true}));
+}
+
+pub(crate) async fn attempts_are_told_with_their_ends(place: Place) {
+    let id = place.created(&json!({"kind": "k", "max_attempts": 2})).await;
+    let store = place.store.as_ref();
+    let lease = Duration::from_secs(60);
+    let worker =
+        NewWorker { name: "w".into(), queues: vec!["default".into()], kinds: vec!["k".into()], lease };
+    let worker = store.register_worker(&worker).await.unwrap();
+    for claim_id in 1..=2 {
+        let claim = Claim {
+            worker,
+            claim_id,
+            queues: vec!["default".into()],
+            kinds: vec!["k".into()],
+            limit: 1,
+            thorough: true,
+        };
+        let run = store.claim(&claim).await.unwrap()[0].run;
+        let failure = Failure { code: "boom".into(), message: format!("no. {claim_id}") };
+        let end =
+            if claim_id == 1 { End::Retry { delay: Duration::ZERO, failure } } else { End::Fail { failure } };
+        store.finish_many(worker, &[Finish { run, end, grouped: false, task: false }]).await.unwrap();
+    }
+    let attempts = place.get(&format!("/v1/jobs/{id}/attempts")).await.body;
+    assert_eq!(attempts.as_array().unwrap().len(), 2);
+    assert_eq!((&attempts[0]["outcome"], &attempts[1]["outcome"]), (&json!("retry"), &json!("fail")));
+    assert_eq!(attempts[1]["error_message"], "no. 2");
+    assert_eq!(place.get("/v1/workers").await.body[0]["name"], "w");
+    assert_eq!(place.get(&format!("/v1/jobs/{id}")).await.body["state"], "failed");
+}

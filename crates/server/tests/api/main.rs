@@ -1,0 +1,59 @@
+//! The API over real HTTP, on real stores.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
+
+mod bad_input;
+mod described;
+mod jobs;
+mod place;
+
+/// Makes a test of a function on each store.
+macro_rules! on_both {
+    ($($topic:ident { $($test:ident)+ })+) => {
+        mod sqlite {
+            $(mod $topic {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    let (_guard, store) = crate::place::on_sqlite().await;
+                    crate::$topic::$test(crate::place::Place::serve(store).await).await;
+                })+
+            })+
+        }
+        mod postgres {
+            $(mod $topic {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    let (_guard, store) = crate::place::on_postgres().await;
+                    crate::$topic::$test(crate::place::Place::serve(store).await).await;
+                })+
+            })+
+        }
+    };
+}
+
+on_both! {
+    jobs {
+        a_job_that_is_created_can_be_looked_at
+        a_key_that_is_asked_for_again_is_the_same_job
+        a_request_is_repeated_under_its_idempotency_key
+        many_jobs_are_created_in_the_order_of_the_request
+        a_list_goes_on_where_its_page_ended
+        what_one_of_many_callers_gives_wrong_is_refused_alone
+        each_of_many_is_answered_when_asked_for
+        an_operator_changes_jobs
+        a_queue_is_paused_and_goes_on
+        attempts_are_told_with_their_ends
+    }
+    bad_input {
+        what_is_wrong_with_a_body_is_told_with_its_place
+        nothing_of_a_batch_with_a_fault_is_created
+        parameters_that_cannot_be_are_refused
+        what_is_not_there_is_not_found
+        no_bad_request_is_the_servers_fault
+        a_page_of_another_origin_is_refused
+    }
+    described {
+        every_answer_is_as_the_document_says
+        the_document_names_a_role_for_every_operation
+    }
+}

@@ -1,0 +1,95 @@
+//! A server on a store, and requests to it.
+
+use std::sync::Arc;
+
+use milepost_core::port::Store;
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+use milepost_testkit::database::Database;
+use reqwest::{Client, Method, RequestBuilder, StatusCode};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
+
+pub(crate) async fn on_sqlite() -> (TempDir, Arc<dyn Store>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    (folder, Arc::new(store))
+}
+
+pub(crate) async fn on_postgres() -> (Database, Arc<dyn Store>) {
+    let (database, store) = Database::with_store().await;
+    (database, Arc::new(store))
+}
+
+/// A server that runs until this is dropped.
+pub(crate) struct Place {
+    pub(crate) store: Arc<dyn Store>,
+    url: String,
+    client: Client,
+    _stop: DropGuard,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: String,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    /// The code of the problem that it tells of.
+    pub(crate) fn code(&self) -> &str {
+        assert_eq!(self.content_type, "application/problem+json", "{self:?}");
+        self.body["code"].as_str().unwrap()
+    }
+
+    /// Where in the request the problem is.
+    pub(crate) fn at(&self) -> &str {
+        self.body["at"].as_str().unwrap_or_default()
+    }
+}
+
+impl Place {
+    pub(crate) async fn serve(store: Arc<dyn Store>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        // Some client of TLS has to be there, though nothing here speaks it. The first test sets it for all.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let stop = CancellationToken::new();
+        tokio::spawn(milepost_server::serve(listener, store.clone(), stop.clone()));
+        Self { store, url, client: Client::new(), _stop: stop.drop_guard() }
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let content_type =
+            response.headers().get("content-type").map_or("", |value| value.to_str().unwrap()).to_owned();
+        let text = response.text().await.unwrap();
+        let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        Answer { status, content_type, body }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// The id of a job that is created.
+    pub(crate) async fn created(&self, body: &Value) -> String {
+        let answer = self.post("/v1/jobs", body).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        answer.body["id"].as_str().unwrap().to_owned()
+    }
+}
