@@ -6,6 +6,7 @@ use milepost_core::port::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::intake::Intake;
+use crate::metrics::Metrics;
 
 /// The store, and what is shared by all requests.
 #[derive(Clone)]
@@ -13,6 +14,8 @@ pub(crate) struct App {
     pub(crate) store: Arc<dyn Store>,
     /// Where single creates go.
     pub(crate) intake: Intake,
+    /// The numbers of `/metrics`.
+    pub(crate) metrics: Arc<Metrics>,
     /// Cancelled when the server shuts down.
     pub(crate) stop: CancellationToken,
 }

@@ -10,6 +10,7 @@ mod guard;
 mod health;
 mod idempotency;
 mod intake;
+pub mod metrics;
 mod openapi;
 mod params;
 mod problem;
@@ -27,20 +28,23 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::intake::Intake;
+use crate::metrics::{Counts, Metrics};
 pub use crate::problem::Problem;
 
 /// How large the body of a request may be: several thousand jobs with small payloads, a few with the largest.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// All that the server answers. Cancelling `stop` makes it say that it is not ready. Must be called within a Tokio runtime.
-pub fn router(store: Arc<dyn Store>, stop: CancellationToken) -> Router {
-    let app = App { intake: Intake::start(Arc::clone(&store)), store, stop };
+/// All that the server answers; `counts`: what other parts of this process count, for `/metrics`. Cancelling `stop` makes it say that it is not ready. Must be called within a Tokio runtime.
+pub fn router(store: Arc<dyn Store>, counts: Vec<Box<dyn Counts>>, stop: CancellationToken) -> Router {
+    let metrics = Arc::new(Metrics::new(counts));
+    let app = App { intake: Intake::start(Arc::clone(&store)), store, metrics, stop };
     let (routes, document) =
         OpenApiRouter::with_openapi(openapi::document()).merge(api::routes()).split_for_parts();
     let document = openapi::text(document);
     routes
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::get))
         .route("/openapi.json", get(move || std::future::ready(document.clone())))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
@@ -68,8 +72,9 @@ async fn no_such_method(method: Method, uri: Uri) -> Problem {
 pub async fn serve(
     listener: TcpListener,
     store: Arc<dyn Store>,
+    counts: Vec<Box<dyn Counts>>,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
-    let router = router(store, stop.clone());
+    let router = router(store, counts, stop.clone());
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: ServeArgs, address: &StoreAddress) -> Result<Outco
         TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen at {}", args.listen))?;
     tracing::info!(store = %address, "serving http://{}", listener.local_addr()?);
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(milepost_server::serve(listener, store, stop.clone()));
+    let serving = tokio::spawn(milepost_server::serve(listener, store, Vec::new(), stop.clone()));
     until_stopped(serving, &mut signals, &stop).await
 }
 

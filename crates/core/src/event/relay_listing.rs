@@ -46,6 +46,8 @@ pub struct PublisherView {
     pub slots: i64,
     /// The highest token of these.
     pub token: Option<i64>,
+    /// Since when it holds them; of several slots: on average.
+    pub held_since: Option<Timestamp>,
     /// Since when its sink takes nothing, if it does not.
     pub down_since: Option<Timestamp>,
     /// What the sink said.

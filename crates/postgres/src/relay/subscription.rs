@@ -203,6 +203,7 @@ fn publisher_view(row: &PgRow) -> Decoded<(String, PublisherView)> {
         lease_until: time(row, "lease_until")?,
         slots: row.try_get("slots")?,
         token: row.try_get("token")?,
+        held_since: time_if_any(row, "held_since")?,
         down_since: time_if_any(row, "down_since")?,
         down_why: row.try_get("down_why")?,
     };

@@ -5,6 +5,7 @@
 mod bad_input;
 mod described;
 mod jobs;
+mod numbers;
 mod place;
 
 /// Makes a test of a function on each store.
@@ -51,6 +52,9 @@ on_both! {
         what_is_not_there_is_not_found
         no_bad_request_is_the_servers_fault
         a_page_of_another_origin_is_refused
+    }
+    numbers {
+        metrics_tell_of_jobs_and_subscriptions
     }
     described {
         every_answer_is_as_the_document_says

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use milepost_core::port::Store;
+use milepost_server::metrics::{Counts, Sample};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::database::Database;
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
@@ -22,6 +23,15 @@ pub(crate) async fn on_sqlite() -> (TempDir, Arc<dyn Store>) {
 pub(crate) async fn on_postgres() -> (Database, Arc<dyn Store>) {
     let (database, store) = Database::with_store().await;
     (database, Arc::new(store))
+}
+
+/// A part of the process that counts.
+struct Things;
+
+impl Counts for Things {
+    fn samples(&self) -> Vec<Sample> {
+        vec![Sample::counter("things_done", "Things that were done", 7).of("by", "me")]
+    }
 }
 
 /// A server that runs until this is dropped.
@@ -60,7 +70,7 @@ impl Place {
         // Some client of TLS has to be there, though nothing here speaks it. The first test sets it for all.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
-        tokio::spawn(milepost_server::serve(listener, store.clone(), stop.clone()));
+        tokio::spawn(milepost_server::serve(listener, store.clone(), vec![Box::new(Things)], stop.clone()));
         Self { store, url, client: Client::new(), _stop: stop.drop_guard() }
     }
 

@@ -123,6 +123,7 @@ fn list(conn: &Connection) -> Result<Vec<SubscriptionView>, Failure> {
             down_why: row.get(5)?,
             slots: row.get(6)?,
             token: row.get(7)?,
+            held_since: row::time_opt(row, 8)?,
         };
         Ok((row.get::<_, String>(0)?, publisher))
     })?;

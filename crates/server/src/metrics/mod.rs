@@ -1,0 +1,82 @@
+//! `/metrics`, for Prometheus: what the store says of all nodes, and what this process counts itself.
+
+mod sample;
+mod store;
+mod text;
+
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use milepost_core::error::StoreError;
+use milepost_core::port::Store;
+use tokio::sync::Mutex;
+
+pub use self::sample::{Kind, Sample};
+use crate::app::App;
+use crate::problem::Problem;
+
+/// For how long what the store said is told again, so that eager readers cost nothing.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// What a part of this process counts: its workers, its publishers.
+pub trait Counts: Send + Sync {
+    /// Its numbers now.
+    fn samples(&self) -> Vec<Sample>;
+}
+
+/// Where all numbers come from.
+pub(crate) struct Metrics {
+    own: Vec<Box<dyn Counts>>,
+    of_store: Mutex<Option<(Instant, Vec<Sample>)>>,
+}
+
+impl Metrics {
+    pub(crate) fn new(own: Vec<Box<dyn Counts>>) -> Self {
+        Self { own, of_store: Mutex::new(None) }
+    }
+
+    /// All of them. A store that does not answer leaves its own out, and one number says so.
+    async fn samples(&self, store: &dyn Store) -> Vec<Sample> {
+        let mut all: Vec<Sample> = self.own.iter().flat_map(|counts| counts.samples()).collect();
+        let of_store = self.of_store(store).await;
+        all.push(Sample::gauge(
+            "store_up",
+            "Whether the store answers",
+            f64::from(u8::from(of_store.is_ok())),
+        ));
+        match of_store {
+            Ok(samples) => all.extend(samples),
+            Err(error) => tracing::warn!(error = error.chain(), "the store's metrics are left out"),
+        }
+        all
+    }
+
+    /// Those of the store, no older than [`FRESH`]; one asks it at a time.
+    async fn of_store(&self, store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
+        let mut known = self.of_store.lock().await;
+        if let Some((_, samples)) = known.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            return Ok(samples.clone());
+        }
+        let samples = store::samples(store).await?;
+        *known = Some((Instant::now(), samples.clone()));
+        Ok(samples)
+    }
+}
+
+/// Answers all numbers as OpenMetrics text.
+pub(crate) async fn get(State(app): State<App>) -> Response {
+    match text::write(app.metrics.samples(app.store.as_ref()).await) {
+        Ok(text) => ([(header::CONTENT_TYPE, text::CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the metrics could not be written");
+            Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "metrics_failed",
+                "the metrics could not be written",
+            )
+            .into_response()
+        }
+    }
+}

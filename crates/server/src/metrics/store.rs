@@ -1,0 +1,122 @@
+//! What the store says of all nodes.
+
+use jiff::Timestamp;
+use milepost_core::error::StoreError;
+use milepost_core::event::relay_listing::SubscriptionView;
+use milepost_core::inbox::listing::ConsumerView;
+use milepost_core::listing::QueueView;
+use milepost_core::port::Store;
+use milepost_core::worker::WorkerView;
+
+use super::sample::Sample;
+
+/// Asks the store for all its numbers.
+pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
+    let mut all = of_queues(&store.queues().await?);
+    all.extend(of_workers(&store.workers().await?));
+    let now = Timestamp::now();
+    all.extend(
+        store.subscriptions().await?.iter().flat_map(|subscription| of_subscription(subscription, now)),
+    );
+    all.extend(store.consumers().await?.iter().flat_map(of_consumer));
+    Ok(all)
+}
+
+fn of_queues(queues: &[QueueView]) -> Vec<Sample> {
+    let jobs = queues.iter().flat_map(|queue| {
+        queue.counts.iter().map(|(state, count)| {
+            Sample::gauge("jobs", "Jobs that need attention, by queue and state", *count as f64)
+                .of("queue", &queue.name)
+                .of("state", state.as_str())
+        })
+    });
+    let paused = queues.iter().map(|queue| {
+        let paused = f64::from(u8::from(queue.paused_at.is_some()));
+        Sample::gauge("queue_paused", "Whether nothing is claimed from the queue", paused)
+            .of("queue", &queue.name)
+    });
+    jobs.chain(paused).collect()
+}
+
+fn of_workers(workers: &[WorkerView]) -> [Sample; 2] {
+    let alive = || workers.iter().filter(|worker| worker.ended_at.is_none());
+    let held: i64 = alive().map(|worker| worker.running).sum();
+    [
+        Sample::gauge("workers", "Workers that live", alive().count() as f64),
+        Sample::gauge("workers_hold_jobs", "Jobs that living workers hold", held as f64),
+    ]
+}
+
+fn of_subscription(subscription: &SubscriptionView, now: Timestamp) -> Vec<Sample> {
+    let age_s = subscription.oldest_at.map_or(0.0, |at| seconds_since(at, now));
+    let gauge =
+        |name, help, value: f64| Sample::gauge(name, help, value).of("subscription", &subscription.name);
+    let mut samples = vec![
+        gauge(
+            "relay_backlog_events",
+            "Events that the subscription has not gone past",
+            subscription.backlog as f64,
+        ),
+        gauge("relay_backlog_age_seconds", "Age of the oldest of these", age_s),
+        gauge(
+            "relay_paused",
+            "Whether the subscription is paused",
+            f64::from(u8::from(subscription.paused_at.is_some())),
+        ),
+        gauge(
+            "relay_parked_aggregates",
+            "Aggregates that are held back after a failure",
+            subscription.parked_aggregates as f64,
+        ),
+        gauge(
+            "relay_halted_aggregates",
+            "Those of them that wait for a person",
+            subscription.halted_aggregates as f64,
+        ),
+        gauge("relay_dead_events", "Events that were given up", subscription.dead as f64),
+        gauge("relay_publishers", "Publishers that live", subscription.publishers.len() as f64),
+    ];
+    for publisher in &subscription.publishers {
+        let gauge = |name, help, value: f64| gauge(name, help, value).of("publisher", &publisher.label);
+        samples.push(gauge(
+            "relay_slots",
+            "Slots of the log that the publisher holds",
+            publisher.slots as f64,
+        ));
+        samples.push(gauge(
+            "relay_slot_token",
+            "The highest token of these",
+            publisher.token.unwrap_or_default() as f64,
+        ));
+        samples.push(gauge(
+            "relay_slot_held_seconds",
+            "For how long it has held them, on average",
+            publisher.held_since.map_or(0.0, |at| seconds_since(at, now)),
+        ));
+        samples.push(gauge(
+            "relay_sink_down",
+            "Whether the publisher's sink takes nothing",
+            f64::from(u8::from(publisher.down_since.is_some())),
+        ));
+    }
+    samples
+}
+
+fn of_consumer(view: &ConsumerView) -> [Sample; 4] {
+    let consumer = &view.consumer.name;
+    [
+        Sample::gauge(
+            "inbox_aggregates",
+            "Aggregates that the consumer takes events of",
+            view.aggregates as f64,
+        ),
+        Sample::gauge("inbox_parked_events", "Events that wait for one before them", view.parked as f64),
+        Sample::gauge("inbox_dead_letters", "What was given up", view.dead as f64),
+        Sample::counter("inbox_duplicates", "Duplicates that were caught", view.duplicates),
+    ]
+    .map(|sample| sample.of("consumer", consumer))
+}
+
+fn seconds_since(since: Timestamp, now: Timestamp) -> f64 {
+    now.duration_since(since).as_secs_f64().max(0.0)
+}

@@ -1,0 +1,59 @@
+//! Numbers as OpenMetrics text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::sample::{Kind, Sample};
+
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Writes them, those of one name together.
+pub(super) fn write(samples: Vec<Sample>) -> Result<String, fmt::Error> {
+    let mut families: BTreeMap<&'static str, Vec<Sample>> = BTreeMap::new();
+    for sample in samples {
+        families.entry(sample.name).or_default().push(sample);
+    }
+    let mut registry = Registry::with_prefix("milepost");
+    registry.register_collector(Box::new(Families(families)));
+    let mut written = String::new();
+    text::encode(&mut written, &registry)?;
+    Ok(written)
+}
+
+#[derive(Debug)]
+struct Families(BTreeMap<&'static str, Vec<Sample>>);
+
+impl Collector for Families {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        for (name, samples) in &self.0 {
+            let Some(first) = samples.first() else { continue };
+            let kind = match first.kind {
+                Kind::Counter => MetricType::Counter,
+                Kind::Gauge => MetricType::Gauge,
+            };
+            let mut family = encoder.encode_descriptor(name, first.help, None, kind)?;
+            if first.labels.is_empty() {
+                write_one(first, family)?;
+                continue;
+            }
+            for sample in samples {
+                write_one(sample, family.encode_family(&sample.labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_one(sample: &Sample, encoder: MetricEncoder<'_>) -> fmt::Result {
+    match sample.kind {
+        Kind::Counter => ConstCounter::new(sample.value).encode(encoder),
+        Kind::Gauge => ConstGauge::new(sample.value).encode(encoder),
+    }
+}
