@@ -88,6 +88,14 @@ impl fmt::Display for RunToken {
 #[serde(transparent)]
 pub struct WorkerId(pub i32);
 
+impl std::str::FromStr for WorkerId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
 impl fmt::Display for WorkerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

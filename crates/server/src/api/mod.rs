@@ -5,6 +5,7 @@ mod create;
 mod jobs;
 mod operate;
 mod page;
+mod protocol;
 mod queues;
 mod workers;
 
@@ -18,6 +19,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(create::routes())
         .merge(jobs::routes())
         .merge(operate::routes())
+        .merge(protocol::routes())
         .merge(queues::routes())
         .merge(workers::routes())
 }

@@ -40,16 +40,33 @@ pub(crate) async fn every_answer_is_as_the_document_says(place: Place) {
     let id = created.body["id"].as_str().unwrap();
     let operated = place.post(&format!("/v1/jobs/{id}/operate"), &json!({"operation": "abort"})).await;
     check(&document, "post", "/v1/jobs/{id}/operate", &operated);
-    for (path, shown) in [
-        ("/v1/jobs", "/v1/jobs"),
-        ("/v1/jobs?limit=x", "/v1/jobs"),
-        (&format!("/v1/jobs/{id}"), "/v1/jobs/{id}"),
-        (&format!("/v1/jobs/{id}/history"), "/v1/jobs/{id}/history"),
-        (&format!("/v1/jobs/{id}/attempts"), "/v1/jobs/{id}/attempts"),
-        ("/v1/queues", "/v1/queues"),
-        ("/v1/workers", "/v1/workers"),
+    let worker = json!({"name": "w", "queues": ["q"], "kinds": ["k"]});
+    let worker = place.post("/v1/workers", &worker).await;
+    check(&document, "post", "/v1/workers", &worker);
+    let worker = format!("/v1/workers/{}", worker.body["id"]);
+    place.post("/v1/jobs", &json!({"kind": "k", "queue": "q"})).await;
+    let claimed = place.post(&format!("{worker}/claim"), &json!({"queues": ["q"], "kinds": ["k"]})).await;
+    check(&document, "post", "/v1/workers/{id}/claim", &claimed);
+    let run = &claimed.body["jobs"][0]["run"];
+    for (verb, body) in [
+        ("heartbeat", json!({})),
+        ("report", json!({"runs": [{"run": run, "checkpoint": 1}]})),
+        ("finish", json!({"runs": [{"run": run, "outcome": "succeeded"}]})),
     ] {
-        check(&document, "get", shown, &place.get(path).await);
+        let answer = place.post(&format!("{worker}/{verb}"), &body).await;
+        check(&document, "post", &format!("/v1/workers/{{id}}/{verb}"), &answer);
+    }
+    for (path, shown) in [
+        (format!("{worker}/jobs"), "/v1/workers/{id}/jobs"),
+        ("/v1/jobs".to_owned(), "/v1/jobs"),
+        ("/v1/jobs?limit=x".to_owned(), "/v1/jobs"),
+        (format!("/v1/jobs/{id}"), "/v1/jobs/{id}"),
+        (format!("/v1/jobs/{id}/history"), "/v1/jobs/{id}/history"),
+        (format!("/v1/jobs/{id}/attempts"), "/v1/jobs/{id}/attempts"),
+        ("/v1/queues".to_owned(), "/v1/queues"),
+        ("/v1/workers".to_owned(), "/v1/workers"),
+    ] {
+        check(&document, "get", shown, &place.get(&path).await);
     }
     let paused = place.send(place.request(Method::PUT, "/v1/queues/q").json(&json!({"paused": true}))).await;
     check(&document, "put", "/v1/queues/{name}", &paused);

@@ -7,6 +7,7 @@ mod described;
 mod jobs;
 mod numbers;
 mod place;
+mod protocol;
 
 /// Makes a test of a function on each store.
 macro_rules! on_both {
@@ -52,6 +53,15 @@ on_both! {
         what_is_not_there_is_not_found
         no_bad_request_is_the_servers_fault
         a_page_of_another_origin_is_refused
+    }
+    protocol {
+        a_job_is_run_by_a_worker_that_speaks_http
+        a_claim_waits_until_there_is_a_job
+        a_failed_run_is_tried_again_until_its_attempts_are_spent
+        a_heartbeat_tells_what_to_stop
+        the_end_of_a_run_hands_its_groups_slot_on
+        what_a_worker_holds_can_be_asked_for
+        what_a_worker_says_wrong_is_told
     }
     numbers {
         metrics_tell_of_jobs_and_subscriptions

@@ -1,0 +1,223 @@
+//! What a worker says of its runs: how far they are, and how they ended.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use milepost_core::finish::{End, Failure, Finish, Finished};
+use milepost_core::ident::WorkerId;
+use milepost_core::retry::RetryPolicy;
+use milepost_core::transition::Verb;
+use milepost_core::worker::{Progress, Report};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::handle::Handle;
+use crate::app::App;
+use crate::body::Body;
+use crate::params::Path;
+use crate::problem::Problem;
+
+/// How many runs a request speaks of at most.
+const RUNS_MAX: usize = 1_000;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(finish_runs)).routes(routes!(report_runs))
+}
+
+/// How runs ended.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct FinishRequest {
+    /// They, each once.
+    #[schema(min_items = 1, max_items = 1000)]
+    runs: Vec<RunEnd>,
+}
+
+/// How a run ended.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RunEnd {
+    /// Which run: as its claim named it.
+    #[schema(value_type = String)]
+    run: Handle,
+    /// How it ended.
+    outcome: Ending,
+    /// What it returned (succeeded).
+    #[schema(value_type = Option<serde_json::Value>)]
+    result: Option<Box<RawValue>>,
+    /// A stable name of the failure, such as `http_503` (failed). The default is `failed`.
+    #[schema(min_length = 1, max_length = 200)]
+    error_code: Option<String>,
+    /// The failure, for people (failed); why, for people (snoozed).
+    #[schema(max_length = 10_000)]
+    message: Option<String>,
+    /// Whether another attempt can help (failed). The default is that it can.
+    retryable: Option<bool>,
+    /// Not to be claimed before so many milliseconds have passed (snoozed; failed: if that is longer than the backoff).
+    delay_ms: Option<u64>,
+}
+
+/// How a run can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Ending {
+    /// It is done.
+    Succeeded,
+    /// It failed; tried again later, if attempts are left and that can help.
+    Failed,
+    /// It is given back; the attempt does not count.
+    Snoozed,
+    /// It stopped, since it was asked to cancel.
+    Canceled,
+    /// It stopped, since it was asked to abort.
+    Aborted,
+}
+
+/// What the store says, in the order of the request.
+#[derive(Debug, Serialize, ToSchema)]
+struct FinishAnswer {
+    /// Of each.
+    runs: Vec<Told>,
+}
+
+/// What the store says of a run's end.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Told {
+    /// It is stored.
+    Accepted,
+    /// It had been stored before: an answer was lost.
+    Repeated,
+    /// The job has moved on; nothing was changed.
+    Fenced,
+}
+
+impl From<Finished> for Told {
+    fn from(finished: Finished) -> Self {
+        match finished {
+            Finished::Accepted => Self::Accepted,
+            Finished::Repeated => Self::Repeated,
+            Finished::Fenced => Self::Fenced,
+        }
+    }
+}
+
+/// End runs
+///
+/// All in one transaction. Can be repeated: what was stored before is answered with `repeated`.
+#[utoipa::path(
+    post, path = "/v1/workers/{id}/finish", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
+    request_body = FinishRequest, responses((status = 200, body = FinishAnswer)), security(("token" = ["worker"]))
+)]
+async fn finish_runs(
+    State(app): State<App>,
+    Path(worker): Path<WorkerId>,
+    Body(request): Body<FinishRequest>,
+) -> Result<Json<FinishAnswer>, Problem> {
+    check_count(request.runs.len())?;
+    let mut seen = std::collections::HashSet::new();
+    for (index, end) in request.runs.iter().enumerate() {
+        if !seen.insert(end.run.run.job) {
+            return Err(Problem::unprocessable("run_twice", "a job ends once").at(format!("runs[{index}]")));
+        }
+    }
+    let finishes: Vec<Finish> = request.runs.into_iter().map(RunEnd::into_finish).collect();
+    let finished = app.store.finish_many(worker, &finishes).await?;
+    Ok(Json(FinishAnswer { runs: finished.into_iter().map(Told::from).collect() }))
+}
+
+fn check_count(given: usize) -> Result<(), Problem> {
+    if (1..=RUNS_MAX).contains(&given) {
+        return Ok(());
+    }
+    let words = format!("a request speaks of 1 to {RUNS_MAX} runs, not {given}; split it");
+    Err(Problem::unprocessable("too_many", words).at("runs"))
+}
+
+impl RunEnd {
+    fn into_finish(self) -> Finish {
+        let Handle { run, grouped, task, .. } = self.run;
+        Finish { run, grouped, task, end: self.into_end() }
+    }
+
+    fn into_end(self) -> End {
+        let delay = self.delay_ms.map(Duration::from_millis);
+        let message = self.message.unwrap_or_default();
+        match self.outcome {
+            Ending::Succeeded => End::Succeed { result: self.result.map(|result| result.get().to_owned()) },
+            Ending::Snoozed => End::Yield { delay: delay.unwrap_or_default(), note: message },
+            Ending::Canceled => End::Cancel,
+            Ending::Aborted => End::Abort,
+            Ending::Failed => {
+                let code = self.error_code.unwrap_or_else(|| "failed".to_owned());
+                let failure = Failure { code, message };
+                let Handle { attempt, max_attempts, .. } = self.run;
+                let retryable = self.retryable.unwrap_or(true);
+                let policy = RetryPolicy::default();
+                match policy.after_failure(attempt, max_attempts, retryable, delay, fastrand::f64()) {
+                    (Verb::Retry, delay) => End::Retry { delay, failure },
+                    _ => End::Fail { failure },
+                }
+            }
+        }
+    }
+}
+
+/// How far runs are.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ReportRequest {
+    /// They.
+    #[schema(min_items = 1, max_items = 1000)]
+    runs: Vec<RunReport>,
+}
+
+/// How far a run is.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RunReport {
+    /// Which run: as its claim named it.
+    #[schema(value_type = String)]
+    run: Handle,
+    /// For people.
+    progress: Option<Progress>,
+    /// Where the next attempt can go on from.
+    #[schema(value_type = Option<serde_json::Value>)]
+    checkpoint: Option<Box<RawValue>>,
+}
+
+/// What the store says, in the order of the request.
+#[derive(Debug, Serialize, ToSchema)]
+struct ReportAnswer {
+    /// Whether each was taken; what was not is of a job that has moved on.
+    accepted: Vec<bool>,
+}
+
+/// Report progress and checkpoints
+///
+/// A checkpoint is given to the job's next attempt.
+#[utoipa::path(
+    post, path = "/v1/workers/{id}/report", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
+    request_body = ReportRequest, responses((status = 200, body = ReportAnswer)), security(("token" = ["worker"]))
+)]
+async fn report_runs(
+    State(app): State<App>,
+    Path(_worker): Path<WorkerId>,
+    Body(request): Body<ReportRequest>,
+) -> Result<Json<ReportAnswer>, Problem> {
+    check_count(request.runs.len())?;
+    let reports: Vec<Report> = request
+        .runs
+        .into_iter()
+        .map(|report| Report {
+            run: report.run.run,
+            progress: report.progress,
+            checkpoint: report.checkpoint.map(|checkpoint| checkpoint.get().to_owned()),
+        })
+        .collect();
+    Ok(Json(ReportAnswer { accepted: app.store.report_many(&reports).await? }))
+}
