@@ -1,0 +1,136 @@
+"""The client against a real server, whose address is in MILEPOST_URL."""
+
+import os
+import threading
+import time
+import unittest
+import uuid
+
+from milepost import Client, Failed, NewJob, Problem, Snooze, Unreachable, Worker
+
+URL = os.environ["MILEPOST_URL"]
+
+
+def until(what, ask, seconds=30.0):
+    began = time.monotonic()
+    while True:
+        answer = ask()
+        if answer:
+            return answer
+        assert time.monotonic() - began < seconds, f"waited in vain until {what}"
+        time.sleep(0.02)
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self):
+        self.client = Client(URL)
+
+    def test_a_job_is_created_once_under_its_key(self):
+        key = str(uuid.uuid4())
+        first = self.client.create(NewJob("mail", {"to": "ada"}, key=key))
+        again = self.client.create(NewJob("mail", {"to": "ada"}, key=key))
+        self.assertEqual((again.id, first.duplicate, again.duplicate), (first.id, False, True))
+        self.assertEqual(self.client.job(first.id)["payload"], {"to": "ada"})
+
+    def test_many_jobs_are_created_and_listed(self):
+        kind = str(uuid.uuid4())
+        created = self.client.create_many([NewJob(kind, n) for n in range(120)])
+        listed = {job["id"] for job in self.client.jobs(kind=kind)}
+        self.assertEqual(listed, {job.id for job in created})
+
+    def test_a_refusal_says_what_and_where(self):
+        with self.assertRaises(Problem) as refused:
+            self.client.create(NewJob("", 1))
+        self.assertEqual((refused.exception.status, refused.exception.code), (422, "invalid_job"))
+        with self.assertRaises(Unreachable):
+            Client("http://127.0.0.1:9").ask("GET", "/v1/jobs")
+        with self.assertRaises(ValueError):
+            Client("127.0.0.1:7070")
+
+
+class WorkerTest(unittest.TestCase):
+    def setUp(self):
+        self.client = Client(URL)
+        self.queue = str(uuid.uuid4())
+
+    def work(self, handlers, **options):
+        worker = Worker(self.client, handlers, queues=[self.queue], lease_s=3.0, **options)
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+
+        def leave():
+            worker.stop()
+            thread.join(30)
+            self.assertFalse(thread.is_alive(), "it leaves when its jobs have ended")
+
+        self.addCleanup(leave)
+
+    def create(self, kind, payload=None, **more):
+        return self.client.create(NewJob(kind, payload, queue=self.queue, **more)).id
+
+    def ended(self, job, state="succeeded"):
+        return until(state, lambda: (view := self.client.job(job))["state"] == state and view)
+
+    def test_handlers_run_jobs_and_their_results_are_kept(self):
+        self.work({"double": lambda job: job.payload * 2}, concurrency=8)
+        jobs = [self.create("double", n) for n in range(50)]
+        for n, job in enumerate(jobs):
+            self.assertEqual(self.ended(job)["result"], 2 * n)
+
+    def test_a_failure_is_told_and_tried_again_from_its_checkpoint(self):
+        def handler(job):
+            if job.checkpoint is None:
+                job.report(done=1, total=2, message="half", checkpoint={"row": 17})
+                raise Failed("not yet", code="not_yet")
+            return job.checkpoint["row"]
+
+        self.work({"k": handler})
+        job = self.create("k")
+        self.ended(job, "retry_wait")
+        self.client.operate(job, "retry")
+        self.assertEqual(self.ended(job)["result"], 17)
+        attempts = self.client.ask("GET", f"/v1/jobs/{job}/attempts")
+        self.assertEqual([a.get("error_code") for a in attempts], ["not_yet", None])
+
+    def test_an_exception_fails_the_attempt_under_its_name(self):
+        def handler(job):
+            raise ZeroDivisionError("no")
+
+        self.work({"k": handler})
+        job = self.create("k", max_attempts=1)
+        self.ended(job, "failed")
+        self.assertEqual(self.client.ask("GET", f"/v1/jobs/{job}/attempts")[0]["error_code"], "ZeroDivisionError")
+
+    def test_what_snoozes_does_not_spend_an_attempt(self):
+        seen = []
+
+        def handler(job):
+            seen.append(job.attempt)
+            if len(seen) == 1:
+                raise Snooze(0.05, "later")
+
+        self.work({"k": handler})
+        self.ended(self.create("k", max_attempts=1))
+        self.assertEqual(seen, [1, 1])
+
+    def test_a_running_job_is_canceled(self):
+        def handler(job):
+            while True:
+                job.check()
+                time.sleep(0.01)
+
+        self.work({"k": handler})
+        job = self.create("k")
+        self.ended(job, "running")
+        self.assertEqual(self.client.operate(job, "cancel", grace_ms=60_000), "stop_requested")
+        self.ended(job, "canceled")
+
+    def test_a_result_that_is_no_json_fails_the_attempt(self):
+        self.work({"k": lambda job: {1, 2}})
+        job = self.create("k", max_attempts=1)
+        self.ended(job, "failed")
+        self.assertEqual(self.client.ask("GET", f"/v1/jobs/{job}/attempts")[0]["error_code"], "end_not_taken")
+
+
+if __name__ == "__main__":
+    unittest.main()
