@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_core::event::{Aggregate, Begin, Exhausted, NewEvent, PageSize, Publisher, Subscription};
+use milepost_core::event::{
+    Aggregate, Begin, Exhausted, NewEvent, PageSize, Publisher, Subscription, SubscriptionFilter,
+};
 use milepost_core::ident::PublisherId;
 use milepost_core::port::{LogReader, RelayStore, Store};
 use milepost_core::retry::RetryPolicy;
@@ -110,12 +112,22 @@ impl Desk {
         subscription: &str,
         lease: Duration,
     ) -> (Publisher, Box<dyn LogReader>) {
+        self.reader_of(subscription, lease, SubscriptionFilter::default()).await
+    }
+
+    /// The same for a publisher that wants only some of it.
+    pub(crate) async fn reader_of(
+        &self,
+        subscription: &str,
+        lease: Duration,
+        filter: SubscriptionFilter,
+    ) -> (Publisher, Box<dyn LogReader>) {
         self.store.subscribe(subscription, Begin::Beginning).await.unwrap();
         let publisher = Publisher {
             id: PublisherId::new(),
             label: "test".to_owned(),
             subscription: subscription.to_owned(),
-            filter: milepost_core::event::SubscriptionFilter::default(),
+            filter,
             lease,
         };
         (publisher.clone(), self.store.reader(publisher))
