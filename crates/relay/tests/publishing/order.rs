@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use milepost_core::event::{Aggregate, Begin, NewEvent, Outcome};
+use milepost_core::event::{Aggregate, Begin, LeftOut, NewEvent, Outcome, PageSize, SubscriptionFilter};
 use milepost_relay::publisher::PublisherOptions;
 
-use crate::desk::{Desk, options, up_to};
+use crate::desk::{ALL, Desk, options, up_to};
 use crate::script::Script;
 
 pub(crate) async fn what_was_emitted_is_published_once_and_in_order(desk: Desk) {
