@@ -11,6 +11,7 @@ mod rabbitmq;
 mod reading;
 mod redis;
 mod runner;
+mod taking;
 
 use std::fmt;
 use std::time::Duration;

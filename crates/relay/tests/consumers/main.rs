@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod broker;
+mod cached;
 mod checks;
 #[path = "../common/mod.rs"]
 mod common;

@@ -210,7 +210,9 @@ impl Poller {
         self.paused.retain(|partition| ours.contains(partition));
         let list = |partitions: Vec<&Partition>| {
             let mut list = TopicPartitionList::with_capacity(partitions.len());
-            partitions.into_iter().for_each(|(topic, partition)| drop(list.add_partition(topic, *partition)));
+            for (topic, partition) in partitions {
+                list.add_partition(topic, *partition);
+            }
             list
         };
         let begin = list(full.difference(&self.paused).collect());
