@@ -65,6 +65,20 @@ async fn an_event_in_other_hands_waits_until_these_let_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_fails_is_not_taken_for_done() {
+    let (broker, server) = (crate::redis::Redis::make(), RedisServer::running().await);
+    let takes = Takes::new(true).await;
+    let (running, _) = start(&broker, &takes, cache(&server).await);
+    let events = history(&["1", "2", "3", "4"], 12);
+    publish(&broker, &events).await;
+    let taken = async || takes.desk.transactions.effects().await.len();
+    wait::until("all have had their effect", || async { taken().await == events.len() }).await;
+    running.stop().await;
+    until_nothing_is_left(&broker, &takes).await;
+    assert_eq!(taken().await, events.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cache_that_dies_and_forgets_loses_and_doubles_nothing() {
     let (broker, server) = (crate::redis::Redis::make(), RedisServer::running().await);
     let orders = ["1", "2", "3", "4"];
