@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::event::{
-    Aggregate, Begin, Exhausted, NewEvent, PageSize, Publisher, Subscription, SubscriptionFilter,
+    Aggregate, Exhausted, NewEvent, PageSize, Publisher, Subscription, SubscriptionFilter,
 };
-use milepost_core::ident::PublisherId;
 use milepost_core::port::{LogReader, RelayStore, Store};
 use milepost_core::retry::RetryPolicy;
 use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
-use milepost_testkit::wait;
+use milepost_testkit::{relay, wait};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -122,14 +121,8 @@ impl Desk {
         lease: Duration,
         filter: SubscriptionFilter,
     ) -> (Publisher, Box<dyn LogReader>) {
-        self.store.subscribe(subscription, Begin::Beginning).await.unwrap();
-        let publisher = Publisher {
-            id: PublisherId::new(),
-            label: "test".to_owned(),
-            subscription: subscription.to_owned(),
-            filter,
-            lease,
-        };
+        let publisher = relay::publisher(self.store.as_ref(), subscription, lease).await;
+        let publisher = Publisher { filter, ..publisher };
         (publisher.clone(), self.store.reader(publisher))
     }
 }
