@@ -17,6 +17,7 @@ use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::doctor::DoctorArgs;
 use crate::enqueue::EnqueueArgs;
 use crate::events::EventsCommand;
+use crate::inbox::InboxCommand;
 use crate::jobs::JobsCommand;
 use crate::limits::LimitsCommand;
 use crate::moving::MoveArgs;
@@ -87,6 +88,9 @@ pub(crate) enum Command {
     /// Events, facts about aggregates in their order: emit them, read the log
     #[command(subcommand)]
     Events(Box<EventsCommand>),
+    /// Inboxes: what consumers of events took in, what waits, what was given up
+    #[command(subcommand)]
+    Inbox(InboxCommand),
     /// Look at queues, pause and resume them
     #[command(subcommand)]
     Queues(QueuesCommand),
@@ -122,6 +126,7 @@ impl Command {
             Self::Bulk(args) => args.only_looks(),
             Self::Batch(command) => command.only_looks(),
             Self::Events(command) => command.only_looks(),
+            Self::Inbox(command) => command.only_looks(),
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),

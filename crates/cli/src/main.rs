@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod enqueue;
 mod events;
+mod inbox;
 mod jobs;
 mod limits;
 mod log;
@@ -99,6 +100,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Bulk(args) => bulk::run(*args, named).await,
         Command::Batch(command) => batch::run(*command, address).await,
         Command::Events(command) => events::run(*command, address).await,
+        Command::Inbox(command) => inbox::run(command, address).await,
         Command::Queues(command) => queues::run(command, address).await,
         Command::Schedules(command) => schedules::run(command, address).await,
         Command::Limits(command) => limits::run(command, address).await,

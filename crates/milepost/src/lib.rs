@@ -58,6 +58,7 @@ pub use milepost_core::transition::{IllegalTransition, Verb};
 pub use milepost_core::worker::{Progress, WorkerView};
 #[doc(no_inline)]
 pub use milepost_core::{event, inbox, limit, schedule};
+pub use retention::forget_events;
 pub use stats::StatsView;
 pub use tokio_util::sync::CancellationToken;
 pub use worker::{Worker, WorkerBuilder, WorkerOptions};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_core::port::StoreResult;
-use milepost_core::retention::{Pace, Pruned};
+use milepost_core::port::{Store, StoreResult};
+use milepost_core::retention::{Keep, Pace, Pruned};
 
 use crate::incarnation::Shared;
 
@@ -19,17 +19,37 @@ const BREATH: Duration = Duration::from_millis(20);
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         let began = tokio::time::Instant::now();
-        let wait = match once(&shared).await {
-            Ok(Pruned { more: true, .. }) => (began.elapsed() * PACE.rest).max(BREATH),
-            Ok(_) => IDLE,
-            Err(error) => {
-                tracing::warn!(error = error.chain(), "retention failed; trying again");
-                IDLE
-            }
-        };
-        // Spread, so that many workers do not all look at the same moment; never less than the rest itself.
-        tokio::time::sleep(wait.mul_f64(1.0 + 0.25 * fastrand::f64())).await;
+        let pruned = once(&shared).await;
+        rest(began.elapsed(), pruned.map(|pruned| pruned.more)).await;
     }
+}
+
+/// Forgets events of the log that are old and that every subscription has gone past, until it is dropped: what workers do, for
+/// a process that runs none.
+pub async fn forget_events(store: Arc<dyn Store>, keep: Keep) {
+    let Some(period) = keep.period() else { return };
+    loop {
+        let began = tokio::time::Instant::now();
+        let pruned = store.prune_log(period).await;
+        if let Ok(Some(events @ 1..)) = pruned {
+            tracing::debug!(events, "forgot events that were published");
+        }
+        rest(began.elapsed(), pruned.map(|events| events.is_some())).await;
+    }
+}
+
+/// Rests after a batch that took so long. `more`: whether there is more to be forgotten.
+async fn rest(took: Duration, more: StoreResult<bool>) {
+    let wait = match more {
+        Ok(true) => (took * PACE.rest).max(BREATH),
+        Ok(false) => IDLE,
+        Err(error) => {
+            tracing::warn!(error = error.chain(), "retention failed; trying again");
+            IDLE
+        }
+    };
+    // Spread, so that many workers do not all look at the same moment; never less than the rest itself.
+    tokio::time::sleep(wait.mul_f64(1.0 + 0.25 * fastrand::f64())).await;
 }
 
 async fn once(shared: &Shared) -> StoreResult<Pruned> {

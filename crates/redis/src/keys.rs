@@ -1,6 +1,6 @@
 //! The names of keys and channels.
 
-use milepost_core::ident::{JobId, WorkerId};
+use milepost_core::ident::{EventId, JobId, WorkerId};
 
 /// All names begin with a prefix, so that stores can share a Redis.
 #[derive(Clone, Debug)]
@@ -20,6 +20,11 @@ impl Keys {
     /// The verb with which a job was asked to stop.
     pub(crate) fn stop(&self, job: JobId) -> String {
         format!("{}stop:job:{job}", self.0)
+    }
+
+    /// How far a consumer is with an event.
+    pub(crate) fn inbox(&self, consumer: &str, event: EventId) -> String {
+        format!("{}inbox:{consumer}:{event}", self.0)
     }
 
     /// Where it is said that something may be ready.

@@ -17,6 +17,7 @@
 //! ```
 
 mod hints;
+mod inbox;
 mod keys;
 mod link;
 mod options;

@@ -24,7 +24,7 @@ static UNLOCK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("unl
 
 /// A Redis that helps. Keeps itself connected until it is dropped.
 pub struct Redis {
-    link: Arc<Link>,
+    pub(crate) link: Arc<Link>,
     keeper: AbortHandle,
 }
 
@@ -129,6 +129,6 @@ impl Coordination for Redis {
     }
 }
 
-fn ms(time: Duration) -> u64 {
+pub(crate) fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
 }

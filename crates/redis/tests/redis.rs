@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{Coordination, Wake, WakeStream};
+use milepost_core::ident::{EventId, JobId, Run, RunToken, WorkerId};
+use milepost_core::port::{Coordination, InboxCache, Remembered, Wake, WakeStream};
 use milepost_core::transition::Verb;
 use milepost_redis::{Redis, RedisOptions};
 use milepost_testkit::proxy::Proxy;
@@ -97,6 +97,38 @@ async fn stores_with_different_prefixes_do_not_hear_one_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_event_is_remembered_for_its_consumer_once_it_is_taken_in() {
+    let (url, options) = own();
+    let (one, other) = (connected(&url, options.clone()).await, connected(&url, options).await);
+    let event = EventId::new();
+    assert_eq!(one.recall("billing", event).await, Remembered::Nothing);
+    assert_eq!(other.recall("billing", event).await, Remembered::Processing);
+    assert_eq!(other.recall("mailer", event).await, Remembered::Nothing, "another consumer");
+    one.forget("billing", event).await;
+    assert_eq!(other.recall("billing", event).await, Remembered::Nothing);
+    other.remember("billing", event).await;
+    assert_eq!(one.recall("billing", event).await, Remembered::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_asked_is_not_remembered() {
+    let server = RedisServer::running().await;
+    let redis = connected(&server.url(), RedisOptions::default()).await;
+    let event = EventId::new();
+    redis.remember("billing", event).await;
+    assert_eq!(redis.recall("billing", event).await, Remembered::Done);
+    server.kill().await;
+    assert_eq!(redis.recall("billing", event).await, Remembered::Nothing);
+    redis.remember("billing", event).await;
+    server.start().await;
+    assert!(redis.is_up_within(Duration::from_secs(30)).await);
+    wait::until("it is asked again", || async {
+        redis.recall("billing", event).await != Remembered::Nothing
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn calls_return_at_once_while_redis_is_gone_and_work_again_when_it_is_back() {
     let server = RedisServer::running().await;
     let redis = connected(&server.url(), RedisOptions::default()).await;
@@ -182,6 +214,11 @@ async fn a_user_with_no_more_rights_than_are_needed_can_do_all() {
     redis.unlock(&[run(job, 1)]).await;
     redis.beat(WorkerId(7), LONG).await;
     redis.leave(WorkerId(7)).await;
+    let event = EventId::new();
+    assert_eq!(redis.recall("billing", event).await, Remembered::Nothing);
+    redis.remember("billing", event).await;
+    assert_eq!(redis.recall("billing", event).await, Remembered::Done);
+    redis.forget("billing", event).await;
     assert_eq!((redis.health().up, redis.health().failures), (true, 0));
 }
 

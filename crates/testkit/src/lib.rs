@@ -14,6 +14,7 @@ pub mod process;
 pub mod proxy;
 pub mod pulse;
 pub mod redis;
+pub mod relay;
 pub mod scene;
 pub mod server;
 pub mod suite;

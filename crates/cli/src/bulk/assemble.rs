@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use milepost::NewJob;
-use milepost::bulk::{Definition, Dialect, InvalidBulk, Remote};
+use milepost::bulk::{Definition, Dialect, EventTemplate, InvalidBulk, Remote};
 use milepost_core::port::{BulkRows, BulkWork, Throttle};
 use milepost_executors::http::{HttpProbe, InvalidHttp};
 use milepost_postgres::bulk::{Database as Other, Measure, PostgresTargets, ServerThrottle};
@@ -17,6 +17,8 @@ pub(crate) enum Effect {
     Sql(String),
     /// A job of every target, like this one.
     Enqueue(NewJob),
+    /// An event for every target.
+    Emit(EventTemplate),
 }
 
 /// Whose SQL the store has.
@@ -45,22 +47,30 @@ impl Site<'_> {
         let Self { database, other, definition, source, key } = self;
         match (other, database) {
             (Some(other), _) => Ok(Arc::new(match effect {
-                Effect::Sql(sql) => self.remote(other, Some(milepost_postgres::bulk::Effect::Sql(sql)))?,
-                Effect::Enqueue(template) => self.remote(other, None)?.enqueue(template),
+                Effect::Sql(sql) => {
+                    self.remote(self.targets(other, Some(milepost_postgres::bulk::Effect::Sql(sql)))?)
+                }
+                Effect::Enqueue(template) => self.remote(self.targets(other, None)?).enqueue(template),
+                Effect::Emit(template) => {
+                    let targets = self.targets(other, None)?.reading(template.columns());
+                    self.remote(targets).emit(template)
+                }
             })),
             (None, Database::Postgres(store)) => {
-                use milepost_postgres::bulk::{ChildJobs, Effect as Its, SqlBulk};
+                use milepost_postgres::bulk::{ChildEvents, ChildJobs, Effect as Its, SqlBulk};
                 let effect = match effect {
                     Effect::Sql(sql) => Its::Sql(sql),
                     Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
+                    Effect::Emit(template) => Its::Handler(Arc::new(ChildEvents { template })),
                 };
                 Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
             }
             (None, Database::Sqlite(store)) => {
-                use milepost_sqlite::bulk::{ChildJobs, Effect as Its, SqlBulk};
+                use milepost_sqlite::bulk::{ChildEvents, ChildJobs, Effect as Its, SqlBulk};
                 let effect = match effect {
                     Effect::Sql(sql) => Its::Sql(sql),
                     Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
+                    Effect::Emit(template) => Its::Handler(Arc::new(ChildEvents { template })),
                 };
                 Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
             }
@@ -71,7 +81,7 @@ impl Site<'_> {
     pub(crate) fn rows(self) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
         let Self { database, other, definition, source, key } = self;
         Ok(match (other, database) {
-            (Some(other), _) => Arc::new(self.remote(other, None)?),
+            (Some(other), _) => Arc::new(self.remote(self.targets(other, None)?)),
             (None, Database::Postgres(store)) => {
                 Arc::new(milepost_postgres::bulk::PostgresRows::new(store, definition, source, key)?)
             }
@@ -81,13 +91,16 @@ impl Site<'_> {
         })
     }
 
-    fn remote(
+    fn targets(
         self,
         other: &Other,
         effect: Option<milepost_postgres::bulk::Effect>,
-    ) -> Result<Remote, InvalidBulk> {
-        let targets = PostgresTargets::new(other, self.source, self.key, effect)?;
-        Ok(Remote::new(self.database.store(), self.definition, Arc::new(targets)))
+    ) -> Result<PostgresTargets, InvalidBulk> {
+        PostgresTargets::new(other, self.source, self.key, effect)
+    }
+
+    fn remote(self, targets: PostgresTargets) -> Remote {
+        Remote::new(self.database.store(), self.definition, Arc::new(targets))
     }
 
     /// What holds its runs: the server that its targets are on is looked at.

@@ -93,12 +93,11 @@ pub(super) async fn run(args: DryRunArgs, scene: Scene, database: &Database) -> 
     let (source, key) = entry.targets(entry.dialect(dialect))?;
     let effect = match entry.doing()? {
         Doing::Sql(sql) => Effect::Sql(sql),
-        Doing::Enqueue(_) if other.is_some() => {
-            bail!(
-                "the jobs that {name} makes are in the store, and its targets on another database: it has no dry run"
-            )
+        Doing::Enqueue(_) | Doing::Emit(_) if other.is_some() => {
+            bail!("what {name} makes is in the store, and its targets on another database: it has no dry run")
         }
         Doing::Enqueue(template) => Effect::Enqueue(*template),
+        Doing::Emit(template) => Effect::Emit(template),
         Doing::Http(_) | Doing::Exec(_) => {
             bail!("what {name} does is done elsewhere, where nothing can be rolled back: it has no dry run")
         }

@@ -85,7 +85,7 @@ pub(crate) async fn run(command: EventsCommand, address: &StoreAddress) -> Resul
 }
 
 /// An aggregate as `TYPE/ID`; what follows the first slash is the id.
-fn aggregate(text: &str) -> Result<Aggregate, String> {
+pub(crate) fn aggregate(text: &str) -> Result<Aggregate, String> {
     match text.split_once('/') {
         Some((kind, id)) if !kind.is_empty() && !id.is_empty() => Ok(Aggregate::new(kind, id)),
         _ => Err("an aggregate is given as TYPE/ID, as order/17".to_owned()),

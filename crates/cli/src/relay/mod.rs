@@ -8,6 +8,7 @@ use milepost_core::port::{RelayStore, Store};
 use milepost_relay::publisher::{self, PublisherStats};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::command::ConfigFile;
 use crate::config::{self, Config};
@@ -24,6 +25,10 @@ its slots when its lease has run out.
 
 A broker that is down, also at the start, is tried again for ever; `milepost
 events subscriptions` says so, and the log names it.
+
+Like workers it forgets events that every subscription has gone past, a little at
+a time, when they are older than `[retention] events` of the configuration says
+(7 days).
 
 SIGTERM or SIGINT: what is on its way is waited for, what was answered is
 written down. A second one ends at once; then some events are published again,
@@ -62,7 +67,10 @@ pub(crate) async fn run(args: RelayArgs, named: Option<StoreAddress>) -> Result<
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let stop = CancellationToken::new();
-    let mut publishers = start(store, &config, &args, &stop)?;
+    let mut publishers = start(store.clone(), &config, &args, &stop)?;
+    // As workers do, so that the log does not grow for ever where there are none.
+    let forgetting = milepost::forget_events(store, config.retention.policy().events);
+    let _forgetting = AbortOnDropHandle::new(tokio::spawn(forgetting));
     tracing::info!(store = %address, subscriptions = publishers.len(), "the relay runs");
     tokio::select! {
         ended = all(&mut publishers) => ended.map(|()| Outcome::Done),

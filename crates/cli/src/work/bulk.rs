@@ -84,7 +84,9 @@ fn invalid(error: anyhow::Error) -> Result<InvalidBulk> {
 
 fn fault(name: &str, invalid: &InvalidBulk, places: Option<&Places>) -> Fault {
     let place = places.map(|places| match invalid {
-        InvalidBulk::Apply(_) | InvalidBulk::NotPrepared { part: "apply", .. } => places.effect,
+        InvalidBulk::Apply(_)
+        | InvalidBulk::NoColumn { .. }
+        | InvalidBulk::NotPrepared { part: "apply", .. } => places.effect,
         InvalidBulk::Source(_)
         | InvalidBulk::NotPrepared { .. }
         | InvalidBulk::NoKeyColumn { .. }
@@ -122,6 +124,7 @@ impl Checked {
         let mut bulk = match entry.doing()? {
             Doing::Sql(sql) => Bulk::new(definition.clone(), site.work(Effect::Sql(sql))?),
             Doing::Enqueue(template) => Bulk::new(definition.clone(), site.work(Effect::Enqueue(*template))?),
+            Doing::Emit(template) => Bulk::new(definition.clone(), site.work(Effect::Emit(template))?),
             Doing::Http(http) => {
                 let http = Http::new(&http.config()).with_context(|| format!("the bulk job {name}"))?;
                 let http = Arc::new(http);

@@ -11,6 +11,8 @@ use crate::{Members, section};
 
 on_each_store! {
     every_target_becomes_a_job,
+    every_target_has_one_event_although_its_worker_is_killed,
+    a_column_that_the_source_lacks_is_told_where_the_event_stands,
     every_chunk_is_posted_with_a_key_of_its_own,
     every_chunk_is_given_to_a_program,
     bulk_jobs_do_not_take_the_places_of_others,
@@ -32,6 +34,44 @@ fn every_target_becomes_a_job(place: Place) {
     let key = job["key"].as_str().unwrap().replace('"', "");
     assert_eq!(key, format!("{id}:[{member}]"));
     assert_eq!((&job["max_attempts"], &job["group"]), (&json!(3), &json!("pushes")));
+}
+
+const TELL: &str =
+    "emit = { aggregate_type = \"topic\", aggregate_id = \"topic\", event_type = \"member.told\" }\n";
+
+fn every_target_has_one_event_although_its_worker_is_killed(place: Place) {
+    let lines = format!("{TELL}chunk = {{ min = 10, max = 10 }}\nrate = 400\n");
+    let config = section("tell", &lines).replace("select id", "select id, topic");
+    let config = format!("[worker]\nlease = \"1s\"\n{config}");
+    let members = Members::new(place, 600, &config);
+    let dry = members.bulk(&["dry-run", "tell", "--param", "topic=1"]).ok().out;
+    assert!(dry.contains("all was rolled back"), "{dry}");
+    let number = |sql: &str| members.number(&format!("select {sql} from milepost.event"));
+    assert_eq!(number("count(*)"), 0);
+    let work = members.work();
+    let id = members.start("tell");
+    members.until(&id, "some chunks are done", |view| view["done"].as_u64() > Some(50));
+    drop(work);
+    let done = members.show(&id)["done"].as_u64().unwrap();
+    assert!(done < 600, "it was killed in the middle");
+    assert_eq!(number("count(*)"), done, "what it counts is what it emitted");
+    let _work = members.work();
+    members.until(&id, "another worker goes on", |view| view["done"].as_u64() > Some(done));
+    members.bulk(&["abort", &id]).ok();
+    members.until_state(&id, "aborted");
+    members.bulk(&["resume", &id]).ok();
+    let view = members.until_state(&id, "succeeded");
+    assert_eq!((&view["done"], &view["effects"]), (&json!(600), &json!("exactly_once")));
+    let found =
+        (number("count(*)"), number("count(distinct payload ->> 'id')"), number("max(aggregate_seq)"));
+    assert_eq!(found, (600, 600, 600));
+}
+
+fn a_column_that_the_source_lacks_is_told_where_the_event_stands(place: Place) {
+    let members = Members::new(place, 1, &section("tell", TELL));
+    let ran = members.place.run(&["work"]);
+    let words = "milepost.toml:4:8: the bulk job tell cannot run: the source does not select topic, which is read of every target; it selects id";
+    assert!(ran.status == 2 && ran.err.contains(words), "{}", ran.err);
 }
 
 /// What a server was asked: the idempotency key and the body.

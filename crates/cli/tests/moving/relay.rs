@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use milepost_core::event::relay_listing::{ParkedVerb, Replay};
 use milepost_core::event::{
-    Aggregate, Begin, Event, Failure, NewEvent, Outcome, PageSize, Publisher, SubscriptionFilter, Undelivered,
+    Aggregate, Begin, Event, Failure, NewEvent, Outcome, PageSize, Publisher, Undelivered,
 };
-use milepost_core::ident::PublisherId;
 use milepost_core::port::{LogReader, Store};
-use milepost_testkit::wait;
+use milepost_testkit::{relay, wait};
 use serde_json::{Value, json};
 
 use crate::{Move, block_on};
@@ -23,16 +22,7 @@ struct Desk<'a> {
 
 impl<'a> Desk<'a> {
     async fn at(store: &'a dyn Store, subscription: &str) -> Self {
-        store.subscribe(subscription, Begin::Beginning).await.unwrap();
-        let publisher = Publisher {
-            id: PublisherId::new(),
-            label: "here:1".to_owned(),
-            subscription: subscription.to_owned(),
-            filter: SubscriptionFilter::default(),
-            lease: Duration::from_secs(60),
-        };
-        let mut reader = store.reader(publisher.clone());
-        reader.balance().await.unwrap();
+        let (publisher, reader) = relay::reader(store, subscription, Duration::from_secs(60)).await;
         Self { store, publisher, reader }
     }
 

@@ -32,6 +32,14 @@ pub enum InvalidBulk {
         /// What it selects.
         selected: String,
     },
+    /// The source does not answer a column that is read of its targets.
+    #[error("the source does not select {column}, which is read of every target; it selects {selected}")]
+    NoColumn {
+        /// The column.
+        column: String,
+        /// What it selects.
+        selected: String,
+    },
     /// No index gives the key's order.
     #[error(
         "the source's plan {problem}, for every chunk anew; make an index that begins with what it filters by and goes on with the key ({key}). The plan: {plan}"

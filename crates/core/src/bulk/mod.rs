@@ -5,6 +5,7 @@ pub mod chunk;
 pub mod definition;
 pub mod error;
 pub mod estimate;
+pub mod event_template;
 pub mod key;
 pub mod listing;
 pub mod progress;

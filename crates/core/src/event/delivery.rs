@@ -1,5 +1,6 @@
 //! How the log is handed to publishers, and what they say became of it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Aggregate, Event, SubscriptionFilter, Undelivered};
@@ -61,6 +62,42 @@ pub struct Page {
     pub events: Vec<Event>,
     /// Whether there is more of the log to be read at once.
     pub more: bool,
+    /// What else was gone past.
+    pub left_out: LeftOut,
+}
+
+/// Events that the filter of a subscription leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub events: u64,
+    /// The types of some of them, of the aggregate and of the event.
+    pub types: BTreeSet<(String, String)>,
+}
+
+impl LeftOut {
+    /// Of so many types the names are kept.
+    pub const TYPES_MAX: usize = 10;
+
+    /// One more event of these types.
+    pub fn add(&mut self, aggregate_type: &str, event_type: &str) {
+        self.events += 1;
+        let known = self
+            .types
+            .iter()
+            .any(|(aggregate, event)| (&**aggregate, &**event) == (aggregate_type, event_type));
+        if !known && self.types.len() < Self::TYPES_MAX {
+            self.types.insert((aggregate_type.to_owned(), event_type.to_owned()));
+        }
+    }
+
+    /// These, too.
+    pub fn join(&mut self, others: Self) {
+        self.events += others.events;
+        let room = Self::TYPES_MAX.saturating_sub(self.types.len());
+        let new: Vec<_> = others.types.difference(&self.types).take(room).cloned().collect();
+        self.types.extend(new);
+    }
 }
 
 /// What became of a page, but for what was delivered.

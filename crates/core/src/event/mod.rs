@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use delivery::{
-    Begin, DueAggregate, DueEvents, Failure, Holding, Outcome, Page, PageSize, Publisher, Retried,
+    Begin, DueAggregate, DueEvents, Failure, Holding, LeftOut, Outcome, Page, PageSize, Publisher, Retried,
 };
 pub use error::{InvalidEvent, RelayError};
 pub use new_event::NewEvent;

@@ -1,5 +1,6 @@
 //! Subscriptions: which events go to which sink, and what happens to those that it does not take.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -96,6 +97,18 @@ pub enum Undelivered {
     DeadLetter,
 }
 
+impl fmt::Display for Undelivered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Retry(wait) if wait.as_secs() < 10 => write!(f, "retry in {} ms", wait.as_millis()),
+            Self::Retry(wait) => write!(f, "retry in {} s", wait.as_secs()),
+            Self::Halt => f.write_str("halted"),
+            Self::Skip => f.write_str("skipped"),
+            Self::DeadLetter => f.write_str("dead letter"),
+        }
+    }
+}
+
 /// Which events a subscription has. Empty lists: all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionFilter {
@@ -132,6 +145,13 @@ mod tests {
         assert_eq!(s.after_failure(3, true, None, 0.5), Undelivered::Halt);
         assert_eq!(patient(Exhausted::SkipEvent).after_failure(3, true, None, 0.5), Undelivered::Skip);
         assert_eq!(patient(Exhausted::DeadLetter).after_failure(9, true, None, 0.5), Undelivered::DeadLetter);
+    }
+
+    #[test]
+    fn what_becomes_of_an_event_is_told_in_words() {
+        let retry = |ms| Undelivered::Retry(Duration::from_millis(ms)).to_string();
+        assert_eq!((retry(192), retry(300_500)), ("retry in 192 ms".to_owned(), "retry in 300 s".to_owned()));
+        assert_eq!(Undelivered::Halt.to_string(), "halted");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::WakeStream;
-use crate::ident::{JobId, Run, WorkerId};
+use crate::ident::{EventId, JobId, Run, WorkerId};
 use crate::transition::Verb;
 
 /// How a helper is.
@@ -15,6 +15,32 @@ pub struct CoordinationHealth {
     pub up: bool,
     /// How many calls failed or were not answered in time, since it was made.
     pub failures: u64,
+}
+
+/// What a helper remembers of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remembered {
+    /// Nothing, or it cannot be asked: the inbox knows. It remembers now that the event is being taken in.
+    Nothing,
+    /// Somebody is taking it in.
+    Processing,
+    /// It was taken in, and that is committed.
+    Done,
+}
+
+/// Remembers beside the inbox which events a consumer has taken in, so that most that come again cost no transaction. The inbox is
+/// the truth: what is forgotten here is found there. No call fails; each returns within a bounded time, and at once while the
+/// helper does not answer.
+#[async_trait]
+pub trait InboxCache: Send + Sync {
+    /// Asks before an event is taken in.
+    async fn recall(&self, consumer: &str, event: EventId) -> Remembered;
+
+    /// It is taken in. To be called after the commit only.
+    async fn remember(&self, consumer: &str, event: EventId);
+
+    /// It was not taken in after all: whoever is brought it next need not wait.
+    async fn forget(&self, consumer: &str, event: EventId);
 }
 
 /// A helper beside the store, such as Redis. The store is the truth: everything here may be lost, late, doubled or

@@ -25,7 +25,7 @@ pub use bulk::{
     BulkProgress, BulkReader, BulkRows, BulkRun, BulkStaging, BulkStore, BulkTargets, BulkVisit, BulkWork,
     Throttle,
 };
-pub use coordination::{Coordination, CoordinationHealth};
+pub use coordination::{Coordination, CoordinationHealth, InboxCache, Remembered};
 pub use doctor::{AbandonedRun, DoctorStore};
 pub use event::EventLog;
 pub use inbox::InboxStore;

@@ -6,6 +6,7 @@
 
 mod elsewhere;
 mod hold;
+mod made;
 mod remote;
 mod runner;
 mod staging;
@@ -26,6 +27,8 @@ pub use milepost_core::bulk::chunk::{Load, Sizing};
 pub use milepost_core::bulk::definition::{Definition, Effects, Labels};
 #[doc(inline)]
 pub use milepost_core::bulk::error::InvalidBulk;
+#[doc(inline)]
+pub use milepost_core::bulk::event_template::EventTemplate;
 #[doc(inline)]
 pub use milepost_core::bulk::key::Key;
 #[doc(inline)]

@@ -7,20 +7,19 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::event_template::EventTemplate;
 use milepost_core::bulk::progress::{Stand, Step, Stretch, Taken};
 use milepost_core::bulk::run::{
-    BadTarget, Chunk, Chunked, Order, Parts, Position, Rehearsal, Rest, Surveyed, Target, Trial,
+    BadTarget, Chunk, Chunked, Order, Parts, Position, Rehearsal, Rest, Surveyed, Trial,
 };
-use milepost_core::error::{InvalidJob, StoreError};
+use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{
     BulkReader, BulkRows, BulkRun, BulkTargets, BulkVisit, BulkWork, Store, StoreResult,
 };
 use milepost_core::transition::Verb;
 
-/// How many jobs one call to the store makes at most, and how many bytes of payload they have.
-const CALL_JOBS_MAX: usize = 1_000;
-const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
+use super::made::Made;
 
 /// A bulk job whose targets are on another database than the store's.
 ///
@@ -48,31 +47,38 @@ pub struct Remote {
     store: Arc<dyn Store>,
     targets: Arc<dyn BulkTargets>,
     fingerprint: String,
-    /// A job of every target, like this one, instead of what is done to the targets there.
-    children: Option<NewJob>,
+    /// What is made of every target in the store, instead of what is done to the targets there.
+    made: Option<Made>,
 }
 
 impl Remote {
     /// One whose targets are applied where they are, or, given to [`Bulk::elsewhere`](super::Bulk::elsewhere), read there.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, definition: &Definition, targets: Arc<dyn BulkTargets>) -> Self {
-        Self { store, targets, fingerprint: definition.fingerprint.clone(), children: None }
+        Self { store, targets, fingerprint: definition.fingerprint.clone(), made: None }
     }
 
     /// Makes a job of every target instead, in the store, keyed by the run and the target: one each, also when a chunk is
     /// done again.
     #[must_use]
     pub fn enqueue(self, template: NewJob) -> Self {
-        Self { children: Some(template), ..self }
+        Self { made: Some(Made::Job(template)), ..self }
+    }
+
+    /// Emits an event for every target instead, in the store, whose id comes of the run and the target: one each, also when
+    /// a chunk is done again, unless the log has forgotten it meanwhile.
+    #[must_use]
+    pub fn emit(self, template: EventTemplate) -> Self {
+        Self { made: Some(Made::Event(template)), ..self }
     }
 
     async fn take_run(&self, order: &Order) -> StoreResult<(Position, Box<RemoteRun>)> {
         let mut visit = self.targets.visit(order).await?;
         let taken = self.store.take_bulk(order.run, &self.fingerprint, visit.since()).await?;
         visit.settle(&taken).await?;
-        let (store, children, order) = (self.store.clone(), self.children.clone(), order.clone());
+        let (store, made, order) = (self.store.clone(), self.made.clone(), order.clone());
         let position = taken.position.clone();
-        Ok((position, Box::new(RemoteRun { store, visit, taken, order, children, passing: None })))
+        Ok((position, Box::new(RemoteRun { store, visit, taken, order, made, passing: None })))
     }
 }
 
@@ -124,7 +130,7 @@ struct RemoteRun {
     visit: Box<dyn BulkVisit>,
     taken: Taken,
     order: Order,
-    children: Option<NewJob>,
+    made: Option<Made>,
     /// What was read and not passed yet, and when.
     passing: Option<(Step, Instant)>,
 }
@@ -136,62 +142,17 @@ impl RemoteRun {
         Ok(stop.map_or(Ok(stretch), Err))
     }
 
-    /// Makes a job of each of the next targets. One of which none can be made fails.
-    async fn enqueue(&mut self, stretch: &Stretch, rows: u32, template: &NewJob) -> StoreResult<Parts> {
+    /// Makes something of each of the next targets. One of which nothing can be made fails.
+    async fn make(&mut self, stretch: &Stretch, rows: u32, made: &Made) -> StoreResult<Parts> {
         let (targets, mut parts) = self.visit.read(stretch, rows).await?;
-        let (run, origin, payload) =
-            (self.order.run, self.taken.position.origin, self.order.payload.as_str());
-        let mut jobs = Vec::with_capacity(targets.len());
-        for target in &targets {
-            let targets = std::slice::from_ref(target);
-            match (Chunk { run, origin, payload, cursor: None, targets }).child_jobs(template) {
-                Ok(made) => jobs.extend(made.into_iter().map(|job| (target, job))),
-                Err(BadTarget { code, message }) => parts.fail(stretch.place(&target.key), code, message),
-            }
-        }
-        for page in pages(&jobs) {
-            for (target, invalid) in enqueue_page(self.store.as_ref(), page).await? {
-                parts.fail(stretch.place(&target.key), "invalid_job".to_owned(), invalid.to_string());
-            }
+        let (run, origin) = (self.order.run, self.taken.position.origin);
+        let payload = self.order.payload.as_str();
+        let chunk = Chunk { run, origin, payload, cursor: None, targets: &targets };
+        for (target, BadTarget { code, message }) in made.make(self.store.as_ref(), chunk).await? {
+            parts.fail(stretch.place(&target.key), code, message);
         }
         Ok(parts)
     }
-}
-
-/// Makes the jobs of one call; answers the targets whose jobs the store does not accept.
-async fn enqueue_page<'t>(
-    store: &dyn Store,
-    page: &[(&'t Target, NewJob)],
-) -> StoreResult<Vec<(&'t Target, InvalidJob)>> {
-    let (mut targets, mut jobs): (Vec<&Target>, Vec<NewJob>) = page.iter().cloned().unzip();
-    let mut refused = Vec::new();
-    while !jobs.is_empty() {
-        match store.enqueue_many(&jobs).await {
-            Ok(_) => break,
-            Err(StoreError::Invalid { index, invalid }) if index < jobs.len() => {
-                jobs.remove(index);
-                refused.push((targets.remove(index), invalid));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(refused)
-}
-
-/// The jobs in calls that every store takes.
-fn pages<'p, 't>(jobs: &'p [(&'t Target, NewJob)]) -> impl Iterator<Item = &'p [(&'t Target, NewJob)]> {
-    let mut rest = jobs;
-    std::iter::from_fn(move || {
-        let mut bytes = 0;
-        let fits = |(target, _): &&(&Target, NewJob)| {
-            bytes += target.row.len();
-            bytes <= CALL_BYTES_MAX
-        };
-        let count = rest.iter().take(CALL_JOBS_MAX).take_while(fits).count().max(1).min(rest.len());
-        let (page, others) = rest.split_at(count);
-        rest = others;
-        (!page.is_empty()).then_some(page)
-    })
 }
 
 #[async_trait]
@@ -213,9 +174,9 @@ impl BulkRun for RemoteRun {
             Ok(stretch) => stretch,
             Err(verb) => return Ok(Chunked::Stopped(verb)),
         };
-        let parts = match self.children.clone() {
+        let parts = match self.made.clone() {
             None => self.visit.apply(&stretch, rows).await?,
-            Some(template) => self.enqueue(&stretch, rows, &template).await?,
+            Some(made) => self.make(&stretch, rows, &made).await?,
         };
         let step = Step { from: stretch.cursor, parts, rows, took: began.elapsed() };
         self.store.advance_bulk(self.order.run, &step).await.map(Chunked::Done)

@@ -6,7 +6,7 @@ select count(*) over () as count, s.name as what, count(*)::text || ' slots with
 from milepost.subscription s
 join milepost.subscription_slot k on k.subscription = s.name
 cross join late
-where s.paused_at is null and coalesce(k.lease_until, '-infinity') < late.since
+where s.paused_at is null and coalesce((select p.lease_until from milepost.publisher p where p.id = k.owner), '-infinity') < late.since
   and (exists (select from milepost.event e
                where e.slot = k.slot and e.pos > k.floor and e.emitted_at < late.since and not milepost.has_passed(k, e.xid, e.pos))
        or exists (select from pg_snapshot_xip(k.seen) x(xid)

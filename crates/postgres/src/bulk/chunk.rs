@@ -226,6 +226,9 @@ impl Visit {
                 StoreError::Invalid { invalid, .. } => {
                     Trouble::Data(Bad { code: "invalid_job".to_owned(), message: invalid.to_string() })
                 }
+                StoreError::Event { invalid, .. } => {
+                    Trouble::Data(Bad { code: "invalid_event".to_owned(), message: invalid.to_string() })
+                }
                 error => Trouble::Other(error),
             },
             Err(cause) => Trouble::Other(StoreError::Database { verb: "bulk chunk", cause }),
@@ -254,6 +257,8 @@ fn stands(cursor: Option<&Key>, answered: Option<&Key>) -> Trouble {
 pub(super) fn data_error(error: &sqlx::Error) -> Option<(String, String)> {
     let error = error.as_database_error()?;
     let code = error.code()?;
-    let about_data = ["22", "23", "P0001", "MP001"].iter().any(|prefix| code.starts_with(prefix));
+    let about_data = ["22", "23", "P0001", "MP001", "MP015", "MP016", "MP017"]
+        .iter()
+        .any(|prefix| code.starts_with(prefix));
     about_data.then(|| (code.into_owned(), error.message().to_owned()))
 }

@@ -22,7 +22,7 @@ mod visit;
 mod work;
 
 pub use database::Database;
-pub use handler::{ChildJobs, ChunkHandler};
+pub use handler::{ChildEvents, ChildJobs, ChunkHandler};
 pub use read::PostgresRows;
 pub use remote::PostgresTargets;
 pub use throttle::{Measure, ServerThrottle};

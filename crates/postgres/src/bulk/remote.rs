@@ -37,6 +37,13 @@ impl PostgresTargets {
         Spec::read(database.clone(), source, key, applied).map(Self)
     }
 
+    /// One whose source has to select these columns, too: [`check`](BulkTargets::check) refuses it otherwise.
+    #[must_use]
+    pub fn reading<'a>(mut self, columns: impl IntoIterator<Item = &'a str>) -> Self {
+        self.0.columns.extend(columns.into_iter().map(str::to_owned));
+        self
+    }
+
     async fn enter(&self, order: &Order) -> StoreResult<Visit> {
         let connection = self.0.database.connect_remote(&session_name(order.run)).await?;
         Visit::open(&self.0, connection, order).await

@@ -47,6 +47,7 @@ impl Targets {
             Author { source: &spec.source, apply, types: None, key_types: &[], failures: spec.failures };
         let page = bare.page(Bounds::Next);
         let described = describe(spec, connection, &page, "source").await?;
+        check_columns(spec, &described)?;
         let key_types = key_types(spec, &described)?;
         let key_types = type_names(spec, connection, &key_types).await?;
         let whole = bare.apply(From::Source(Bounds::Next));
@@ -101,6 +102,14 @@ struct Described {
     columns: Vec<(String, i64)>,
 }
 
+impl Described {
+    /// The names of its columns, for people.
+    fn selected(&self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
+        names.join(", ")
+    }
+}
+
 async fn describe(
     spec: &Spec,
     connection: &mut PgConnection,
@@ -130,13 +139,19 @@ fn refused(spec: &Spec, part: &'static str, error: sqlx::Error) -> milepost_core
     }
 }
 
+fn check_columns(spec: &Spec, described: &Described) -> Result<(), InvalidBulk> {
+    let selects = |column: &&String| described.columns.iter().any(|(name, _)| name == *column);
+    spec.columns.iter().find(|column| !selects(column)).map_or(Ok(()), |column| {
+        Err(InvalidBulk::NoColumn { column: column.clone(), selected: described.selected() })
+    })
+}
+
 fn key_types(spec: &Spec, described: &Described) -> StoreResult<Vec<i64>> {
     let find = |key: &String| {
         let found = described.columns.iter().find(|(name, _)| name == key);
-        found.map(|(_, id)| *id).ok_or_else(|| {
-            let selected: Vec<&str> = described.columns.iter().map(|(name, _)| name.as_str()).collect();
-            InvalidBulk::NoKeyColumn { column: key.clone(), selected: selected.join(", ") }
-        })
+        found
+            .map(|(_, id)| *id)
+            .ok_or_else(|| InvalidBulk::NoKeyColumn { column: key.clone(), selected: described.selected() })
     };
     Ok(spec.source.key().iter().map(find).collect::<Result<_, _>>()?)
 }

@@ -54,6 +54,8 @@ pub(super) struct Spec {
     pub(super) source: Source,
     pub(super) applied: Applied,
     pub(super) failures: Failures,
+    /// Columns that the source has to select besides its key.
+    pub(super) columns: Vec<String>,
 }
 
 impl Spec {
@@ -66,7 +68,11 @@ impl Spec {
     ) -> Result<Self, InvalidBulk> {
         let source = Source::parse(source, key, Dialect::Postgres).map_err(InvalidBulk::Source)?;
         let failures = if database.is_own() { Failures::Stored } else { Failures::Given };
-        Ok(Self { database, source, applied, failures })
+        let columns = match &applied {
+            Applied::Handler(handler) => handler.columns().into_iter().map(str::to_owned).collect(),
+            Applied::Sql(_) | Applied::Elsewhere => Vec::new(),
+        };
+        Ok(Self { database, source, applied, failures, columns })
     }
 
     /// Asks the database about it on this connection.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use milepost_core::event::{Aggregate, Event, Page, PageSize, SubscriptionFilter};
+use milepost_core::event::{Aggregate, Event, LeftOut, Page, PageSize, SubscriptionFilter};
 use milepost_core::ident::EventId;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -52,9 +52,9 @@ impl SlotReader {
         // They come so already, though nobody has promised it.
         rows.sort_by_key(|(slot, pos, _)| (*slot, *pos));
         let large = self.large(&rows, size).await?;
-        let events = self.take_in(&rows, large)?;
+        let (events, left_out) = self.take_in(&rows, large)?;
         self.end_slots(&rows, &shares);
-        Ok(Page { more: self.slots.values().any(|slot| slot.full), events })
+        Ok(Page { more: self.slots.values().any(|slot| slot.full), events, left_out })
     }
 
     /// How many events of each slot are read: those that had more get most of the page.
@@ -86,8 +86,8 @@ impl SlotReader {
 
     /// Opens windows, and takes events in. `large`: payloads that did not come with the rows; a slot ends before the first one that is
     /// missing.
-    fn take_in(&mut self, rows: &[Placed<'_>], mut large: Large) -> Decoded<Vec<Event>> {
-        let mut events = Vec::with_capacity(rows.len());
+    fn take_in(&mut self, rows: &[Placed<'_>], mut large: Large) -> Decoded<(Vec<Event>, LeftOut)> {
+        let (mut events, mut left_out) = (Vec::with_capacity(rows.len()), LeftOut::default());
         let mut cut = None;
         for &(slot, pos, row) in rows {
             let Some(held) = self.slots.get_mut(&slot) else { continue };
@@ -105,10 +105,12 @@ impl SlotReader {
                 let place = Place { slot, pos, aggregate: event.aggregate.clone() };
                 self.page.places.push((event.id, place));
                 events.push(event);
+            } else {
+                left_out.add(row.try_get("aggregate_type")?, row.try_get("event_type")?);
             }
             self.page.ends.insert(slot, End { pos, closes: true });
         }
-        Ok(events)
+        Ok((events, left_out))
     }
 
     /// Says of each slot whether there is more, and closes the windows of those in which there is nothing.

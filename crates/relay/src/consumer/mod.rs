@@ -3,12 +3,15 @@
 //! A [`Runner`] takes messages from a [`Source`], a module a broker, and hands their events to a [`Handler`], which takes them in by the
 //! inbox of its own database.
 
+#[cfg(feature = "kafka")]
+mod kafka;
 mod lanes;
 mod nats;
 mod rabbitmq;
 mod reading;
 mod redis;
 mod runner;
+mod taking;
 
 use std::fmt;
 use std::time::Duration;
@@ -18,6 +21,8 @@ use milepost_core::error::Cause;
 use milepost_core::event::{Aggregate, Event};
 use thiserror::Error;
 
+#[cfg(feature = "kafka")]
+pub use kafka::KafkaSource;
 pub use nats::NatsSource;
 pub use rabbitmq::RabbitmqSource;
 pub use redis::RedisSource;

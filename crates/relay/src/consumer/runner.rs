@@ -1,16 +1,14 @@
 //! Runs a handler over what a source brings.
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::FutureExt;
 use milepost_core::error::Cause;
-use milepost_core::event::{Aggregate, Event};
+use milepost_core::event::Aggregate;
 use milepost_core::ident::EventId;
-use milepost_core::port::{InboxStore, StoreResult};
+use milepost_core::port::{InboxCache, InboxStore, StoreResult};
 use milepost_core::retry::RetryPolicy;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -18,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::lanes::Lanes;
+use super::taking::{Ended, Failed, Memory, Message, caught, take_in, told};
 use super::{Handler, Incoming, Malformed, Receipt, Source};
 
 /// How often gaps are given up, and events looked for that the inbox kept and that may follow now.
@@ -55,6 +54,8 @@ pub struct Counts {
     pub failed: AtomicU64,
     /// Messages that were no events.
     pub malformed: AtomicU64,
+    /// Events that came again and were acknowledged on the word of the cache, without a handler.
+    pub remembered: AtomicU64,
 }
 
 /// A consumer.
@@ -63,14 +64,8 @@ pub struct Runner {
     handler: Arc<dyn Handler>,
     options: RunnerOptions,
     inbox: Option<(Arc<dyn InboxStore>, String)>,
+    memory: Option<Memory>,
     counts: Arc<Counts>,
-}
-
-/// A message in hand.
-struct Message {
-    event: Event,
-    receipt: Box<dyn Receipt>,
-    _place: OwnedSemaphorePermit,
 }
 
 /// A piece of work for an aggregate.
@@ -82,20 +77,21 @@ enum Work {
 /// What became of it.
 struct Done {
     aggregate: Aggregate,
-    ended: Result<Option<EventId>, Failed>,
-}
-
-/// A message whose handler failed.
-struct Failed {
-    message: Option<Box<Message>>,
-    why: Cause,
+    ended: Ended,
 }
 
 impl Runner {
     /// A consumer of a source.
     pub fn new(source: impl Source + 'static, handler: Arc<dyn Handler>) -> Self {
         let counts = Arc::default();
-        Self { source: Box::new(source), handler, options: RunnerOptions::default(), inbox: None, counts }
+        Self {
+            source: Box::new(source),
+            handler,
+            options: RunnerOptions::default(),
+            inbox: None,
+            memory: None,
+            counts,
+        }
     }
 
     /// With these options.
@@ -112,6 +108,14 @@ impl Runner {
         self
     }
 
+    /// Asks this first whether the consumer of this name has taken an event in already, so that most that come again need no
+    /// transaction. For handlers that take events in by an inbox: that is the truth, also when the cache is gone or empty.
+    #[must_use]
+    pub fn cache(mut self, cache: Arc<dyn InboxCache>, consumer: impl Into<String>) -> Self {
+        self.memory = Some(Memory { cache, consumer: consumer.into() });
+        self
+    }
+
     /// Its counts, which go on while it runs.
     #[must_use]
     pub fn counts(&self) -> Arc<Counts> {
@@ -120,14 +124,14 @@ impl Runner {
 
     /// Runs until it is told to stop: then it takes nothing more, ends what it has begun, acknowledges that, and gives the rest back.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { source, handler, options, inbox, counts } = self;
+        let Self { source, handler, options, inbox, memory, counts } = self;
         let places = Arc::new(Semaphore::new(options.in_flight_max.max(1)));
         let (bring, mut brought) = mpsc::channel(1);
         let intake = tokio::spawn(take(source, bring, places, stop.clone()));
         let (wants, mut ready) = mpsc::channel(1);
         let upkeep =
             inbox.map(|(store, consumer)| tokio::spawn(look_after(store, consumer, wants, stop.clone())));
-        let mut desk = Desk::new(handler, options.backoff, counts);
+        let mut desk = Desk::new(handler, memory, options.backoff, counts);
         loop {
             tokio::select! {
                 biased;
@@ -149,6 +153,7 @@ impl Runner {
 /// What is being done, and what waits for it.
 struct Desk {
     handler: Arc<dyn Handler>,
+    memory: Option<Memory>,
     backoff: RetryPolicy,
     counts: Arc<Counts>,
     lanes: Lanes<Work>,
@@ -158,9 +163,14 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(handler: Arc<dyn Handler>, backoff: RetryPolicy, counts: Arc<Counts>) -> Self {
+    fn new(
+        handler: Arc<dyn Handler>,
+        memory: Option<Memory>,
+        backoff: RetryPolicy,
+        counts: Arc<Counts>,
+    ) -> Self {
         let (lanes, working, failures) = (Lanes::new(), JoinSet::new(), HashMap::new());
-        Self { handler, backoff, counts, lanes, working, failures }
+        Self { handler, memory, backoff, counts, lanes, working, failures }
     }
 
     async fn incoming(&mut self, incoming: Incoming, place: OwnedSemaphorePermit) {
@@ -181,19 +191,14 @@ impl Desk {
     }
 
     fn begin(&mut self, aggregate: Aggregate, work: Work) {
-        let handler = Arc::clone(&self.handler);
+        let (handler, memory) = (Arc::clone(&self.handler), self.memory.clone());
         self.working.spawn(async move {
-            let doing = AssertUnwindSafe(work_on(handler.as_ref(), &aggregate, &work)).catch_unwind();
-            let answer = doing.await.unwrap_or_else(|_| Err("the handler panicked".into()));
-            let ended = match (answer, work) {
-                (Ok(()), Work::Event(message)) => {
-                    let Message { event, receipt, _place } = *message;
-                    told(receipt.acknowledge().await);
-                    Ok(Some(event.id))
-                }
-                (Ok(()), Work::Drain) => Ok(None),
-                (Err(why), Work::Event(message)) => Err(Failed { message: Some(message), why }),
-                (Err(why), Work::Drain) => Err(Failed { message: None, why }),
+            let ended = match work {
+                Work::Event(message) => take_in(handler.as_ref(), memory.as_ref(), message).await,
+                Work::Drain => match caught(handler.drain(&aggregate)).await {
+                    Ok(()) => Ended::Drained,
+                    Err(why) => Ended::Failed(Failed { message: None, why }),
+                },
             };
             Done { aggregate, ended }
         });
@@ -203,12 +208,13 @@ impl Desk {
         // Panics of handlers are caught; nobody aborts the others.
         let Ok((_, Done { aggregate, ended })) = done else { return };
         match ended {
-            Ok(None) => {}
-            Ok(Some(id)) => {
+            Ended::Drained | Ended::PutOff => {}
+            Ended::Remembered => drop(self.counts.remembered.fetch_add(1, Ordering::Relaxed)),
+            Ended::Handled(id) => {
                 self.failures.remove(&id);
                 self.counts.handled.fetch_add(1, Ordering::Relaxed);
             }
-            Err(Failed { message, why }) => self.failed(&aggregate, message, &why).await,
+            Ended::Failed(Failed { message, why }) => self.failed(&aggregate, message, &why).await,
         }
         if let Some(next) = self.lanes.leave(&aggregate) {
             self.begin(aggregate, next);
@@ -256,20 +262,6 @@ impl Desk {
         while let Some(done) = self.working.join_next_with_id().await {
             self.ended(done).await;
         }
-    }
-}
-
-async fn work_on(handler: &dyn Handler, aggregate: &Aggregate, work: &Work) -> Result<(), Cause> {
-    match work {
-        Work::Event(message) => handler.handle(&message.event).await,
-        Work::Drain => handler.drain(aggregate).await,
-    }
-}
-
-/// A broker that did not hear it brings the message again, which the inbox knows by then.
-fn told(answer: Result<(), String>) {
-    if let Err(why) = answer {
-        tracing::debug!(why, "the broker was not told what became of a message");
     }
 }
 

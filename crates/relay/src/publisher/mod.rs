@@ -9,6 +9,7 @@ mod pages;
 mod parked;
 mod retries;
 mod stats;
+mod unwanted;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -195,7 +196,7 @@ impl Shared {
             Undelivered::Halt | Undelivered::Retry(_) => {}
         }
         let (subscription, id, aggregate) = (&self.publisher.subscription, event.id, &event.aggregate);
-        tracing::warn!(subscription, %id, %aggregate, deliveries, ?then, why, "an event was not delivered");
+        tracing::warn!(subscription, %id, %aggregate, deliveries, %then, why, "an event was not delivered");
         Some(Failure { event: event.id, deliveries, why, then })
     }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
-use milepost_core::event::{Outcome, Page};
+use milepost_core::event::{LeftOut, Outcome, Page, Publisher};
 use milepost_core::port::{LogReader, WakeStream};
 
+use super::unwanted::Unwanted;
 use super::{Shared, WAVE_MAX, parks};
 use crate::waves::Waves;
 
@@ -29,6 +30,7 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
         looked_around: None,
         is_paused: false,
         in_hand: InHand::default(),
+        unwanted: Unwanted::new(),
     };
     while !shared.stop.is_cancelled() {
         match pages.step().await {
@@ -65,6 +67,7 @@ struct Pages<'a> {
     looked_around: Option<Instant>,
     is_paused: bool,
     in_hand: InHand,
+    unwanted: Unwanted,
 }
 
 /// What is delivered and not yet written down.
@@ -101,7 +104,10 @@ impl Pages<'_> {
             shared.rest(wait.min(BALANCE_EVERY)).await;
             return Ok(());
         }
-        let page = self.reader.page(shared.options.page).await?;
+        let mut page = self.reader.page(shared.options.page).await?;
+        if let Some(passed) = self.unwanted.look(&mut page) {
+            self.tell_unwanted(&passed);
+        }
         let (more, any) = (page.more, !page.events.is_empty());
         if any {
             self.deliver(page).await?;
@@ -170,6 +176,19 @@ impl Pages<'_> {
             Some(why) => tracing::warn!(subscription, why, "the subscription is paused"),
             None => tracing::info!(subscription, "the subscription goes on"),
         }
+    }
+
+    fn tell_unwanted(&self, passed: &LeftOut) {
+        let Publisher { subscription, filter, .. } = &self.shared.publisher;
+        let seen: Vec<String> = passed.types.iter().map(|(of, event)| format!("{event} of {of}")).collect();
+        tracing::warn!(
+            subscription,
+            aggregate_types = ?filter.aggregate_types,
+            event_types = ?filter.event_types,
+            events = passed.events,
+            seen = seen.join(", "),
+            "no event that was there is one that the subscription wants; are its types spelled as they are emitted?"
+        );
     }
 
     /// Publishes a page wave by wave, and writes down what became of it.

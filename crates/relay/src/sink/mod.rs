@@ -2,7 +2,7 @@
 
 mod config;
 mod jsonl;
-mod kafka;
+pub(crate) mod kafka;
 mod kept;
 pub(crate) mod nats;
 mod null;

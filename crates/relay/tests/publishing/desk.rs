@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_core::event::{Aggregate, Begin, Exhausted, NewEvent, PageSize, Publisher, Subscription};
-use milepost_core::ident::PublisherId;
+use milepost_core::event::{
+    Aggregate, Exhausted, NewEvent, PageSize, Publisher, Subscription, SubscriptionFilter,
+};
 use milepost_core::port::{LogReader, RelayStore, Store};
 use milepost_core::retry::RetryPolicy;
 use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
-use milepost_testkit::wait;
+use milepost_testkit::{relay, wait};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -110,14 +111,18 @@ impl Desk {
         subscription: &str,
         lease: Duration,
     ) -> (Publisher, Box<dyn LogReader>) {
-        self.store.subscribe(subscription, Begin::Beginning).await.unwrap();
-        let publisher = Publisher {
-            id: PublisherId::new(),
-            label: "test".to_owned(),
-            subscription: subscription.to_owned(),
-            filter: milepost_core::event::SubscriptionFilter::default(),
-            lease,
-        };
+        self.reader_of(subscription, lease, SubscriptionFilter::default()).await
+    }
+
+    /// The same for a publisher that wants only some of it.
+    pub(crate) async fn reader_of(
+        &self,
+        subscription: &str,
+        lease: Duration,
+        filter: SubscriptionFilter,
+    ) -> (Publisher, Box<dyn LogReader>) {
+        let publisher = relay::publisher(self.store.as_ref(), subscription, lease).await;
+        let publisher = Publisher { filter, ..publisher };
         (publisher.clone(), self.store.reader(publisher))
     }
 }

@@ -61,6 +61,7 @@ on_both! {
         what_is_emitted_later_is_published_without_waiting_for_a_poll
         a_look_in_vain_leaves_what_is_held
         only_what_a_subscription_wants_is_published
+        what_a_subscription_leaves_out_is_counted_with_its_types
         a_subscription_that_begins_now_gets_what_comes
         two_subscriptions_each_have_a_position
         what_was_answered_is_not_published_again_after_a_restart

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use milepost_core::event::{Aggregate, Begin, NewEvent, Outcome};
+use milepost_core::event::{Aggregate, Begin, LeftOut, NewEvent, Outcome, PageSize, SubscriptionFilter};
 use milepost_relay::publisher::PublisherOptions;
 
-use crate::desk::{Desk, options, up_to};
+use crate::desk::{ALL, Desk, options, up_to};
 use crate::script::Script;
 
 pub(crate) async fn what_was_emitted_is_published_once_and_in_order(desk: Desk) {
@@ -61,6 +61,32 @@ pub(crate) async fn only_what_a_subscription_wants_is_published(desk: Desk) {
     desk.until_taken(50).await;
     running.stop().await;
     assert!(desk.sink.taken().iter().all(|e| e.aggregate.kind == "order" && e.event_type == "paid"));
+}
+
+pub(crate) async fn what_a_subscription_leaves_out_is_counted_with_its_types(desk: Desk) {
+    desk.emit_of("order", 7, 300).await;
+    desk.emit_of("account", 7, 200).await;
+    let wants = async |aggregate_type: &str| {
+        let aggregate_types = vec![aggregate_type.to_owned()];
+        let filter = SubscriptionFilter { aggregate_types, ..SubscriptionFilter::default() };
+        let lease = Duration::from_secs(60);
+        let (_, mut reader) = desk.reader_of(aggregate_type, lease, filter).await;
+        reader.balance().await.unwrap();
+        let (mut wanted, mut left_out) = (0, LeftOut::default());
+        loop {
+            let page = reader.page(PageSize { events_max: 64, ..ALL }).await.unwrap();
+            let over = page.events.is_empty() && !page.more;
+            wanted += page.events.len();
+            left_out.join(page.left_out);
+            reader.commit(&Outcome::default()).await.unwrap();
+            if over {
+                return (wanted, left_out.events, left_out.types.into_iter().collect::<Vec<_>>());
+            }
+        }
+    };
+    let types = |of: &str| (of.to_owned(), "order.changed".to_owned());
+    assert_eq!(wants("account").await, (200, 300, vec![types("order")]));
+    assert_eq!(wants("acount").await, (0, 500, vec![types("account"), types("order")]));
 }
 
 pub(crate) async fn a_subscription_that_begins_now_gets_what_comes(desk: Desk) {

@@ -255,6 +255,9 @@ fn blame(cause: Cause) -> Trouble {
             StoreError::Invalid { invalid, .. } => {
                 Trouble::Data { code: "invalid_job".to_owned(), message: invalid.to_string() }
             }
+            StoreError::Event { invalid, .. } => {
+                Trouble::Data { code: "invalid_event".to_owned(), message: invalid.to_string() }
+            }
             error => Trouble::Other(error.into()),
         },
         Err(cause) => Trouble::Other(StoreError::Database { verb: "bulk chunk", cause }.into()),

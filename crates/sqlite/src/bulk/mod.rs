@@ -18,7 +18,7 @@ mod throttle;
 mod work;
 
 pub(crate) use admin::definition_of;
-pub use handler::{ChildJobs, ChunkHandler};
+pub use handler::{ChildEvents, ChildJobs, ChunkHandler};
 pub use read::SqliteRows;
 pub(crate) use row::add_key_function;
 pub use throttle::SqlProbe;

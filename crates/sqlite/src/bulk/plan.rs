@@ -3,7 +3,7 @@
 use milepost_core::bulk::error::InvalidBulk;
 use rusqlite::Connection;
 
-use super::work::Work;
+use super::work::{Applied, Work};
 use crate::failure::Failure;
 use crate::query;
 
@@ -19,6 +19,12 @@ pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
             let selected = columns.join(", ");
             return Err(refuse(InvalidBulk::NoKeyColumn { column: key.clone(), selected }));
         }
+    }
+    if let Applied::Handler(handler) = &work.applied
+        && let Some(column) = handler.columns().into_iter().find(|column| !columns.contains(column))
+    {
+        let (column, selected) = (column.to_owned(), columns.join(", "));
+        return Err(refuse(InvalidBulk::NoColumn { column, selected }));
     }
     for pages in [&statements.first, &statements.next, &statements.failures] {
         prepare(conn, &pages.bound, "source")?;

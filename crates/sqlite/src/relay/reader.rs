@@ -175,6 +175,8 @@ fn read(
             bytes += logged.event.payload.get().len();
             read.places.push((logged.event.id, logged.pos, logged.event.aggregate.clone()));
             page.events.push(logged.event);
+        } else {
+            page.left_out.add(&logged.event.aggregate.kind, &logged.event.event_type);
         }
     }
     page.more |= count >= size.events_max;

@@ -1,11 +1,10 @@
 //! A store that is left takes nothing from anybody, and stays as it was when it is not left after all.
 
 use milepost_core::error::StoreError;
-use milepost_core::event::{Begin, Publisher, SubscriptionFilter};
-use milepost_core::ident::PublisherId;
 use milepost_core::port::{IntakeStore, Store, WorkerStore};
 use milepost_core::relocation::{MoveError, MoveId, PAGE_ROWS_MAX, Part, Position};
 use milepost_sqlite::enqueue;
+use milepost_testkit::relay;
 
 use crate::fixture::{self, HOUR, Home};
 
@@ -110,15 +109,7 @@ async fn a_store_on_which_a_worker_lives_is_not_left() {
 async fn a_store_for_which_a_relay_publishes_is_not_left_and_one_that_is_left_takes_no_relay() {
     let home = Home::new().await;
     let store: &dyn Store = &home.store;
-    store.subscribe("s", Begin::Beginning).await.unwrap();
-    let publisher = Publisher {
-        id: PublisherId::new(),
-        label: "here:1".to_owned(),
-        subscription: "s".to_owned(),
-        filter: SubscriptionFilter::default(),
-        lease: HOUR,
-    };
-    store.reader(publisher.clone()).balance().await.unwrap();
+    let (publisher, _) = relay::reader(store, "s", HOUR).await;
     let refused = refusal(home.store.depart(MoveId::new(), "x").await);
     assert_eq!(refused, MoveError::WorkersLive { workers: vec!["relay here:1 (subscription s)".to_owned()] });
     store.leave(&publisher).await.unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost::bulk::{BadTarget, Bulk, Chunk, Definition, InvalidBulk};
+use milepost::bulk::{BadTarget, Bulk, Chunk, Definition, EventTemplate, InvalidBulk};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
@@ -35,6 +35,8 @@ pub enum Deed<'a> {
     Sql(&'a str),
     /// A job for each target.
     Children(NewJob),
+    /// An event for each target.
+    Events(EventTemplate),
     /// A function that notes each target's `id` in the chunk's transaction, and takes those named `bad` for bad.
     Function,
 }

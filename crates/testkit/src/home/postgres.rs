@@ -8,7 +8,7 @@ use milepost::bulk::{Chunk, Definition, InvalidBulk};
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
-use milepost_postgres::bulk::{ChildJobs, ChunkHandler, Effect, PostgresRows, SqlBulk};
+use milepost_postgres::bulk::{ChildEvents, ChildJobs, ChunkHandler, Effect, PostgresRows, SqlBulk};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
@@ -126,6 +126,7 @@ impl Home for PostgresHome {
         let effect = match deed {
             Deed::Sql(apply) => Effect::Sql(apply.to_owned()),
             Deed::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
+            Deed::Events(template) => Effect::Handler(Arc::new(ChildEvents { template })),
             Deed::Function => Effect::Handler(Arc::new(Notes)),
         };
         Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), effect)?))

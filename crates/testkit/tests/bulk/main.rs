@@ -7,6 +7,7 @@ mod checks;
 mod chunks;
 mod crashes;
 mod cuts;
+mod emits;
 mod failures;
 mod groups;
 mod handlers;
@@ -33,6 +34,11 @@ milepost_testkit::on_each_home! { crate::members::Members::on =>
     chunks::targets_that_come_behind_the_last_one_later_are_not_taken,
     chunks::targets_that_go_while_it_runs_do_not_stop_it,
     chunks::the_target_set_is_done_once_each_whatever_chunks_and_bad_rows_there_are,
+    emits::each_target_has_its_event_once_in_the_order_of_keys,
+    emits::a_target_of_which_no_event_can_be_made_fails_alone,
+    emits::events_are_emitted_once_although_workers_die_and_operators_abort,
+    emits::a_rehearsal_emits_nothing,
+    emits::a_source_that_lacks_a_column_of_the_events_is_refused,
     failures::exactly_the_bad_rows_among_a_hundred_thousand_fail,
     failures::more_failures_than_the_budget_abort_the_run_and_say_why,
     failures::a_run_all_of_whose_targets_are_bad_ends_with_each_of_them,

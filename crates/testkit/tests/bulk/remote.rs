@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use milepost::bulk::{Bulk, Definition, Effects, InvalidBulk, Order, Remote, Trial};
+use milepost::bulk::{Bulk, Definition, Effects, EventTemplate, InvalidBulk, Order, Remote, Trial};
 use milepost::{JobState, NewJob, Outcome, Run, RunToken, StoreError, Verb, Worker};
 use milepost_core::bulk::run::Surveyed;
 use milepost_core::port::{BulkWork, Throttle};
@@ -12,6 +12,7 @@ use milepost_testkit::faulty::Faulty;
 use milepost_testkit::notes::{self, APPLY, SOURCE};
 use sqlx::{Connection, Executor, PgConnection};
 
+use crate::emits::{assert_told, told};
 use crate::shop::{Shop, paced};
 
 milepost_testkit::on_each_home! { crate::shop::Shop::on =>
@@ -21,6 +22,8 @@ milepost_testkit::on_each_home! { crate::shop::Shop::on =>
     what_a_writer_of_the_other_database_commits_late_is_not_missed,
     each_target_has_one_job_although_its_chunk_is_done_again,
     a_target_of_which_no_job_can_be_made_fails_alone,
+    each_target_has_one_event_although_its_chunk_is_done_again,
+    a_target_that_changes_between_two_tries_has_the_event_of_the_first,
     a_chunk_that_is_done_elsewhere_is_handed_out_again_as_it_was,
     a_rehearsal_leaves_nothing,
     what_the_other_database_does_not_take_or_say_is_told_with_its_name,
@@ -155,6 +158,47 @@ async fn a_target_of_which_no_job_can_be_made_fails_alone(shop: Shop) {
     assert_eq!(shop.members.failed(again).await, ["150"]);
     let children = "select count(*) from milepost.job where kind = 'child'";
     assert_eq!(shop.members.home.count(children).await, 299);
+}
+
+async fn each_target_has_one_event_although_its_chunk_is_done_again(shop: Shop) {
+    shop.add(0..300).await;
+    shop.run("update member set place = '' where id = 5").await;
+    let definition = Definition { failures_max: 1, ..paced("tell", 100, 100_000.0) };
+    let remote = notes::remote(&shop.shop, deaf(&shop, 2), &definition, None).emit(told());
+    let bulk = Bulk::new(definition, Arc::new(remote));
+    let view = shop.members.run(&bulk).await;
+    let counts = (view.counts.done, view.counts.failed);
+    assert_eq!((view.state, counts), (JobState::Succeeded, (299, 1)), "{view:#?}");
+    assert_eq!(shop.members.failed(view.id).await, ["5"]);
+    assert_told(&shop.members, 299).await;
+    shop.members.assert_never_back(view.id).await;
+
+    let lacks = EventTemplate { aggregate_id: "customer".to_owned(), ..told() };
+    let targets = PostgresTargets::new(&shop.shop, SOURCE, &["id".to_owned()], None).unwrap();
+    let targets = targets.reading(lacks.columns());
+    let refused = milepost_core::port::BulkTargets::check(&targets).await;
+    assert!(matches!(refused, Err(StoreError::Bulk(InvalidBulk::NoColumn { .. }))), "{refused:?}");
+}
+
+async fn a_target_that_changes_between_two_tries_has_the_event_of_the_first(shop: Shop) {
+    shop.add(0..40).await;
+    let definition = paced("tell", 40, 100_000.0);
+    let run = |store| notes::remote(&shop.shop, store, &definition, None).emit(told());
+    let bulk = Bulk::new(definition.clone(), Arc::new(run(shop.members.store())));
+    let job = shop.members.start(&bulk).await;
+    let order = shop.members.claim(&bulk).await;
+    let (_, mut first) = BulkWork::take(&run(deaf(&shop, 1)), &order).await.unwrap();
+    while let Surveyed::Held(_) = first.survey().await.unwrap() {}
+    assert!(first.chunk(40).await.is_err(), "the store does not hear of it");
+    drop(first);
+    shop.run("update member set name = 'another' where id = 7").await;
+    shop.members.rescue().await;
+    let view = shop.members.drain(&bulk, job).await;
+    let counts = (view.counts.done, view.counts.failed);
+    assert_eq!((view.state, counts), (JobState::Succeeded, (40, 0)), "{view:#?}");
+    assert_told(&shop.members, 40).await;
+    let renamed = "select count(*) from milepost.event where payload ->> 'name' = 'another'";
+    assert_eq!(shop.members.home.count(renamed).await, 0);
 }
 
 async fn a_chunk_that_is_done_elsewhere_is_handed_out_again_as_it_was(shop: Shop) {

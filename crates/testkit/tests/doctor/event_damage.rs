@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use milepost_core::doctor::Check;
-use milepost_core::event::{
-    Aggregate, Begin, Failure, NewEvent, Outcome, PageSize, Publisher, SubscriptionFilter, Undelivered,
-};
-use milepost_core::ident::PublisherId;
+use milepost_core::event::{Aggregate, Failure, NewEvent, Outcome, PageSize, Publisher, Undelivered};
 use milepost_core::port::LogReader;
-use milepost_testkit::Scene;
 use milepost_testkit::examine::{examine, examined, look};
 use milepost_testkit::home::{Home, PostgresHome};
+use milepost_testkit::{Scene, relay};
 
 use crate::damage::{Besides, NOTHING_BESIDES, Patient};
 use crate::{checks, homes};
@@ -28,18 +25,7 @@ impl Patient<'_> {
     }
 
     async fn reader(&self) -> (Publisher, Box<dyn LogReader>) {
-        let store = &self.scene.store;
-        store.subscribe("s", Begin::Beginning).await.unwrap();
-        let publisher = Publisher {
-            id: PublisherId::new(),
-            label: "here:1".to_owned(),
-            subscription: "s".to_owned(),
-            filter: SubscriptionFilter::default(),
-            lease: Duration::from_secs(60),
-        };
-        let mut reader = store.reader(publisher.clone());
-        reader.balance().await.unwrap();
-        (publisher, reader)
+        relay::reader(self.scene.store.as_ref(), "s", Duration::from_secs(60)).await
     }
 
     /// A subscription that parked both events of one order and gave up one of the other.

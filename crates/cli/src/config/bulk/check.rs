@@ -10,11 +10,11 @@ use super::super::document::{Entry, Node, Value};
 use super::super::fault::Faults;
 use super::super::{http, kind, schedule};
 use super::definition::GIVEN;
-use super::{throttle, window};
+use super::{emit, throttle, window};
 use crate::nearest::nearest;
 
 /// The keys of which a bulk job has exactly one.
-pub(super) const WAYS: [&str; 4] = ["apply", "enqueue", "http", "exec"];
+pub(super) const WAYS: [&str; 5] = ["apply", "enqueue", "emit", "http", "exec"];
 
 const SOURCE_REMEDY: &str = "a source looks like: select id, name from member where id > :cursor order by id limit :limit (docs/BULK.md)";
 const APPLY_REMEDY: &str =
@@ -123,7 +123,7 @@ fn check_ways(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) 
         [] if bulk.is_table() => faults.add(
             *at,
             format!(
-                "the bulk job {name} says neither apply nor enqueue, http or exec: nothing would be done"
+                "the bulk job {name} says neither apply nor enqueue, emit, http or exec: nothing would be done"
             ),
             "add apply = \"insert into … select … from chunk\", or enqueue = { kind = \"…\" }",
         ),
@@ -135,6 +135,7 @@ fn check_ways(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) 
         _ => {}
     }
     http::check(bulk.get("http"), faults);
+    emit::check(bulk, faults);
 }
 
 /// Whose SQL it is: the store's, or that of the database that it names.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use milepost::bulk::{
-    ColumnType, Columns, Definition, Effects, InvalidColumns, Labels, Load, Sizing, Windows,
+    ColumnType, Columns, Definition, Effects, EventTemplate, InvalidColumns, Labels, Load, Sizing, Windows,
 };
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::sql::{Apply, Dialect, Source};
@@ -25,6 +25,8 @@ pub(crate) enum Doing {
     Sql(String),
     /// A job of every target, like this one.
     Enqueue(Box<NewJob>),
+    /// An event for every target.
+    Emit(EventTemplate),
     Http(Http),
     Exec(Exec),
 }
@@ -66,6 +68,7 @@ impl BulkEntry {
         match self {
             Self { apply: Some(sql), .. } => Ok(Doing::Sql(sql)),
             Self { enqueue: Some(children), .. } => Ok(Doing::Enqueue(Box::new(children.template()?))),
+            Self { emit: Some(emit), .. } => Ok(Doing::Emit(emit.template())),
             Self { http: Some(http), .. } => Ok(Doing::Http(http)),
             Self { exec: Some(exec), .. } => Ok(Doing::Exec(exec)),
             _ => bail!("nothing is done to its targets"),
@@ -153,11 +156,14 @@ impl BulkEntry {
         if let Some(database) = &self.database {
             ["database", database].into_iter().for_each(&mut say);
         }
-        match (&self.apply, &self.enqueue, &self.http, &self.exec) {
-            (Some(sql), ..) => ["apply", sql].into_iter().for_each(say),
-            (_, Some(children), ..) => ["enqueue", &children.kind].into_iter().for_each(say),
-            (_, _, Some(http), _) => ["http", http.url()].into_iter().for_each(say),
-            (_, _, _, Some(exec)) => ["exec"].into_iter().chain(exec.words()).for_each(say),
+        match self {
+            Self { apply: Some(sql), .. } => ["apply", sql].into_iter().for_each(say),
+            Self { enqueue: Some(children), .. } => {
+                ["enqueue", &children.kind].into_iter().for_each(say);
+            }
+            Self { emit: Some(emit), .. } => ["emit"].into_iter().chain(emit.words()).for_each(say),
+            Self { http: Some(http), .. } => ["http", http.url()].into_iter().for_each(say),
+            Self { exec: Some(exec), .. } => ["exec"].into_iter().chain(exec.words()).for_each(say),
             _ => {}
         }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()

@@ -2,6 +2,7 @@
 
 mod check;
 mod definition;
+mod emit;
 mod schedule;
 mod throttle;
 mod window;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 
 pub(super) use self::check::{Surroundings, check};
 pub(crate) use self::definition::Doing;
+use self::emit::Emit;
 use self::schedule::BulkSchedule;
 pub(crate) use self::throttle::ThrottleEntry;
 use self::window::WindowEntry;
@@ -25,7 +27,7 @@ use super::http::Http;
 use super::humane::Humane;
 
 /// Goes through many targets a chunk at a time, and can be stopped and resumed (docs/BULK.md). It does exactly one of
-/// `apply`, `enqueue`, `http` and `exec`.
+/// `apply`, `enqueue`, `emit`, `http` and `exec`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BulkEntry {
@@ -71,6 +73,9 @@ pub(crate) struct BulkEntry {
     /// Makes a job of every target: exactly once.
     #[serde(default)]
     enqueue: Option<Children>,
+    /// Emits an event for every target: exactly once.
+    #[serde(default)]
+    emit: Option<Emit>,
     /// Posts each chunk to a server: at least once.
     #[serde(default)]
     http: Option<Http>,

@@ -39,6 +39,10 @@ fn bulk_jobs_are_read_in_full() {
         source = "select run, id from note where (run, id) > (:cursor) order by run, id limit :limit"
         key = ["run", "id"]
         enqueue = { kind = "send", queue = "pushes", priority = 4, group = "g", max_attempts = 3, timeout = "5s" }
+        [bulk.tell]
+        source = "select id, name from member where id > :cursor order by id limit :limit"
+        key = ["id"]
+        emit = { aggregate_type = "member", aggregate_id = "id", event_type = "member.told", payload = ["name"], headers = { tenant = "name" } }
         [bulk.post]
         source = "select id from note where id > :cursor order by id limit :limit"
         key = ["id"]
@@ -69,6 +73,10 @@ fn bulk_jobs_are_read_in_full() {
     assert!(push.windows().unwrap().is_none() && push.schedule("push").unwrap().is_none());
     let Doing::Enqueue(job) = push.doing().unwrap() else { panic!() };
     assert_eq!((job.kind.as_str(), job.queue.as_str(), job.max_attempts), ("send", "pushes", 3));
+    let tell = bulks.remove("tell").unwrap();
+    assert_eq!(tell.definition("tell").unwrap().effects, Effects::ExactlyOnce);
+    let Doing::Emit(events) = tell.doing().unwrap() else { panic!() };
+    assert_eq!(events.columns().collect::<Vec<_>>(), ["id", "name", "name"]);
     let post = bulks.remove("post").unwrap();
     let definition = post.definition("post").unwrap();
     assert_eq!((definition.effects, definition.sizing.rows_max), (Effects::AtLeastOncePerChunk, 1000));
@@ -95,8 +103,36 @@ fn a_fingerprint_changes_with_what_is_done_and_with_nothing_else() {
     let server = fingerprint("http = { url = \"http://localhost\" }");
     let secret = fingerprint("http = { url = \"http://localhost\", headers = { A = \"${B}\" } }");
     assert_eq!(server, secret);
-    let all: BTreeSet<String> = [plain, other, children, server].into_iter().collect();
-    assert_eq!(all.len(), 4);
+    let emit = |lines: &str| {
+        let names = "aggregate_type = \"a\", aggregate_id = \"id\", event_type = \"t\"";
+        fingerprint(&format!("emit = {{ {names}{lines} }}"))
+    };
+    let events = [emit(""), emit(", payload = [\"h\"]"), emit(", headers = { h = \"id\" }")];
+    let all: BTreeSet<String> = [plain, other, children, server].into_iter().chain(events).collect();
+    assert_eq!(all.len(), 7);
+}
+
+#[test]
+fn events_that_cannot_be_emitted_are_refused_where_they_stand() {
+    let long = "x".repeat(201);
+    let text = format!(
+        "{OVER_FILE}[bulk.n.emit]\naggregate_type = \"{long}\"\naggregate_id = \"nam\"\nevent_type = \"\"\n\
+         payload = [\"id\", \"n\", \"text\"]\nheaders = {{ \"a b\" = \"id\" }}\n"
+    );
+    assert_faults(
+        &text,
+        &[
+            ("4:18 the type of the aggregate", "docs/EVENTS.md"),
+            ("5:16 there is no column nam in the file", "did you mean name?"),
+            ("6:14 the type of the event", "docs/EVENTS.md"),
+            ("7:23 there is no column text in the file", "columns are id, name, n"),
+            ("8:21 the header \"a b\" has a name that brokers refuse", "docs/EVENTS.md"),
+        ],
+    );
+    assert_faults(
+        &bulk("emit = { aggregate_type = \"a\", aggregate_id = \"id\" }\nenqueue = { kind = \"k\" }"),
+        &[("4:8 ", "event_type"), ("5:11 the bulk job n says both emit and enqueue", "keep one of the two")],
+    );
 }
 
 const OVER_FILE: &str = "[bulk.n]\ncolumns = { id = \"integer\", name = \"text\" }\n";

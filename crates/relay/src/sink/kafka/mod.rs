@@ -15,6 +15,8 @@ use serde::Deserialize;
 
 #[cfg(feature = "kafka")]
 pub(in crate::sink) use self::producer::Kafka;
+#[cfg(feature = "kafka")]
+pub(crate) use self::settings::in_words;
 use super::config;
 
 /// Kafka. An acknowledgement says that all replicas that are in sync have the message (`acks=all`).

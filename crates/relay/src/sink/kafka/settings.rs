@@ -59,7 +59,7 @@ pub(super) fn of(config: &KafkaConfig, timeout: Duration) -> Result<ClientConfig
 }
 
 /// What librdkafka says of its settings, without their values.
-pub(super) fn in_words(error: &KafkaError) -> String {
+pub(crate) fn in_words(error: &KafkaError) -> String {
     match error {
         KafkaError::ClientConfig(_, words, name, value) if value.is_empty() => format!("{name:?}: {words}"),
         KafkaError::ClientConfig(_, words, name, value) => format!("{name:?}: {}", words.replace(value, "…")),

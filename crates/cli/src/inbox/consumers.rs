@@ -1,0 +1,279 @@
+//! `milepost inbox list`, `gaps`, `set`, `expect` and `prune`.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args};
+use indicatif::HumanCount;
+use jiff::Timestamp;
+use milepost_core::event::Aggregate;
+use milepost_core::inbox::{Consumer, GapPolicy, PARKED_MAX_LIMIT};
+use milepost_core::port::Store;
+use milepost_core::retention::{Keep, Pace, RetentionPolicy};
+use serde_json::json;
+
+use super::known;
+use crate::args;
+use crate::events::aggregate;
+use crate::output;
+use crate::table::{Column, Field, Listing};
+use crate::time::relative;
+
+/// Ids of one transaction that are forgotten, and how often as long as it took nobody prunes after it.
+const PACE: Pace = Pace { limit: 500, rest: 0 };
+/// The pause after each transaction, so that others get in.
+const PAUSE: Duration = Duration::from_millis(2);
+
+const LIST_HELP: &str = "\
+WAITING counts events that came too early, DEAD what was given up, DUPLICATES
+those that came again and had no effect. GAP WAIT is how long events wait for one
+that is missing, MOST how many of one aggregate, ON GAP what happens then.
+
+Examples:
+  milepost inbox list
+  milepost inbox list --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = LIST_HELP)]
+pub(crate) struct ListArgs {
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+const GAPS_HELP: &str = "\
+MISSING is the sequence that is waited for; those are first that are given up
+first.
+
+Examples:
+  milepost inbox gaps
+  milepost inbox gaps billing --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = GAPS_HELP)]
+pub(crate) struct GapsArgs {
+    /// Only of this consumer
+    consumer: Option<String>,
+    /// At most this many
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+const SET_HELP: &str = "\
+What is not given stays as it is; a consumer that nobody knows yet is made, and
+begins with 10m, 1000 and dead_letter. Gaps that wait already keep their time.
+
+dead_letter: those that wait become dead letters, and the consumer waits on; when
+the missing event comes after all, everything goes on by itself. skip_gap: the
+consumer goes on behind the gap.
+
+Examples:
+  milepost inbox set billing --gap-wait 1m --on-gap skip_gap
+  milepost inbox set billing --parked-max 5000";
+
+#[derive(Debug, Args)]
+#[command(after_help = SET_HELP, group = ArgGroup::new("what").required(true).multiple(true))]
+pub(crate) struct SetArgs {
+    /// The consumer
+    consumer: String,
+    /// How long events wait for one that is missing before them
+    #[arg(long, group = "what", value_name = "TIME", value_parser = args::duration)]
+    gap_wait: Option<Duration>,
+    /// What happens when that time is over
+    #[arg(long, group = "what", value_parser = gap_policy())]
+    on_gap: Option<GapPolicy>,
+    /// How many events of one aggregate wait at most
+    #[arg(long, group = "what", value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(PARKED_MAX_LIMIT)))]
+    parked_max: Option<u32>,
+    /// Whether an aggregate may begin with any event
+    #[arg(long, group = "what", value_name = "BOOL")]
+    begins_anywhere: Option<bool>,
+    /// Print one JSON object: what holds now
+    #[arg(long)]
+    json: bool,
+}
+
+const EXPECT_HELP: &str = "\
+Events before SEQ are duplicates from then on; those that wait follow when the
+consumer looks again, or with its next event. It never goes back.
+
+Examples:
+  milepost inbox expect billing order/17 4";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPECT_HELP)]
+pub(crate) struct ExpectArgs {
+    /// The consumer
+    consumer: String,
+    /// The aggregate
+    #[arg(value_name = "TYPE/ID", value_parser = aggregate)]
+    aggregate: Aggregate,
+    /// The sequence of the first event that it is to take in
+    #[arg(value_name = "SEQ", value_parser = clap::value_parser!(i64).range(1..))]
+    sequence: i64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const PRUNE_HELP: &str = "\
+Workers do this all the time, by `[retention] inbox` of their configuration. An
+event that comes again when its id is forgotten is taken for new: keep ids for
+longer than a broker can bring one again. How far consumers are in their
+aggregates, what waits and dead letters stay.
+
+Examples:
+  milepost inbox prune --keep 30d";
+
+#[derive(Debug, Args)]
+#[command(after_help = PRUNE_HELP)]
+pub(crate) struct PruneArgs {
+    /// Ids that were taken in later than so long ago stay
+    #[arg(long, value_name = "PERIOD", default_value = "14d", value_parser = args::duration)]
+    keep: Duration,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn gap_policy() -> impl TypedValueParser<Value = GapPolicy> {
+    PossibleValuesParser::new(GapPolicy::ALL.iter().map(|policy| policy.as_str()))
+        .try_map(|name| name.parse::<GapPolicy>())
+}
+
+pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<()> {
+    let all = store.consumers().await?;
+    if args.json {
+        return output::json(&all);
+    }
+    if all.is_empty() {
+        output::note("no consumer has taken in an event");
+        return Ok(());
+    }
+    let mut listing = Listing::new([
+        Column::new("CONSUMER"),
+        Column::unbroken("AGGREGATES"),
+        Column::unbroken("WAITING"),
+        Column::unbroken("DEAD"),
+        Column::unbroken("DUPLICATES"),
+        Column::unbroken("GAP WAIT"),
+        Column::unbroken("MOST"),
+        Column::unbroken("ON GAP"),
+    ]);
+    for view in &all {
+        let Consumer { name, gap_wait, parked_max, gap_policy, .. } = &view.consumer;
+        let count = |count: u64| Field::text(HumanCount(count).to_string());
+        listing.row([
+            Field::text(name),
+            count(view.aggregates),
+            count(view.parked),
+            count(view.dead),
+            count(view.duplicates),
+            Field::text(humantime::format_duration(*gap_wait).to_string()),
+            Field::text(parked_max.to_string()),
+            Field::text(gap_policy.as_str()),
+        ]);
+    }
+    listing.print()?;
+    if all.iter().any(|view| view.parked > 0) {
+        output::note("`milepost inbox gaps` shows what is waited for");
+    }
+    if let Some(view) = all.iter().find(|view| view.dead > 0) {
+        output::note(format_args!("`milepost inbox dead {}` shows what was given up", view.consumer.name));
+    }
+    Ok(())
+}
+
+pub(super) async fn gaps(args: &GapsArgs, store: &dyn Store) -> Result<()> {
+    if let Some(name) = &args.consumer {
+        known(name, store).await?;
+    }
+    let gaps = store.gaps(args.consumer.as_deref(), args.limit).await?;
+    if args.json {
+        return output::json(&gaps);
+    }
+    if gaps.is_empty() {
+        output::note("nothing is missing");
+        return Ok(());
+    }
+    let now = Timestamp::now();
+    let mut listing = Listing::new([
+        Column::new("CONSUMER"),
+        Column::new("AGGREGATE"),
+        Column::unbroken("MISSING"),
+        Column::unbroken("WAITING"),
+        Column::unbroken("GIVEN UP"),
+    ]);
+    for gap in &gaps {
+        listing.row([
+            Field::text(&gap.consumer),
+            Field::text(gap.aggregate.to_string()),
+            Field::text(gap.missing.to_string()),
+            Field::text(gap.parked.to_string()),
+            Field::text(relative(gap.gives_up_at, now)),
+        ]);
+    }
+    Ok(listing.print()?)
+}
+
+pub(super) async fn set(args: SetArgs, store: &dyn Store) -> Result<()> {
+    let all = store.consumers().await?;
+    let found = all.into_iter().map(|view| view.consumer).find(|consumer| consumer.name == args.consumer);
+    let is_new = found.is_none();
+    let stands = found.unwrap_or_else(|| Consumer::new(args.consumer));
+    let consumer = Consumer {
+        gap_wait: args.gap_wait.unwrap_or(stands.gap_wait),
+        gap_policy: args.on_gap.unwrap_or(stands.gap_policy),
+        parked_max: args.parked_max.unwrap_or(stands.parked_max),
+        begins_anywhere: args.begins_anywhere.unwrap_or(stands.begins_anywhere),
+        name: stands.name,
+    };
+    store.put_consumer(&consumer).await?;
+    if args.json {
+        return output::heard_or_not(output::json(&consumer));
+    }
+    let Consumer { name, gap_wait, parked_max, gap_policy, .. } = &consumer;
+    let gap_wait = humantime::format_duration(*gap_wait);
+    output::deed(format_args!(
+        "consumer {name}: gaps are waited for {gap_wait} and with {parked_max} events at most, then {gap_policy}"
+    ))?;
+    if is_new {
+        output::note(format_args!("nobody has taken in an event as {name} yet"));
+    }
+    Ok(())
+}
+
+pub(super) async fn expect(args: &ExpectArgs, store: &dyn Store) -> Result<()> {
+    let ExpectArgs { consumer, aggregate, sequence, json } = args;
+    let changed = store.expect_from(consumer, aggregate, *sequence).await?;
+    if *json {
+        return output::heard_or_not(output::json(&json!({ "changed": changed })));
+    }
+    if !changed {
+        bail!("{consumer} is past event {sequence} of {aggregate} already, and never goes back");
+    }
+    output::deed(format_args!("{consumer} takes in events of {aggregate} from {sequence} on"))
+}
+
+pub(super) async fn prune(args: &PruneArgs, store: &dyn Store) -> Result<()> {
+    let policy = RetentionPolicy { inbox: Keep::For(args.keep), ..RetentionPolicy::FOREVER };
+    let mut ids = 0;
+    loop {
+        let pruned = store.prune(&policy, PACE).await?;
+        ids += pruned.what.inbox;
+        if !pruned.more {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    if args.json {
+        return output::heard_or_not(output::json(&json!({ "ids": ids })));
+    }
+    let keep = humantime::format_duration(args.keep);
+    output::deed(format_args!("{} ids of events taken in before {keep} ago are forgotten", HumanCount(ids)))
+}

@@ -1,0 +1,128 @@
+//! `milepost inbox dead`.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use jiff::Timestamp;
+use milepost_core::inbox::listing::{DeadFilter, DeadLetter, LetterId};
+use milepost_core::port::Store;
+use serde_json::json;
+
+use super::known;
+use crate::doctor::who::operator;
+use crate::output;
+use crate::table::{Column, Field, Listing};
+use crate::time::relative;
+
+const HELP: &str = "\
+Without --retry and --drop it lists, newest first. REASON is `gap`: an event
+before which one is missing; `never_came`: events past which the consumer went on;
+`late`: one of these that came after all.
+
+An event of a gap goes on by itself when the missing one comes. Retried it waits
+again; the consumer's next look, or its next event, takes it in. Dropped it is
+gone for good. Both are noted in the table `audit`.
+
+Examples:
+  milepost inbox dead billing
+  milepost inbox dead billing --retry 7 8
+  milepost inbox dead billing --drop 9";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct DeadArgs {
+    /// The consumer
+    consumer: String,
+    /// Let these wait again for the event that is missing
+    #[arg(long, value_name = "ID", num_args = 1.., conflicts_with = "drop")]
+    retry: Vec<i64>,
+    /// Drop these for good
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    drop: Vec<i64>,
+    /// List at most this many
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// List those before this one, the last of the page before
+    #[arg(long, value_name = "ID")]
+    before: Option<i64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: DeadArgs, store: &dyn Store) -> Result<()> {
+    known(&args.consumer, store).await?;
+    let (ids, words) = match (args.retry.as_slice(), args.drop.as_slice()) {
+        ([], []) => return list(&args, store).await,
+        ([], ids) => (ids, "dropped"),
+        (ids, _) => (ids, "retried"),
+    };
+    let mut letters: Vec<LetterId> = ids.iter().copied().map(LetterId).collect();
+    letters.sort_unstable();
+    letters.dedup();
+    for letter in &letters {
+        check_owner(&args.consumer, *letter, store).await?;
+    }
+    let who = operator()?;
+    let count = match words {
+        "dropped" => store.drop_dead(&letters, &who).await?,
+        _ => store.retry_dead(&letters, &who).await?,
+    };
+    if args.json {
+        return output::heard_or_not(output::json(&json!({ words: count })));
+    }
+    let becomes = if words == "dropped" { "are dropped for good" } else { "wait again" };
+    output::deed(format_args!("dead letters of {} that {becomes}: {count}", args.consumer))
+}
+
+/// Letters are numbered through all consumers: a slip would meet another one.
+async fn check_owner(consumer: &str, letter: LetterId, store: &dyn Store) -> Result<()> {
+    let before = letter.0.checked_add(1).map(LetterId);
+    let filter = DeadFilter { consumer: Some(consumer.to_owned()), before, limit: 1 };
+    let found = store.dead_letters(&filter).await?;
+    if found.first().is_none_or(|found| found.id != letter) {
+        bail!(
+            "{consumer} has no dead letter {letter}; `milepost inbox dead {consumer}` lists those that it has"
+        );
+    }
+    Ok(())
+}
+
+async fn list(args: &DeadArgs, store: &dyn Store) -> Result<()> {
+    let consumer = Some(args.consumer.clone());
+    let filter = DeadFilter { consumer, before: args.before.map(LetterId), limit: args.limit };
+    let letters = store.dead_letters(&filter).await?;
+    if args.json {
+        return output::json(&letters);
+    }
+    if letters.is_empty() {
+        output::note("no dead letters");
+        return Ok(());
+    }
+    let now = Timestamp::now();
+    let mut listing = Listing::new([
+        Column::unbroken("ID"),
+        Column::new("AGGREGATE"),
+        Column::unbroken("SEQ"),
+        Column::new("EVENT"),
+        Column::unbroken("REASON"),
+        Column::unbroken("DEAD"),
+        Column::new("WHY"),
+    ]);
+    for letter in &letters {
+        listing.row([
+            Field::text(letter.id.to_string()),
+            Field::text(letter.aggregate.to_string()),
+            Field::text(sequences(letter)),
+            Field::maybe(letter.event.as_ref().map(|event| &event.event_type)),
+            Field::text(letter.reason.as_str()),
+            Field::text(relative(letter.dead_at, now)),
+            Field::text(&letter.why),
+        ]);
+    }
+    Ok(listing.print()?)
+}
+
+fn sequences(letter: &DeadLetter) -> String {
+    let (first, last) = (letter.sequences.start(), letter.sequences.end());
+    if first == last { first.to_string() } else { format!("{first} to {last}") }
+}

@@ -1,0 +1,67 @@
+//! `milepost inbox`: look at what consumers of events have taken in, and intervene.
+
+mod consumers;
+mod dead;
+
+use anyhow::{Result, bail};
+use clap::Subcommand;
+use milepost_core::inbox::Consumer;
+use milepost_core::inbox::listing::ConsumerView;
+use milepost_core::port::Store;
+
+use crate::output::Outcome;
+use crate::store::{self, Schema, StoreAddress};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InboxCommand {
+    /// List consumers with what they want, what they took in and what waits
+    List(consumers::ListArgs),
+    /// Show which events are missing, so that others wait for them
+    Gaps(consumers::GapsArgs),
+    /// Say how patient a consumer is
+    Set(consumers::SetArgs),
+    /// Say from which event on a consumer takes in those of an aggregate
+    Expect(consumers::ExpectArgs),
+    /// Show what a consumer gave up, let it wait again or drop it
+    Dead(dead::DeadArgs),
+    /// Forget ids of events that were taken in long ago
+    Prune(consumers::PruneArgs),
+}
+
+impl InboxCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Gaps(_))
+    }
+}
+
+pub(crate) async fn run(command: InboxCommand, address: &StoreAddress) -> Result<Outcome> {
+    let store = store::open(address, Schema::MustFit).await?;
+    let store = store.as_ref();
+    match command {
+        InboxCommand::List(args) => consumers::list(&args, store).await?,
+        InboxCommand::Gaps(args) => consumers::gaps(&args, store).await?,
+        InboxCommand::Set(args) => consumers::set(args, store).await?,
+        InboxCommand::Expect(args) => consumers::expect(&args, store).await?,
+        InboxCommand::Dead(args) => dead::run(args, store).await?,
+        InboxCommand::Prune(args) => consumers::prune(&args, store).await?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// A consumer that is known; a name that is not may be mistyped.
+async fn known(name: &str, store: &dyn Store) -> Result<Consumer> {
+    let all = store.consumers().await?;
+    match all.iter().find(|view| view.consumer.name == name) {
+        Some(view) => Ok(view.consumer.clone()),
+        None if all.is_empty() => {
+            bail!("there is no consumer {name:?}: nobody has taken in an event, or said what it wants")
+        }
+        None => bail!("there is no consumer {name:?}; there are {}", names(&all)),
+    }
+}
+
+fn names(all: &[ConsumerView]) -> String {
+    let names: Vec<&str> = all.iter().map(|view| view.consumer.name.as_str()).collect();
+    names.join(", ")
+}

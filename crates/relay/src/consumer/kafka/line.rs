@@ -1,0 +1,230 @@
+//! A membership in a consumer group.
+//!
+//! A thread polls all the time, or the group would take this member for dead; what nobody has room for stays at the brokers.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::message::Message;
+use rdkafka::{ClientConfig, ClientContext, Offset, TopicPartitionList};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use super::Taken;
+use super::offsets::{Offsets, Partition, Place};
+
+/// How long a poll waits.
+const POLL: Duration = Duration::from_millis(100);
+/// How long it waits while there is no room for what was read.
+const POLL_FULL: Duration = Duration::from_millis(10);
+/// How many messages are read before somebody asks for them.
+const AHEAD: usize = 100;
+/// So many messages of a partition are read behind one that is not done with.
+const BEHIND_MAX: i64 = 10_000;
+
+/// What is read, and what of it is told.
+pub(super) struct Reading {
+    pub(super) line: Arc<Line>,
+    read: mpsc::Receiver<Result<Taken, String>>,
+}
+
+impl Reading {
+    /// The next message.
+    pub(super) async fn next(&mut self) -> Result<Taken, String> {
+        self.read.recv().await.unwrap_or_else(|| Err("the membership in the group ended".to_owned()))
+    }
+}
+
+/// A member of a group, until it and all receipts of its messages are gone.
+pub(super) struct Line {
+    member: Arc<BaseConsumer<Member>>,
+    stop: Arc<AtomicBool>,
+    /// One commit at a time, which takes along what others ended meanwhile.
+    committing: tokio::sync::Mutex<()>,
+}
+
+impl Line {
+    /// Becomes a member; what is wrong comes with the messages.
+    pub(super) fn join(settings: &ClientConfig, topics: &[String]) -> Result<Reading, String> {
+        let member = settings.create_with_context::<_, BaseConsumer<Member>>(Member::default());
+        let member = Arc::new(member.map_err(|error| crate::sink::kafka::in_words(&error))?);
+        let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+        member.subscribe(&topics).map_err(|error| error.to_string())?;
+        let (bring, read) = mpsc::channel(AHEAD);
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut poller =
+            Poller { member: Arc::clone(&member), bring, waiting: VecDeque::new(), paused: BTreeSet::new() };
+        let stopped = Arc::clone(&stop);
+        let polling = std::thread::Builder::new().name("milepost-kafka".to_owned());
+        let spawned = polling.spawn(move || {
+            while !stopped.load(Ordering::Acquire) {
+                poller.poll();
+            }
+        });
+        spawned.map_err(|error| error.to_string())?;
+        Ok(Reading { line: Arc::new(Self { member, stop, committing: tokio::sync::Mutex::default() }), read })
+    }
+
+    /// Whether the place is in a partition that is ours, since it was read.
+    pub(super) fn is_ours(&self, place: &Place) -> bool {
+        self.member.context().offsets().is_ours(place)
+    }
+
+    /// Whether it has to be made anew.
+    pub(super) fn is_lost(&self) -> bool {
+        self.member.client().fatal_error().is_some()
+    }
+
+    /// A message is done with: waits until the brokers have the position behind it, unless one before it is not done with.
+    pub(super) async fn pass(&self, place: &Place) -> Result<(), String> {
+        self.member.context().offsets().end(place);
+        let _turn = self.committing.lock().await;
+        if self.member.context().offsets().moved().is_empty() {
+            return Ok(());
+        }
+        let member = Arc::clone(&self.member);
+        let committed = tokio::task::spawn_blocking(move || member.context().commit(&member));
+        match committed.await {
+            Ok(committed) => committed.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+    }
+}
+
+/// What a member knows of its partitions.
+#[derive(Default)]
+struct Member {
+    offsets: Mutex<Offsets>,
+    /// Held while brokers are told of positions, so that none is told of a partition that has gone to another member.
+    telling: Mutex<()>,
+}
+
+impl Member {
+    fn offsets(&self) -> MutexGuard<'_, Offsets> {
+        self.offsets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the brokers where we are.
+    fn commit(&self, consumer: &BaseConsumer<Self>) -> KafkaResult<()> {
+        let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        let moved = self.offsets().moved();
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let mut positions = TopicPartitionList::with_capacity(moved.len());
+        for ((topic, partition), position) in &moved {
+            positions.add_partition_offset(topic, *partition, Offset::Offset(*position))?;
+        }
+        consumer.commit(&positions, CommitMode::Sync)?;
+        self.offsets().keep(&moved);
+        Ok(())
+    }
+}
+
+impl ClientContext for Member {
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::debug!(%error, reason, "Kafka");
+    }
+}
+
+impl ConsumerContext for Member {
+    /// What is done with is told before another member begins there.
+    fn pre_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        match rebalance {
+            Rebalance::Revoke(partitions) => {
+                if !consumer.assignment_lost()
+                    && let Err(error) = self.commit(consumer)
+                {
+                    tracing::warn!(%error, "positions could not be kept; some events come again");
+                }
+                self.offsets().revoke(names(partitions));
+            }
+            Rebalance::Assign(partitions) => self.offsets().assign(names(partitions)),
+            Rebalance::Error(error) => tracing::warn!(%error, "the group could not divide its partitions"),
+        }
+    }
+}
+
+fn names(partitions: &TopicPartitionList) -> Vec<Partition> {
+    partitions.elements().iter().map(|its| (its.topic().to_owned(), its.partition())).collect()
+}
+
+/// What the thread has.
+struct Poller {
+    member: Arc<BaseConsumer<Member>>,
+    bring: mpsc::Sender<Result<Taken, String>>,
+    /// What was read, and had no room: what a partition brought before it was paused.
+    waiting: VecDeque<Taken>,
+    paused: BTreeSet<Partition>,
+}
+
+impl Poller {
+    fn poll(&mut self) {
+        self.hand_over();
+        self.pause();
+        let wait = if self.waiting.is_empty() { POLL } else { POLL_FULL };
+        match self.member.poll(wait) {
+            None => {}
+            Some(Ok(message)) => {
+                let partition = (message.topic().to_owned(), message.partition());
+                let place = self.member.context().offsets().begin(partition, message.offset());
+                // One of a partition that has gone is another member's.
+                if let Some(place) = place {
+                    self.waiting.push_back(Taken { message: message.detach(), place });
+                }
+            }
+            // Where there is no room somebody is busy enough.
+            Some(Err(error)) => drop(self.bring.try_send(Err(error.to_string()))),
+        }
+    }
+
+    /// Hands over what was read, as far as there is room.
+    fn hand_over(&mut self) {
+        while let Some(taken) = self.waiting.pop_front() {
+            match self.bring.try_send(Ok(taken)) {
+                // Without a reader we only wait for receipts.
+                Ok(()) | Err(TrySendError::Closed(_)) => {}
+                Err(TrySendError::Full(Ok(taken))) => return self.waiting.push_front(taken),
+                Err(TrySendError::Full(Err(_))) => return,
+            }
+        }
+    }
+
+    /// Reads nothing more of partitions for which there is no room.
+    fn pause(&mut self) {
+        let offsets = self.member.context().offsets();
+        let full = if self.waiting.is_empty() { offsets.full(BEHIND_MAX) } else { offsets.all() };
+        let ours = offsets.all();
+        drop(offsets);
+        // Those that went and came back are not paused any more.
+        self.paused.retain(|partition| ours.contains(partition));
+        let list = |partitions: Vec<&Partition>| {
+            let mut list = TopicPartitionList::with_capacity(partitions.len());
+            for (topic, partition) in partitions {
+                list.add_partition(topic, *partition);
+            }
+            list
+        };
+        let begin = list(full.difference(&self.paused).collect());
+        let end = list(self.paused.difference(&full).collect());
+        for (partitions, done) in [
+            (&begin, if begin.count() > 0 { self.member.pause(&begin) } else { Ok(()) }),
+            (&end, if end.count() > 0 { self.member.resume(&end) } else { Ok(()) }),
+        ] {
+            if let Err(error) = done {
+                tracing::warn!(%error, ?partitions, "partitions could not be paused or let go on");
+            }
+        }
+        self.paused = full;
+    }
+}
