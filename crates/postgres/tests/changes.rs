@@ -163,7 +163,8 @@ async fn recording_does_not_scan_whatever_the_statistics_say() {
     for analyzed_empty in [true, false] {
         let (database, store, scene) = Database::with_scene().await;
         want_kinds(&scene.store, "audit", &[KIND]).await;
-        let analyze = "analyze milepost.job, milepost.aggregate, milepost.event, milepost.history, milepost.live";
+        let analyze =
+            "analyze milepost.job, milepost.aggregate, milepost.event, milepost.history, milepost.live";
         if analyzed_empty {
             store.pool().execute(analyze).await.unwrap();
         }

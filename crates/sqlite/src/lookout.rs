@@ -57,7 +57,8 @@ impl Lookout {
         if !bell.is_log_followed() {
             return;
         }
-        let end = conn.prepare_cached(query::EVENT_END).and_then(|mut end| end.query_row((), |row| row.get(0)));
+        let end =
+            conn.prepare_cached(query::EVENT_END).and_then(|mut end| end.query_row((), |row| row.get(0)));
         match end {
             Ok(end) if end > self.log_end => {
                 self.log_end = end;

@@ -250,7 +250,9 @@ fn check_changes(name: &str, node: &Node, faults: &mut Faults) {
         );
     }
     // What does not fit the schema was told already.
-    let Ok(entry) = serde_json::from_value::<ChangesEntry>(node_of_changes.clone().into_json()) else { return };
+    let Ok(entry) = serde_json::from_value::<ChangesEntry>(node_of_changes.clone().into_json()) else {
+        return;
+    };
     let changes = entry.changes();
     if changes.is_empty() {
         faults.add(

@@ -14,7 +14,9 @@ pub enum InvalidEvent {
     #[error("{0}")]
     Name(InvalidJob),
     /// The type of the aggregate is one of those whose events are state changes.
-    #[error("the type of the aggregate {0:?} begins with {RESERVED:?}, which is kept for state changes; give it another")]
+    #[error(
+        "the type of the aggregate {0:?} begins with {RESERVED:?}, which is kept for state changes; give it another"
+    )]
     Reserved(String),
     /// The payload.
     #[error("{0}")]

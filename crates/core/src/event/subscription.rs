@@ -159,7 +159,10 @@ mod tests {
     #[test]
     fn state_changes_go_to_those_only_who_want_them() {
         let (emitted, mut wanted) = (SubscriptionFilter::default(), Subscription::new("s"));
-        assert!(emitted.has_type("order", "paid") && !emitted.has_type("milepost.job.mail", "milepost.job.failed"));
+        assert!(
+            emitted.has_type("order", "paid")
+                && !emitted.has_type("milepost.job.mail", "milepost.job.failed")
+        );
         wanted = wanted.changes(Changes { kinds: vec!["mail".to_owned()], dags: Vec::new() });
         assert!(wanted.filter.has_type("milepost.job.mail", "milepost.job.failed"));
         assert!(!wanted.filter.has_type("milepost.job.bill", "milepost.job.failed"));

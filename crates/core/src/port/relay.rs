@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 
 use super::{StoreResult, WakeStream};
-use crate::event::{Aggregate, Begin, Changes, DueEvents, Holding, Outcome, Page, PageSize, Publisher, Retried};
+use crate::event::{
+    Aggregate, Begin, Changes, DueEvents, Holding, Outcome, Page, PageSize, Publisher, Retried,
+};
 
 /// Keeps where subscriptions are, who publishes for them, and what is parked.
 ///

@@ -2,7 +2,9 @@
 
 use milepost_core::event::Aggregate;
 use milepost_core::ident::{EventId, JobId};
-use milepost_core::relocation::rows::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription};
+use milepost_core::relocation::rows::{
+    ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription,
+};
 use rusqlite::Row;
 
 use super::Sql;

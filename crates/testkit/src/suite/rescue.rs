@@ -39,7 +39,10 @@ pub(super) async fn rescue(scene: &Scene, at_least: usize) -> Vec<Rescued> {
 
 /// A worker with a short lease that took `jobs` jobs. One whose lease a stall of the machine outlasts before it
 /// could take them is followed by another.
-pub(super) async fn mortal(scene: &Scene, jobs: Vec<NewJob>) -> (WorkerId, Vec<milepost_core::claim::ClaimedJob>) {
+pub(super) async fn mortal(
+    scene: &Scene,
+    jobs: Vec<NewJob>,
+) -> (WorkerId, Vec<milepost_core::claim::ClaimedJob>) {
     scene.store.enqueue_many(&jobs).await.unwrap();
     loop {
         let worker = register(&scene.store, SHORT).await;

@@ -16,10 +16,7 @@ fn state_changes_are_read_in_full() {
     let config = parse(&text, Path::new("/"), |_| None).unwrap();
     let subscription = config.subscriptions["audit"].options("audit", "here".to_owned()).subscription;
     let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    assert_eq!(
-        subscription.changes,
-        Changes { kinds: named(&["mail", "notices"]), dags: named(&["close"]) }
-    );
+    assert_eq!(subscription.changes, Changes { kinds: named(&["mail", "notices"]), dags: named(&["close"]) });
     let of = ["milepost.job.mail", "milepost.job.notices", "milepost.batch.close"];
     assert_eq!(subscription.filter.aggregate_types, of);
     assert_eq!(subscription.filter.event_types, ["milepost.job.failed"]);
