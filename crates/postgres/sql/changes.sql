@@ -134,7 +134,7 @@ $$;
 -- Has changes of jobs ('kind') or of batches ('dag') recorded if somebody wants some, else not. Answers false when transactions that
 -- hold the history keep it from that: nobody waits behind it for longer than the time-out, and it is to be called again. One
 -- table a transaction: who waits for one holds no other.
--- As its owner, whose the tables are: relays need not own them.
+-- As its owner, whose the tables are: relays need not own them. Advisory lock: (19799, 0) one switch at a time.
 create or replace function milepost.switch_recording(what text) returns boolean language plpgsql security definer
 set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $$
 declare
@@ -143,7 +143,7 @@ declare
     is_recorded boolean;
 begin
     -- The last of several sees what all of them have written.
-    perform pg_advisory_xact_lock(19792, 5);
+    perform pg_advisory_xact_lock(19799, 0);
     is_wanted := exists (select from milepost.change_source s where s.what = switch_recording.what);
     is_recorded := exists (select from pg_trigger t where t.tgrelid = history and t.tgname = 'recording');
     if is_wanted and not is_recorded then
