@@ -1,4 +1,4 @@
-"""The API: jobs are created and looked at. A client may be used by many threads; each has a connection of its own."""
+"""The API: jobs are created and looked at. A client may be used by many threads; it keeps as many connections as they use at once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,15 @@ class Client:
         if place.scheme not in ("http", "https") or not place.hostname:
             raise ValueError(f"{url!r} is not the address of a server, such as http://127.0.0.1:7070")
         self._place, self._token, self._timeout_s = place, token, timeout_s
-        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._idle: list[http.client.HTTPConnection] = []
+
+    def close(self) -> None:
+        """Closes the connections that nobody uses; the next request opens one."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
     def create(self, job: NewJob) -> Created:
         """Creates a job; returns when it is durable. Tried again while the server does not answer: under an `Idempotency-Key`, so that
@@ -109,7 +117,6 @@ class Client:
             try:
                 return self._ask_once(method, path, body, headers or {}, timeout_s or self._timeout_s)
             except (OSError, http.client.HTTPException) as error:
-                self._forget_connection()
                 if not left:
                     raise Unreachable(f"{self._place.netloc} does not answer: {error}") from error
             except Problem as problem:
@@ -119,14 +126,20 @@ class Client:
         raise AssertionError("a request is tried at least once")
 
     def _ask_once(self, method: str, path: str, body: Any, headers: dict[str, str], timeout_s: float) -> Any:
-        connection = self._connection(timeout_s)
         all_headers = {"Content-Type": "application/json", **headers}
         if self._token:
             all_headers["Authorization"] = f"Bearer {self._token}"
         text = None if body is None else json.dumps(body, allow_nan=False).encode()
-        connection.request(method, self._place.path.rstrip("/") + path, text, all_headers)
-        response = connection.getresponse()
-        answer = response.read()
+        connection = self._connection(timeout_s)
+        try:
+            connection.request(method, self._place.path.rstrip("/") + path, text, all_headers)
+            response = connection.getresponse()
+            answer = response.read()
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._idle.append(connection)
         if response.status < 400:
             return json.loads(answer) if answer else None
         try:
@@ -137,19 +150,12 @@ class Client:
             raise Problem(response.status, "not_milepost", f"the answer is not Milepost's: {text_of}", None) from None
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
-        connection = getattr(self._local, "connection", None)
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
         if connection is None:
-            secure = self._place.scheme == "https"
-            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-            assert self._place.hostname is not None
-            connection = self._local.connection = kind(self._place.hostname, self._place.port, timeout=timeout_s)
+            kind = http.client.HTTPSConnection if self._place.scheme == "https" else http.client.HTTPConnection
+            connection = kind(self._place.hostname or "", self._place.port)
         connection.timeout = timeout_s
         if connection.sock is not None:
             connection.sock.settimeout(timeout_s)
         return connection
-
-    def _forget_connection(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None

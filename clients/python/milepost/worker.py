@@ -79,7 +79,8 @@ Handler = Callable[[Job], Any]
 
 
 class Worker:
-    """Runs jobs of the kinds in `handlers`, at most `concurrency` at once, until `stop` is called."""
+    """Runs jobs of the kinds in `handlers`, at most `concurrency` at once, until `stop` is called. `wait_s`: how long a claim
+    waits for jobs, and so how long a worker without any takes to stop."""
 
     def __init__(
         self,
@@ -89,10 +90,11 @@ class Worker:
         queues: Sequence[str] = ("default",),
         concurrency: int = 4,
         lease_s: float = 15.0,
+        wait_s: float = 5.0,
         name: str | None = None,
     ) -> None:
         self._client, self._handlers, self._queues = client, dict(handlers), list(queues)
-        self._concurrency, self._lease_s = concurrency, lease_s
+        self._concurrency, self._lease_s, self._wait_ms = concurrency, lease_s, int(wait_s * 1000)
         self._name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._id: int | None = None
         self._held_until = 0.0
@@ -152,7 +154,7 @@ class Worker:
         jobs: list[dict[str, Any]] = []
         known_as = self._id
         try:
-            body = {"queues": self._queues, "kinds": list(self._handlers), "limit": free, "wait_ms": 5000}
+            body = {"queues": self._queues, "kinds": list(self._handlers), "limit": free, "wait_ms": self._wait_ms}
             jobs = self.tell("claim", body, tries=1)["jobs"]
         except Unreachable as error:
             log.warning("%s; looking for what was claimed", error)

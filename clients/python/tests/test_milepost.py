@@ -24,6 +24,7 @@ def until(what, ask, seconds=30.0):
 class ClientTest(unittest.TestCase):
     def setUp(self):
         self.client = Client(URL)
+        self.addCleanup(self.client.close)
 
     def test_a_job_is_created_once_under_its_key(self):
         key = str(uuid.uuid4())
@@ -51,10 +52,11 @@ class ClientTest(unittest.TestCase):
 class WorkerTest(unittest.TestCase):
     def setUp(self):
         self.client = Client(URL)
+        self.addCleanup(self.client.close)
         self.queue = str(uuid.uuid4())
 
     def work(self, handlers, **options):
-        worker = Worker(self.client, handlers, queues=[self.queue], lease_s=3.0, **options)
+        worker = Worker(self.client, handlers, queues=[self.queue], lease_s=3.0, wait_s=0.3, **options)
         thread = threading.Thread(target=worker.run)
         thread.start()
 

@@ -69,6 +69,11 @@ kept as (
     where k.kind = j.kind and k.key = j.key and k.job_id = j.id
       and (j.over_at < now() - $5::bigint * interval '1 millisecond') is not true
 ),
+heads as (
+    delete from milepost.aggregate a using jobs j
+    where a.aggregate_type = 'milepost.job.' || j.kind and a.aggregate_id = j.id::text
+    returning 1
+),
 reports as (
     delete from milepost.progress p using whole w where p.job_id = w.id returning 1
 ),
@@ -128,7 +133,7 @@ select (select count(*) from gone where state = 'succeeded') as succeeded,
        (select count(*) from gone where state in ('canceled', 'skipped')) as canceled,
        (select count(*) from gone where state = 'failed') as failed,
        (select count(*) from gone) + (select count(*) from jobs) + (select count(*) from forgotten)
-           + (select count(*) from reports) + (select count(*) from told) + (select count(*) from portion)
+           + (select count(*) from heads) + (select count(*) from reports) + (select count(*) from told) + (select count(*) from portion)
            + (select count(*) from runs) + (select count(*) from set_by_hand) + (select count(*) from own_failures)
            + (select count(*) from taken_failures) + (select count(*) from own_portion)
            + (select count(*) from taken_portion) as rows,

@@ -72,6 +72,7 @@ begin
             when i.aggregate_id is null or i.aggregate_id = '' or octet_length(i.aggregate_id) > 1000 then array['name', 'the id of the aggregate must have 1 to 1000 bytes']
             when i.event_type is null or i.event_type = '' or octet_length(i.event_type) > 200 then array['name', 'the type of the event must have 1 to 200 bytes']
             when concat(i.aggregate_type, i.aggregate_id, i.event_type) ~ '[[:cntrl:]]' then array['name', 'types and ids must not have control characters']
+            when starts_with(i.aggregate_type, 'milepost.') then array['name', 'types of aggregates that begin with milepost. are kept for state changes']
             when i.seq < 1 then array['sequence', format('the sequence %s is not a number from 1 on', i.seq)]
             when i.headers is not null and milepost.refuse_headers(i.headers) is not null then array['headers', milepost.refuse_headers(i.headers)]
             when octet_length(i.payload) > payload_bytes_max

@@ -108,6 +108,7 @@ begin
     from (select max(slot) as last from milepost.group_slot) s where last >= 100000;
     insert into milepost.group_note (group_key, starts)
     select distinct group_key, 0 from milepost.live where state = 'blocked' and group_key is not null;
+    perform milepost.switch_recording(what) from unnest(array['kind', 'dag']) what;
     insert into milepost.audit (who, what, detail)
     values (made_by, 'move', jsonb_build_object('move', move, 'from', from_store));
 end

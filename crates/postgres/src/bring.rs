@@ -59,6 +59,7 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::ParkedAggregates(rows) => relay::parked_aggregates(rows),
         Rows::HeldEvents(rows) => relay::held_events(rows),
         Rows::DeadEvents(rows) => relay::dead_events(rows),
+        Rows::ChangeSources(rows) => relay::change_sources(rows),
         Rows::History(rows) => history(rows),
         Rows::Slots(rows) => slots(rows),
         Rows::Ended(rows) => ended(rows),

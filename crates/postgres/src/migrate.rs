@@ -24,6 +24,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("events", include_str!("../migrations/0011_events.sql")),
     ("relay", include_str!("../migrations/0012_relay.sql")),
     ("inbox", include_str!("../migrations/0013_inbox.sql")),
+    ("changes", include_str!("../migrations/0014_changes.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
@@ -39,6 +40,7 @@ const API: &str = concat!(
     include_str!("../sql/batch_versions.sql"),
     include_str!("../sql/batch_operations.sql"),
     include_str!("../sql/events.sql"),
+    include_str!("../sql/changes.sql"),
     include_str!("../sql/relay.sql"),
     include_str!("../sql/subscriptions.sql"),
     include_str!("../sql/inbox.sql"),

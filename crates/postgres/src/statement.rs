@@ -125,6 +125,8 @@ statements! {
     RELAY_SETTLE_PARKED = "relay/settle_parked";
     RELAY_SUBSCRIBE = "relay/subscribe";
     RELAY_SUBSCRIPTIONS = "relay/subscriptions";
+    RELAY_SWITCH_RECORDING = "relay/switch_recording";
+    RELAY_WANT_CHANGES = "relay/want_changes";
     INBOX_CONSUMERS = "inbox/consumers";
     INBOX_DEAD = "inbox/dead";
     INBOX_DROP = "inbox/drop";
@@ -275,6 +277,7 @@ statements! {
     BRING_PARKED_AGGREGATES = "move/parked_aggregate";
     BRING_HELD_EVENTS = "move/parked_event";
     BRING_DEAD_EVENTS = "move/dead_event";
+    BRING_CHANGE_SOURCES = "move/change_source";
     BRING_JOBS = "move/job";
     BRING_KEYS = "move/job_key";
     BRING_KIND_LIMITS = "move/kind_limit";

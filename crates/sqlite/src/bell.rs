@@ -18,14 +18,15 @@ pub(crate) struct Bell {
     ready: watch::Sender<()>,
     stop: watch::Sender<()>,
     batches: watch::Sender<()>,
+    log: watch::Sender<()>,
     changed: watch::Sender<()>,
     waiting: AtomicUsize,
 }
 
 impl Bell {
     pub(crate) fn new() -> Self {
-        let [ready, stop, batches, changed] = [(); 4].map(watch::Sender::new);
-        Self { ready, stop, batches, changed, waiting: AtomicUsize::new(0) }
+        let [ready, stop, batches, log, changed] = [(); 5].map(watch::Sender::new);
+        Self { ready, stop, batches, log, changed, waiting: AtomicUsize::new(0) }
     }
 
     /// Whether somebody waits, so that looking at the file is worth it.
@@ -41,6 +42,16 @@ impl Bell {
     /// Batches have something left to be done.
     pub(crate) fn ring_for_batches(&self) {
         self.batches.send_replace(());
+    }
+
+    /// Whether somebody follows the log of events, so that looking where it ends is worth it.
+    pub(crate) fn is_log_followed(&self) -> bool {
+        self.log.receiver_count() > 0
+    }
+
+    /// The log of events has grown.
+    pub(crate) fn ring_for_log(&self) {
+        self.log.send_replace(());
     }
 
     pub(crate) fn ring(&self, hint: Hint) {
@@ -69,6 +80,30 @@ impl Listener {
         let (ready, stop, batches) =
             (bell.ready.subscribe(), bell.stop.subscribe(), bell.batches.subscribe());
         Self { bell: Arc::clone(bell), writer, ready, stop, batches, due }
+    }
+}
+
+/// One who follows the log of events.
+pub(crate) struct LogListener {
+    listener: Listener,
+    log: watch::Receiver<()>,
+}
+
+impl LogListener {
+    pub(crate) fn new(listener: Listener) -> Self {
+        let log = listener.bell.log.subscribe();
+        Self { listener, log }
+    }
+}
+
+#[async_trait]
+impl WakeStream for LogListener {
+    async fn next(&mut self) -> Wake {
+        // The bell lives as long as the listener.
+        tokio::select! {
+            wake = self.listener.next() => wake,
+            _ = self.log.changed() => Wake::Ready,
+        }
     }
 }
 

@@ -21,6 +21,9 @@ fn find(conn: &Connection) -> Result<Vec<String>, Failure> {
     let mut blank = Connection::open_in_memory()?;
     let tx = blank.transaction()?;
     migration::migrate(&tx)?;
+    for recording in [query::RECORD_JOB_CHANGES, query::RECORD_BATCH_CHANGES] {
+        tx.execute_batch(recording)?;
+    }
     let own: HashSet<String> = objects(&tx)?.into_iter().collect();
     Ok(objects(conn)?.into_iter().filter(|object| !own.contains(object)).collect())
 }

@@ -20,11 +20,13 @@ pub(crate) struct Lookout {
     neighbour_at: Option<Instant>,
     /// The requests to stop, as a sum that changes with them.
     stops: (i64, i64),
+    /// Where the log of events ended.
+    log_end: Option<i64>,
 }
 
 impl Lookout {
     pub(crate) const fn new() -> Self {
-        Self { version: None, neighbour_at: None, stops: (0, 0) }
+        Self { version: None, neighbour_at: None, stops: (0, 0), log_end: None }
     }
 
     /// Whether another process wrote lately.
@@ -48,6 +50,24 @@ impl Lookout {
             self.announce_theirs(conn, bell)?;
         }
         Ok(())
+    }
+
+    /// Says so when the log of events has grown: triggers write to it beside any verb.
+    pub(crate) fn announce_events(&mut self, conn: &Connection, bell: &Bell) {
+        if !bell.is_log_followed() {
+            return;
+        }
+        let end =
+            conn.prepare_cached(query::EVENT_END).and_then(|mut end| end.query_row((), |row| row.get(0)));
+        match end {
+            Ok(end) if end > self.log_end => {
+                self.log_end = end;
+                bell.ring_for_log();
+            }
+            Ok(_) => {}
+            // Before the first migration there is nothing to see.
+            Err(error) => tracing::debug!(%error, "the log of events cannot be looked at"),
+        }
     }
 
     fn announce_theirs(&mut self, conn: &Connection, bell: &Bell) -> rusqlite::Result<()> {

@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 11, name: "events", sql: include_str!("../migrations/0011_events.sql") },
     Migration { version: 12, name: "relay", sql: include_str!("../migrations/0012_relay.sql") },
     Migration { version: 13, name: "inbox", sql: include_str!("../migrations/0013_inbox.sql") },
+    Migration { version: 14, name: "changes", sql: include_str!("../migrations/0014_changes.sql") },
 ];
 
 /// The version that this binary needs.

@@ -137,6 +137,9 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::HeldEvents => look.page(query::PAGE_OF_HELD_EVENTS, relay::held_event, Rows::HeldEvents),
         Part::DeadEvents => look.page(query::PAGE_OF_DEAD_EVENTS, relay::dead_event, Rows::DeadEvents),
         Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
+        Part::ChangeSources => {
+            look.page(query::PAGE_OF_CHANGE_SOURCES, relay::change_source, Rows::ChangeSources)
+        }
         Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
         Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
         Part::Live => look.page(query::PAGE_OF_LIVE, live, Rows::Live),
@@ -220,7 +223,7 @@ impl Look<'_> {
             (Position::Start, Part::ProcessedEvents | Part::DeadEvents) => {
                 vec![String::new().into(), Vec::new().into()]
             }
-            (Position::Start, Part::Checkpoints | Part::ParkedAggregates) => {
+            (Position::Start, Part::Checkpoints | Part::ParkedAggregates | Part::ChangeSources) => {
                 [(); 3].map(|()| String::new().into()).into()
             }
             (Position::Start, Part::HeldEvents) => {

@@ -305,6 +305,7 @@ impl<'a> Pruner<'a> {
         let home = if sort == Sort::Failed { query::FORGET_FAILED } else { query::LEAVE_ENDED };
         let mut rows = self.conn.prepare_cached(home)?.execute([&job])?;
         rows += self.forget_key(last)?;
+        rows += self.conn.prepare_cached(query::FORGET_JOB_HEAD)?.execute((&job, last.job.to_string()))?;
         let rest =
             [query::FORGET_PROGRESS, query::FORGET_BULK, query::FORGET_BULK_SETTING, query::FORGET_JOB];
         for sql in rest {

@@ -9,7 +9,7 @@ use milepost_core::schema::Migrated;
 use rusqlite::{Connection, Transaction};
 use tempfile::TempDir;
 
-use crate::bell::{Bell, Listener};
+use crate::bell::{Bell, Listener, LogListener};
 use crate::command::Hint;
 use crate::due::DueTimes;
 use crate::failure::{Failure, defect};
@@ -155,6 +155,10 @@ impl SqliteStore {
             self.inner.writer.sender(),
             DueTimes::new(self.clone(), self.inner.bell.changes()),
         )
+    }
+
+    pub(crate) fn log_listener(&self) -> LogListener {
+        LogListener::new(self.listener())
     }
 
     pub(crate) fn served(&self) -> &Served {

@@ -232,7 +232,7 @@ impl Desk {
         }
     }
 
-    fn answer_done(&self, ran: Vec<Box<dyn Command>>) {
+    fn answer_done(&mut self, ran: Vec<Box<dyn Command>>) {
         let mut hint = Hint::NONE;
         for command in ran {
             let its = command.hint();
@@ -244,6 +244,7 @@ impl Desk {
         if hint.ready {
             announce_batches(&self.conn, &self.bell);
         }
+        self.lookout.announce_events(&self.conn, &self.bell);
     }
 
     /// No transaction could begin: refuses the commands whose patience is over, keeps the others.

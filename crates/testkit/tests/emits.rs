@@ -246,6 +246,7 @@ const OTHER: &str = "emit('order', '1', 'made', event_id => '018f0000-0000-7000-
 const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("emit(null, '1', 'made')", "MP015", "name", "the type of the aggregate must have 1 to 200 bytes"),
     ("emit(repeat('k', 201), '1', 'made')", "MP015", "name", "the type of the aggregate"),
+    ("emit('milepost.job.mail', '1', 'made')", "MP015", "name", "are kept for state changes"),
     ("emit('order', '', 'made')", "MP015", "name", "the id of the aggregate must have 1 to 1000 bytes"),
     ("emit('order', repeat('i', 1001), 'made')", "MP015", "name", "the id of the aggregate"),
     ("emit('order', '1', '')", "MP015", "name", "the type of the event"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use milepost_core::event::{Begin, Exhausted, PageSize, Subscription, SubscriptionFilter};
+use milepost_core::event::{Begin, Changes, Exhausted, PageSize, RESERVED, Subscription, SubscriptionFilter};
 use milepost_relay::publisher::PublisherOptions;
 use milepost_relay::sink::{
     self, JsonlConfig, KafkaConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig,
@@ -28,9 +28,12 @@ const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", 
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SubscriptionEntry {
-    /// Events of aggregates of these types. The default is all.
+    /// Events of aggregates of these types. The default is all that are emitted.
     #[serde(default)]
     aggregate_types: Vec<String>,
+    /// State changes of jobs and batches, instead of events that are emitted.
+    #[serde(default)]
+    changes: Option<ChangesEntry>,
     /// Events of these types. The default is all.
     #[serde(default)]
     event_types: Vec<String>,
@@ -88,6 +91,24 @@ pub(crate) struct SubscriptionEntry {
     webhook: Option<WebhookConfig>,
 }
 
+/// Whose state changes a subscription gets.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChangesEntry {
+    /// Those of jobs of these kinds; a bulk job's name is the kind of its jobs.
+    #[serde(default)]
+    kinds: Vec<String>,
+    /// Those of batches of these DAGs.
+    #[serde(default)]
+    dags: Vec<String>,
+}
+
+impl ChangesEntry {
+    fn changes(&self) -> Changes {
+        Changes { kinds: self.kinds.clone(), dags: self.dags.clone() }
+    }
+}
+
 const fn page_events_max_default() -> u32 {
     5_000
 }
@@ -116,6 +137,10 @@ impl SubscriptionEntry {
                 .map_or(default.backoff, |backoff| backoff.policy_over(default.backoff)),
             exhausted: self.exhausted,
             ..default
+        };
+        let subscription = match &self.changes {
+            Some(changes) => subscription.changes(changes.changes()),
+            None => subscription,
         };
         let default = PublisherOptions::new(subscription, label);
         PublisherOptions {
@@ -172,6 +197,7 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
         return;
     }
     backoff::check(node.get("backoff"), faults);
+    check_changes(name, node, faults);
     let given: Vec<&str> = SINKS.iter().copied().filter(|sink| node.get(sink).is_some()).collect();
     match given[..] {
         [] => faults.add(
@@ -201,5 +227,44 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
             format!("the subscription {name} has several sinks: {}", given.join(", ")),
             "keep one; another sink is another subscription, with a position of its own",
         ),
+    }
+}
+
+/// A subscription has what is emitted or state changes, never both: an event of a change is told by the type of its aggregate.
+fn check_changes(name: &str, node: &Node, faults: &mut Faults) {
+    for kind in node.get("aggregate_types").map(Node::nodes).unwrap_or_default() {
+        if kind.text().is_some_and(|kind| kind.starts_with(RESERVED)) {
+            faults.add(
+                kind.span.start,
+                format!("aggregate_types of the subscription {name} names state changes"),
+                "write changes = { kinds = [\"mail\"] } instead, which has them recorded (docs/RELAY.md)",
+            );
+        }
+    }
+    let Some(node_of_changes) = node.get("changes") else { return };
+    if let Some(types) = node.get("aggregate_types") {
+        faults.add(
+            types.span.start,
+            format!("the subscription {name} has aggregate_types and changes"),
+            "keep one: what is emitted and what changes are two subscriptions",
+        );
+    }
+    // What does not fit the schema was told already.
+    let Ok(entry) = serde_json::from_value::<ChangesEntry>(node_of_changes.clone().into_json()) else {
+        return;
+    };
+    let changes = entry.changes();
+    if changes.is_empty() {
+        faults.add(
+            node_of_changes.span.start,
+            format!("changes of the subscription {name} names no kinds and no DAGs"),
+            "name some, such as kinds = [\"mail\"] or dags = [\"settlement\"]",
+        );
+    } else if let Err(why) = changes.check() {
+        faults.add(
+            node_of_changes.span.start,
+            why.to_string(),
+            "a kind may have 187 bytes here, and a DAG 185: the types of their aggregates begin with milepost.job. and milepost.batch.",
+        );
     }
 }

@@ -1,14 +1,17 @@
 //! Subscriptions that move.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::event::relay_listing::{ParkedVerb, Replay};
 use milepost_core::event::{
-    Aggregate, Begin, Event, Failure, NewEvent, Outcome, PageSize, Publisher, Undelivered,
+    Aggregate, Begin, Changes, Event, Failure, NewEvent, Outcome, PageSize, Publisher, Undelivered,
 };
 use milepost_core::port::{LogReader, Store};
-use milepost_testkit::{relay, wait};
+use milepost_testkit::scene::KIND;
+use milepost_testkit::suite::changes::{assert_told, want_kinds};
+use milepost_testkit::{Scene, relay, wait};
 use serde_json::{Value, json};
 
 use crate::{Move, block_on};
@@ -92,6 +95,8 @@ pub(crate) async fn leave_half_done(both: &Move) {
     gives_up.leave().await;
     store.pause_subscription("gives up", "the broker refuses: ü").await.unwrap();
     store.subscribe("new", Begin::Beginning).await.unwrap();
+    let nobodys = Changes { kinds: vec!["nobody's: ü".to_owned()], dags: vec!["nobody's".to_owned()] };
+    assert!(store.record_changes("new", &nobodys).await.unwrap());
     assert!(store.subscriptions().await.unwrap().iter().all(|subscription| {
         let half_done = ["gives up", "new"].contains(&subscription.name.as_str());
         (subscription.backlog > 0) == half_done && subscription.publishers.is_empty()
@@ -144,6 +149,27 @@ fn a_subscription_goes_on_exactly_where_it_was() {
         let sequences: Vec<i64> = due.aggregates[0].events.iter().map(|event| event.sequence).collect();
         assert_eq!((due.aggregates.len(), sequences), (1, vec![1, 2]));
         relay.leave().await;
+    });
+    assert_eq!(both.new.run(&["doctor"]).status, 0);
+}
+
+#[test]
+fn changes_that_are_wanted_are_recorded_from_the_first_one_on_after_a_move() {
+    let both = Move::new();
+    let (gone_on, made) = (Scene::job(), Scene::job());
+    block_on(async {
+        let store: Arc<dyn Store> = Arc::new(both.sqlite());
+        want_kinds(&store, "audit", &[KIND]).await;
+        store.enqueue_many(std::slice::from_ref(&gone_on)).await.unwrap();
+    });
+    both.run(&[]).ok();
+    block_on(async {
+        let scene = Scene::on(Arc::new(both.postgres().await)).await;
+        scene.enqueue(made.clone()).await;
+        assert_eq!(scene.claim(10).await.len(), 2);
+        for job in [gone_on.id, made.id] {
+            assert_eq!(assert_told(&scene, job).await, 2, "what came is told once, and what follows");
+        }
     });
     assert_eq!(both.new.run(&["doctor"]).status, 0);
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX};
+use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, RESERVED};
 use crate::error::InvalidJob;
 use crate::ident::EventId;
 
@@ -13,6 +13,11 @@ pub enum InvalidEvent {
     /// A name: the aggregate's type or id, or the event's type.
     #[error("{0}")]
     Name(InvalidJob),
+    /// The type of the aggregate is one of those whose events are state changes.
+    #[error(
+        "the type of the aggregate {0:?} begins with {RESERVED:?}, which is kept for state changes; give it another"
+    )]
+    Reserved(String),
     /// The payload.
     #[error("{0}")]
     Payload(InvalidJob),

@@ -3,6 +3,7 @@
 //! An aggregate's events are numbered 1, 2, 3, … ([`sequence`](Event::sequence)); everything that is promised of order is
 //! promised within one aggregate.
 
+mod change;
 mod delivery;
 mod error;
 pub mod listing;
@@ -18,6 +19,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+pub use change::{Changes, RESERVED};
 pub use delivery::{
     Begin, DueAggregate, DueEvents, Failure, Holding, LeftOut, Outcome, Page, PageSize, Publisher, Retried,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, is_same_json};
+use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED, is_same_json};
 use crate::error::{InvalidJob, StoreError};
 use crate::ident::EventId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
@@ -130,6 +130,9 @@ impl NewEvent {
         name("type of the aggregate", &self.aggregate.kind, NAME_BYTES_MAX)?;
         name("id of the aggregate", &self.aggregate.id, KEY_BYTES_MAX)?;
         name("type of the event", &self.event_type, NAME_BYTES_MAX)?;
+        if self.aggregate.kind.starts_with(RESERVED) {
+            return Err(InvalidEvent::Reserved(self.aggregate.kind.clone()));
+        }
         if let Some(sequence) = self.sequence.filter(|&sequence| sequence < 1) {
             return Err(InvalidEvent::Sequence(sequence));
         }
@@ -195,6 +198,9 @@ mod tests {
         let mut nameless = paid();
         nameless.aggregate.id.clear();
         assert!(refusal(&nameless).contains("id of the aggregate"), "{}", refusal(&nameless));
+        let mut reserved = paid();
+        "milepost.job.mail".clone_into(&mut reserved.aggregate.kind);
+        assert!(refusal(&reserved).contains("kept for state changes"), "{}", refusal(&reserved));
         assert!(refusal(&paid().sequence(0)).contains("the sequence 0"));
         assert!(refusal(&paid().header("a b", "1")).contains(r#"header "a b""#));
         assert!(refusal(&paid().header("a", "1\n2")).contains("control characters"));

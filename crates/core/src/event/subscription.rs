@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, InvalidEvent};
+use super::{Changes, Event, InvalidEvent, RESERVED};
 use crate::job::{NAME_BYTES_MAX, check_name};
 use crate::retry::RetryPolicy;
 
@@ -19,6 +19,8 @@ pub struct Subscription {
     pub name: String,
     /// Which events.
     pub filter: SubscriptionFilter,
+    /// Which state changes are to be recorded for it.
+    pub changes: Changes,
     /// How many attempts an event gets, the first included.
     pub deliveries_max: u32,
     /// How long it waits between them.
@@ -28,15 +30,24 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// All events, with default patience.
+    /// All events that are emitted, with default patience.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             filter: SubscriptionFilter::default(),
+            changes: Changes::default(),
             deliveries_max: DELIVERIES_MAX_DEFAULT,
             backoff: RetryPolicy { cap: Duration::from_secs(300), ..RetryPolicy::default() },
             exhausted: Exhausted::default(),
         }
+    }
+
+    /// The subscription with these state changes instead.
+    #[must_use]
+    pub fn changes(mut self, changes: Changes) -> Self {
+        self.filter.aggregate_types = changes.aggregate_types();
+        self.changes = changes;
+        self
     }
 
     /// Checks its name.
@@ -109,12 +120,12 @@ impl fmt::Display for Undelivered {
     }
 }
 
-/// Which events a subscription has. Empty lists: all.
+/// Which events a subscription has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionFilter {
-    /// Of aggregates of these types.
+    /// Of aggregates of these types. Empty: of all but those that are [reserved](RESERVED).
     pub aggregate_types: Vec<String>,
-    /// Of these types.
+    /// Of these types. Empty: of all.
     pub event_types: Vec<String>,
 }
 
@@ -122,8 +133,19 @@ impl SubscriptionFilter {
     /// Whether a subscription has an event.
     #[must_use]
     pub fn has(&self, event: &Event) -> bool {
-        let has = |names: &[String], name: &String| names.is_empty() || names.contains(name);
-        has(&self.aggregate_types, &event.aggregate.kind) && has(&self.event_types, &event.event_type)
+        self.has_type(&event.aggregate.kind, &event.event_type)
+    }
+
+    /// Whether a subscription has events of this type of aggregates of that type.
+    #[must_use]
+    pub fn has_type(&self, aggregate_type: &str, event_type: &str) -> bool {
+        let names = |names: &[String], name: &str| names.iter().any(|it| it == name);
+        let of_aggregate = if self.aggregate_types.is_empty() {
+            !aggregate_type.starts_with(RESERVED)
+        } else {
+            names(&self.aggregate_types, aggregate_type)
+        };
+        of_aggregate && (self.event_types.is_empty() || names(&self.event_types, event_type))
     }
 }
 
@@ -152,6 +174,19 @@ mod tests {
         let retry = |ms| Undelivered::Retry(Duration::from_millis(ms)).to_string();
         assert_eq!((retry(192), retry(300_500)), ("retry in 192 ms".to_owned(), "retry in 300 s".to_owned()));
         assert_eq!(Undelivered::Halt.to_string(), "halted");
+    }
+
+    #[test]
+    fn state_changes_go_to_those_only_who_want_them() {
+        let (emitted, mut wanted) = (SubscriptionFilter::default(), Subscription::new("s"));
+        assert!(
+            emitted.has_type("order", "paid")
+                && !emitted.has_type("milepost.job.mail", "milepost.job.failed")
+        );
+        wanted = wanted.changes(Changes { kinds: vec!["mail".to_owned()], dags: Vec::new() });
+        assert!(wanted.filter.has_type("milepost.job.mail", "milepost.job.failed"));
+        assert!(!wanted.filter.has_type("milepost.job.bill", "milepost.job.failed"));
+        assert!(!wanted.filter.has_type("order", "paid"));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 
 use super::{StoreResult, WakeStream};
-use crate::event::{Aggregate, Begin, DueEvents, Holding, Outcome, Page, PageSize, Publisher, Retried};
+use crate::event::{
+    Aggregate, Begin, Changes, DueEvents, Holding, Outcome, Page, PageSize, Publisher, Retried,
+};
 
 /// Keeps where subscriptions are, who publishes for them, and what is parked.
 ///
@@ -14,6 +16,10 @@ use crate::event::{Aggregate, Begin, DueEvents, Holding, Outcome, Page, PageSize
 pub trait RelayStore: Send + Sync {
     /// Makes a subscription known; one that is known keeps its position. Answers whether it is new.
     async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool>;
+
+    /// Has these state changes, and no others, recorded for the subscription: from now on each becomes an event in the transaction that
+    /// makes it. Answers false when transactions that change jobs keep it from that: then it is to be called again.
+    async fn record_changes(&self, subscription: &str, changes: &Changes) -> StoreResult<bool>;
 
     /// The log as this publisher reads it. Holds nothing yet.
     fn reader(&self, publisher: Publisher) -> Box<dyn LogReader>;

@@ -86,6 +86,8 @@ named_enum! {
         DeadEvents = "dead_event",
         /// What happened.
         History = "history",
+        /// Whose changes subscriptions want. After these, which are not to be recorded anew.
+        ChangeSources = "change_source",
         /// Who holds groups.
         Slots = "group_slot",
         /// How jobs ended.
@@ -121,7 +123,7 @@ pub enum Position {
     VersionTask(i64, u32),
     /// A consumer and an event that it took in; a subscription and one that was given up.
     Taken(String, EventId),
-    /// A consumer or a subscription, and an aggregate's type and id.
+    /// A consumer or a subscription, and an aggregate's type and id; a kind or a DAG, and a subscription.
     Seat(String, String, String),
     /// A subscription, an aggregate's type and id, and a place in the log.
     Held(String, String, String, i64),

@@ -26,6 +26,11 @@ gone as (
     where b.id = o.id
       and not exists (select from milepost.batch_task t where t.batch_id = o.id)
       and not exists (select from milepost.batch_history h where h.batch_id = o.id)
-    returning b.id
+    returning b.id, b.dag
+),
+heads as (
+    delete from milepost.aggregate a using gone g
+    where a.aggregate_type = 'milepost.batch.' || g.dag and a.aggregate_id = g.id::text
+    returning 1
 )
-select (select count(*) from tasks) + (select count(*) from entries) + (select count(*) from gone)
+select (select count(*) from tasks) + (select count(*) from entries) + (select count(*) from gone) + (select count(*) from heads)

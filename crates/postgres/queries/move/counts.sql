@@ -36,6 +36,7 @@ union all select 'parked_aggregate', (select count(*) from milepost.parked_aggre
 union all select 'parked_event', (select count(*) from milepost.parked_event)
 union all select 'dead_event', (select count(*) from milepost.dead_event)
 union all select 'history', (select count(*) from milepost.history)
+union all select 'change_source', (select count(*) from milepost.change_source)
 union all select 'group_slot', (select count(*) from milepost.group_slot)
 union all select 'ended', (select count(*) from milepost.ended)
 union all select 'live', (select count(*) from milepost.live)

@@ -1,5 +1,5 @@
 -- The next events of slots, in order in each slot. $1 slots, $2 what each has seen, $3 up to where its window goes (null: to now), $4 floors,
--- $5 positions, $6 how many of each, $7 aggregate types and $8 event types that are wanted (null: all). $9: a payload that takes more bytes
+-- $5 positions, $6 how many of each, $7 aggregate types (null: all but those of state changes) and $8 event types (null: all) that are wanted. $9: a payload that takes more bytes
 -- comes later; one that is not wanted never. A slot in which there is nothing has one row without a position.
 with s as materialized (
     select i.slot, i.seen, i.seen::pg_snapshot as before, coalesce(i.upto::pg_snapshot, pg_current_snapshot()) as upto, i.floor, i.pos, i.events
@@ -14,7 +14,8 @@ late as materialized (
 select s.slot, s.upto::text as upto, e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type, e.emitted_at,
        e.headers::text as headers, pg_column_size(e.payload) as bytes,
        case when pg_column_size(e.payload) <= $9
-                 and ($7::text[] is null or e.aggregate_type = any ($7)) and ($8::text[] is null or e.event_type = any ($8))
+                 and case when $7::text[] is null then not starts_with(e.aggregate_type, 'milepost.') else e.aggregate_type = any ($7) end
+                 and ($8::text[] is null or e.event_type = any ($8))
             then e.payload end::text as payload
 from s left join lateral (
     (select e.* from late l cross join lateral (

@@ -1,6 +1,6 @@
 //! Rows of subscriptions.
 
-use milepost_core::relocation::rows::{DeadEvent, HeldEvent, ParkedAggregate, Subscription};
+use milepost_core::relocation::rows::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Subscription};
 
 use super::{each, time};
 use crate::finish::storable;
@@ -49,4 +49,11 @@ pub(super) fn dead_events(rows: &[DeadEvent]) -> Query {
         .bind(each(rows, |r| storable(&r.why)))
         .bind(each(rows, |r| r.skipped))
         .bind(each(rows, |r| r.edited.as_deref()))
+}
+
+pub(super) fn change_sources(rows: &[ChangeSource]) -> Query {
+    sqlx::query(statement::BRING_CHANGE_SOURCES)
+        .bind(each(rows, |r| r.what.as_str()))
+        .bind(each(rows, |r| r.name.as_str()))
+        .bind(each(rows, |r| r.subscription.as_str()))
 }

@@ -1,5 +1,6 @@
 //! The relay's side of the log: who publishes what, how far, and what is parked.
 
+mod changes;
 mod error;
 mod outcome;
 mod page;
@@ -9,7 +10,7 @@ mod slot;
 mod subscription;
 
 use async_trait::async_trait;
-use milepost_core::event::{Aggregate, Begin, DueEvents, Publisher, Retried};
+use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 
 use crate::statement;
@@ -22,6 +23,11 @@ impl RelayStore for PostgresStore {
             sqlx::query(statement::RELAY_SUBSCRIBE).bind(subscription.to_owned()).bind(begin == Begin::Now);
         let row = self.inner.hot.row(query).await;
         row.and_then(crate::row::value).map_err(|e| self.fail("subscribe", e))
+    }
+
+    async fn record_changes(&self, subscription: &str, changes: &Changes) -> StoreResult<bool> {
+        let recorded = self.want_changes(subscription, changes).await;
+        recorded.map_err(|e| error::relay_error(&self.inner.place, "record_changes", subscription, e))
     }
 
     fn reader(&self, publisher: Publisher) -> Box<dyn LogReader> {

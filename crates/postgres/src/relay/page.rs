@@ -172,8 +172,5 @@ fn small_bytes(size: PageSize) -> i64 {
 }
 
 fn is_wanted(filter: &SubscriptionFilter, row: &PgRow) -> Decoded<bool> {
-    let has = |names: &[String], column: &str| -> Decoded<bool> {
-        Ok(names.is_empty() || names.iter().any(|name| row.try_get(column).is_ok_and(|it: &str| it == name)))
-    };
-    Ok(has(&filter.aggregate_types, "aggregate_type")? && has(&filter.event_types, "event_type")?)
+    Ok(filter.has_type(row.try_get("aggregate_type")?, row.try_get("event_type")?))
 }

@@ -52,7 +52,10 @@ impl SubscriptionStore for PostgresStore {
     }
 
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        self.change_subscription("remove_subscription", statement::RELAY_REMOVE, subscription).await
+        let verb = "remove_subscription";
+        let removed = self.change_subscription(verb, statement::RELAY_REMOVE, subscription).await?;
+        self.leave_changes().await.map_err(|e| self.fail(verb, e))?;
+        Ok(removed)
     }
 
     async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>> {

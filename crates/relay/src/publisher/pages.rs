@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
-use milepost_core::event::{LeftOut, Outcome, Page, Publisher};
+use milepost_core::event::{LeftOut, Outcome, Page, Publisher, Subscription};
 use milepost_core::port::{LogReader, WakeStream};
 
 use super::unwanted::Unwanted;
@@ -26,6 +26,7 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
         reader: shared.store.reader(shared.publisher.clone()),
         wakes: shared.store.log_wakes(),
         subscribed: false,
+        changes_recorded: false,
         slots: 0,
         looked_around: None,
         is_paused: false,
@@ -62,6 +63,8 @@ struct Pages<'a> {
     wakes: Box<dyn WakeStream>,
     /// Whether the store knows the subscription.
     subscribed: bool,
+    /// Whether the state changes are recorded that the subscription wants, and no others any more.
+    changes_recorded: bool,
     /// How many slots are held.
     slots: usize,
     looked_around: Option<Instant>,
@@ -151,6 +154,9 @@ impl Pages<'_> {
             }
             self.subscribed = true;
         }
+        if !self.changes_recorded {
+            self.record_changes().await?;
+        }
         let asked_at = Instant::now();
         let holding = self.reader.balance().await?;
         shared.held_from(asked_at);
@@ -160,6 +166,20 @@ impl Pages<'_> {
         shared.stats.slots.set(holding.slots);
         shared.stats.parked_aggregates.set(shared.parked.count());
         self.tell_of(holding.slots, holding.paused.as_deref());
+        Ok(())
+    }
+
+    async fn record_changes(&mut self) -> Result<(), StoreError> {
+        let Subscription { name, changes, .. } = &self.shared.options.subscription;
+        self.changes_recorded = self.shared.store.record_changes(name, changes).await?;
+        if self.changes_recorded && !changes.is_empty() {
+            tracing::info!(subscription = name, kinds = ?changes.kinds, dags = ?changes.dags, "state changes are recorded");
+        } else if !self.changes_recorded {
+            tracing::warn!(
+                subscription = name,
+                "state changes cannot be recorded otherwise than before while transactions that change jobs are open; trying again"
+            );
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ SELECT e.aggregate_type, e.aggregate_id, max(e.aggregate_seq)
 FROM milepost_event e
 LEFT JOIN milepost_aggregate a ON a.aggregate_type = e.aggregate_type AND a.aggregate_id = e.aggregate_id
 GROUP BY e.aggregate_type, e.aggregate_id
-HAVING a.last_seq IS NULL OR a.last_seq < max(e.aggregate_seq)
+HAVING a.last_seq < max(e.aggregate_seq) OR a.last_seq IS NULL AND substr(e.aggregate_type, 1, 9) <> 'milepost.'
 LIMIT ?1
 ON CONFLICT DO UPDATE SET last_seq = max(last_seq, excluded.last_seq)
 RETURNING aggregate_type || '/' || aggregate_id

@@ -36,6 +36,7 @@ UNION ALL SELECT 'parked_aggregate', (SELECT count(*) FROM milepost_parked_aggre
 UNION ALL SELECT 'parked_event', (SELECT count(*) FROM milepost_parked_event)
 UNION ALL SELECT 'dead_event', (SELECT count(*) FROM milepost_dead_event)
 UNION ALL SELECT 'history', (SELECT count(*) FROM milepost_history)
+UNION ALL SELECT 'change_source', (SELECT count(*) FROM milepost_change_source)
 UNION ALL SELECT 'group_slot', (SELECT count(*) FROM milepost_group_slot)
 UNION ALL SELECT 'ended', (SELECT count(*) FROM milepost_ended)
 UNION ALL SELECT 'live', (SELECT count(*) FROM milepost_live)

@@ -48,6 +48,7 @@ fn forget(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     if rows == u64::from(PAGE_ROWS) {
         return Ok(rows);
     }
+    rows += conn.prepare_cached(query::FORGET_BATCH_HEAD)?.execute((id, batch.to_string()))? as u64;
     for sql in [query::BATCH_FORGET_SPREADS, query::BATCH_FORGET_INPUT, query::BATCH_FORGET_BATCH] {
         rows += conn.prepare_cached(sql)?.execute([id])? as u64;
     }

@@ -2,7 +2,9 @@
 
 use milepost_core::event::Aggregate;
 use milepost_core::ident::{EventId, JobId};
-use milepost_core::relocation::rows::{DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription};
+use milepost_core::relocation::rows::{
+    ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription,
+};
 use rusqlite::Row;
 
 use super::Sql;
@@ -52,6 +54,10 @@ pub(super) fn dead_event(row: &Row<'_>) -> Sql<DeadEvent> {
         skipped: row.get(6)?,
         edited: row.get(7)?,
     })
+}
+
+pub(super) fn change_source(row: &Row<'_>) -> Sql<ChangeSource> {
+    Ok(ChangeSource { what: row.get(0)?, name: row.get(1)?, subscription: row.get(2)? })
 }
 
 fn aggregate(row: &Row<'_>) -> Sql<Aggregate> {

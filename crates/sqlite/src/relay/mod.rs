@@ -1,12 +1,13 @@
 //! The relay's side of the log: who publishes, how far, and what is parked. There is one writer, so positions are the order of
 //! commits, and one publisher of a subscription at a time: all of the log is one slot.
 
+mod changes;
 mod parked;
 mod reader;
 mod subscription;
 
 use async_trait::async_trait;
-use milepost_core::event::{Aggregate, Begin, DueEvents, Publisher, Retried};
+use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 
 use crate::clock::now_ms;
@@ -24,6 +25,12 @@ impl RelayStore for SqliteStore {
             Ok(made == 1)
         })
         .await
+    }
+
+    async fn record_changes(&self, subscription: &str, changes: &Changes) -> StoreResult<bool> {
+        let (name, changes) = (subscription.to_owned(), changes.clone());
+        self.write("record_changes", Hint::NONE, move |tx| changes::want(tx, &name, &changes)).await?;
+        Ok(true)
     }
 
     fn reader(&self, publisher: Publisher) -> Box<dyn LogReader> {
@@ -81,6 +88,6 @@ impl RelayStore for SqliteStore {
     }
 
     fn log_wakes(&self) -> Box<dyn WakeStream> {
-        Box::new(self.listener())
+        Box::new(self.log_listener())
     }
 }

@@ -16,7 +16,7 @@ use crate::command::Hint;
 use crate::event::read_event;
 use crate::failure::Failure;
 use crate::query;
-use crate::relay::parked;
+use crate::relay::{changes, parked};
 use crate::row::{self, time};
 use crate::store::SqliteStore;
 
@@ -40,7 +40,9 @@ impl SubscriptionStore for SqliteStore {
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
         let name = subscription.to_owned();
         self.write("remove_subscription", Hint::NONE, move |tx| {
-            Ok(tx.prepare_cached(query::RELAY_REMOVE)?.execute([name])? == 1)
+            let removed = tx.prepare_cached(query::RELAY_REMOVE)?.execute([name])?;
+            changes::record_wanted(tx)?;
+            Ok(removed == 1)
         })
         .await
     }

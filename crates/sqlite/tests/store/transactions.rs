@@ -2,8 +2,8 @@
 
 use milepost_core::error::StoreError;
 use milepost_core::event::listing::EventFilter;
-use milepost_core::event::{Aggregate, InvalidEvent, NewEvent};
-use milepost_core::port::{AdminStore, EventLog, IntakeStore};
+use milepost_core::event::{Aggregate, Begin, Changes, InvalidEvent, NewEvent};
+use milepost_core::port::{AdminStore, EventLog, IntakeStore, RelayStore, SubscriptionStore};
 use milepost_core::state::JobState;
 
 use crate::fixture::{HOUR, Home, claim, enqueue, job, state, worker};
@@ -31,6 +31,35 @@ async fn a_transaction_that_rolls_back_leaves_nothing() {
         assert_eq!(rows, 0, "{table}");
     }
     assert!(!home.store.enqueue_many(&[first]).await.unwrap()[0].duplicate);
+}
+
+#[tokio::test]
+async fn changes_of_a_callers_transaction_are_told_when_it_commits_and_only_then() {
+    let home = Home::new().await;
+    home.store.subscribe("audit", Begin::Beginning).await.unwrap();
+    // Prepared before anybody wants changes.
+    let mut conn = home.connection();
+    let enqueue = |conn: &mut rusqlite::Connection| {
+        let tx = conn.transaction().unwrap();
+        milepost_sqlite::enqueue(&tx, &job("a")).unwrap();
+        tx.query_row("SELECT count(*) FROM milepost_event", (), |row| row.get::<_, i64>(0))
+            .map(|events| (events, tx.commit()))
+            .unwrap()
+            .0
+    };
+    assert_eq!(enqueue(&mut conn), 0);
+    let changes = Changes { kinds: vec!["a".to_owned()], dags: Vec::new() };
+    assert!(home.store.record_changes("audit", &changes).await.unwrap());
+    assert_eq!(enqueue(&mut conn), 1);
+    let tx = conn.transaction().unwrap();
+    milepost_sqlite::enqueue(&tx, &job("a")).unwrap();
+    tx.rollback().unwrap();
+    assert_eq!(enqueue(&mut conn), 2, "what was rolled back left none");
+    assert!(milepost_sqlite::foreign_objects(&conn).unwrap().is_empty(), "the triggers are ours");
+    assert!(home.store.remove_subscription("audit").await.unwrap());
+    assert_eq!(enqueue(&mut conn), 2, "nobody wants them any more");
+    let triggers = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'";
+    assert_eq!(conn.query_row(triggers, (), |row| row.get::<_, i64>(0)).unwrap(), 0);
 }
 
 #[tokio::test]

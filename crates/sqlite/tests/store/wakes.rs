@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use milepost_core::event::{Begin, Changes};
 use milepost_core::job::StartAt;
-use milepost_core::port::{AdminStore, IntakeStore, Operation, Wake, WakeStream, WorkerStore};
+use milepost_core::port::{AdminStore, IntakeStore, Operation, RelayStore, Wake, WakeStream, WorkerStore};
 use milepost_core::transition::Verb;
 use tokio::time::timeout;
 
-use crate::fixture::{HOUR, Home, claim, enqueue, job, worker};
+use crate::fixture::{HOUR, Home, claim, enqueue, finish, job, success, worker};
 
 /// How long a hint may take on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
@@ -87,4 +88,28 @@ async fn a_request_to_stop_wakes_waiters_of_this_process_and_of_others() {
     home.store.operate(id, &cancel).await.unwrap();
     assert_eq!(timeout(SOON, here.next()).await, Ok(Wake::Stop));
     assert_eq!(timeout(SOON, there.next()).await, Ok(Wake::Stop));
+}
+
+#[tokio::test]
+async fn a_change_that_somebody_wants_wakes_who_follows_the_log() {
+    let home = Home::new().await;
+    let other = home.neighbour();
+    home.store.subscribe("audit", Begin::Beginning).await.unwrap();
+    let changes = Changes { kinds: vec!["a".to_owned()], dags: Vec::new() };
+    assert!(home.store.record_changes("audit", &changes).await.unwrap());
+    let worker = worker(&home.store, &["a", "b"], HOUR).await;
+    enqueue(&home.store, job("a")).await;
+    enqueue(&home.store, job("b")).await;
+    let (mut here, mut there) = (home.store.log_wakes(), other.log_wakes());
+    settle(&mut here).await;
+    settle(&mut there).await;
+    let held = claim(&home.store, worker, &["a"], 1).await;
+    assert_eq!(timeout(SOON, here.next()).await, Ok(Wake::Ready), "a claim");
+    assert_eq!(timeout(SOON, there.next()).await, Ok(Wake::Ready), "a claim elsewhere");
+    settle(&mut here).await;
+    finish(&home.store, worker, held[0].run, success()).await;
+    assert_eq!(timeout(SOON, here.next()).await, Ok(Wake::Ready), "an end");
+    settle(&mut here).await;
+    assert_eq!(claim(&home.store, worker, &["b"], 1).await.len(), 1);
+    assert!(timeout(Duration::from_millis(50), here.next()).await.is_err(), "nobody wants these");
 }

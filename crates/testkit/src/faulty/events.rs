@@ -7,7 +7,7 @@ use milepost_core::event::listing::{EventFilter, LoggedEvent};
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView,
 };
-use milepost_core::event::{Aggregate, Begin, DueEvents, Emitted, NewEvent, Publisher, Retried};
+use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Emitted, NewEvent, Publisher, Retried};
 use milepost_core::ident::EventId;
 use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, SubscriptionStore, WakeStream};
 
@@ -28,6 +28,10 @@ impl EventLog for Faulty {
 impl RelayStore for Faulty {
     async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool> {
         self.inner.subscribe(subscription, begin).await
+    }
+
+    async fn record_changes(&self, subscription: &str, changes: &Changes) -> StoreResult<bool> {
+        self.inner.record_changes(subscription, changes).await
     }
 
     fn reader(&self, publisher: Publisher) -> Box<dyn LogReader> {

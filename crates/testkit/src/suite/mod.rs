@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod batches;
+pub mod changes;
 pub mod claims;
 pub mod doctor;
 pub mod events;
@@ -62,6 +63,17 @@ macro_rules! conformance {
                 operations_on_a_job_that_does_not_exist_say_so
                 a_stop_asked_for_again_comes_no_later
                 times_out_of_reach_are_refused
+            }
+            changes {
+                changes_of_a_job_are_its_history_as_events
+                changes_of_groups_and_stops_are_told
+                changes_of_many_jobs_are_complete_under_several_workers
+                kinds_that_nobody_wants_make_no_events
+                each_subscription_gets_the_changes_that_it_wants
+                changes_are_recorded_as_long_as_somebody_wants_them
+                changes_for_nobody_are_refused
+                a_refused_call_leaves_no_events
+                a_forgotten_job_leaves_its_events_and_no_damage
             }
             claims {
                 higher_priorities_go_first

@@ -25,7 +25,7 @@ pub fn no_delay(_kind: &str, _attempt: u32) -> Duration {
 }
 
 /// Waits for the worker's lease to run out and takes back what it held.
-async fn rescue(scene: &Scene, at_least: usize) -> Vec<Rescued> {
+pub(super) async fn rescue(scene: &Scene, at_least: usize) -> Vec<Rescued> {
     let rescued = std::sync::Mutex::new(Vec::new());
     wait::until("the lease has run out", || async {
         let more = scene.store.rescue_expired(100, &no_delay).await.unwrap();
@@ -39,7 +39,10 @@ async fn rescue(scene: &Scene, at_least: usize) -> Vec<Rescued> {
 
 /// A worker with a short lease that took `jobs` jobs. One whose lease a stall of the machine outlasts before it
 /// could take them is followed by another.
-async fn mortal(scene: &Scene, jobs: Vec<NewJob>) -> (WorkerId, Vec<milepost_core::claim::ClaimedJob>) {
+pub(super) async fn mortal(
+    scene: &Scene,
+    jobs: Vec<NewJob>,
+) -> (WorkerId, Vec<milepost_core::claim::ClaimedJob>) {
     scene.store.enqueue_many(&jobs).await.unwrap();
     loop {
         let worker = register(&scene.store, SHORT).await;

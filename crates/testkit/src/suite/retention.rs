@@ -24,7 +24,7 @@ use crate::scene::{Scene, failure};
 use crate::wait;
 
 /// Forgets all that is over at once.
-const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
+pub(super) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     succeeded: Keep::For(Duration::ZERO),
     canceled: Keep::For(Duration::ZERO),
     failed: Keep::For(Duration::ZERO),
@@ -46,7 +46,7 @@ async fn let_time_pass(scene: &Scene) {
     tokio::time::sleep(Duration::from_millis(3)).await;
 }
 
-async fn prune(scene: &Scene, policy: &RetentionPolicy) -> Pruned {
+pub(super) async fn prune(scene: &Scene, policy: &RetentionPolicy) -> Pruned {
     let_time_pass(scene).await;
     let mut sum = Pruned::default();
     loop {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use milepost::bulk::{Definition, Load, Sizing};
 use milepost::{JobId, JobState, Operation, Verb, Worker};
 use milepost_testkit::home::{Home, PostgresHome};
+use milepost_testkit::suite::changes::{assert_told, events_of, want_kinds};
 use milepost_testkit::{notes, wait};
 
 use crate::members::{Gate, Members};
@@ -104,6 +105,29 @@ pub(crate) async fn a_stop_of_one_run_leaves_the_others_alone(members: Members) 
         members.scene.assert_history_folds(job).await;
     }
     worker.shutdown().await;
+}
+
+pub(crate) async fn a_run_that_is_aborted_and_goes_on_is_told(members: Members) {
+    members.add(0..60).await;
+    let bulk = members.notify_as(slow("told"));
+    want_kinds(&members.scene.store, "audit", &["told"]).await;
+    let job = members.start(&bulk).await;
+    let worker = members.worker().bulk(bulk).start().await.unwrap();
+    members.until(job, "a chunk is done", |view| view.counts.chunks > 0).await;
+    abort(&members, job).await;
+    members.until_state(job, JobState::Aborted).await;
+    members.operate(job, Verb::Resume).await;
+    members.until_state(job, JobState::Succeeded).await;
+    worker.shutdown().await;
+    let states: Vec<String> = events_of(&members.scene.store, "milepost.job.told", job)
+        .await
+        .into_iter()
+        .map(|e| e.event_type)
+        .collect();
+    for state in ["running", "aborted", "pending", "succeeded"] {
+        assert!(states.contains(&format!("milepost.job.{state}")), "{states:?}");
+    }
+    assert_told(&members.scene, job).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

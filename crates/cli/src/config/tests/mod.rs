@@ -5,6 +5,7 @@ mod batch;
 mod bulk;
 mod form;
 mod sections;
+mod subscription;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -23,7 +23,7 @@ pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTar
 pub use event::Head;
 pub use inbox::{Checkpoint, InboxTally, ParkedEvent, ProcessedEvent};
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
-pub use relay::{DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription};
+pub use relay::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription};
 
 /// A row that can be carried.
 pub trait Row {
@@ -108,6 +108,7 @@ rows! {
     HeldEvents(HeldEvent),
     DeadEvents(DeadEvent),
     History(HistoryEntry),
+    ChangeSources(ChangeSource),
     Slots(Slot),
     Ended(Ended),
     Live(Live),

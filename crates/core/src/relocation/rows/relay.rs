@@ -121,3 +121,20 @@ impl Row for DeadEvent {
         self.why.len() + self.edited.as_ref().map_or(0, String::len)
     }
 }
+
+/// A kind of jobs or a DAG whose changes a subscription wants.
+#[derive(Clone, Debug)]
+pub struct ChangeSource {
+    /// `kind` or `dag`.
+    pub what: String,
+    /// Its name.
+    pub name: String,
+    /// Who wants them.
+    pub subscription: String,
+}
+
+impl Row for ChangeSource {
+    fn position(&self) -> Position {
+        Position::Seat(self.what.clone(), self.name.clone(), self.subscription.clone())
+    }
+}

@@ -23,7 +23,7 @@ fn payload(job: &ClaimedJob) -> Value {
 }
 
 /// `list` goes over what `a` returns, `z` reads what the items return.
-fn over_a_list() -> Definition {
+pub(super) fn over_a_list() -> Definition {
     let each = Task::each(KIND, "tasks.a.output").payload(json!({"item": "${ item }", "n": "${ index }"}));
     Definition::new("d")
         .task("a", job())
@@ -31,7 +31,7 @@ fn over_a_list() -> Definition {
         .task("z", job().payload(json!("${ tasks.list.output }")).after(["list"]))
 }
 
-async fn child(batches: &Batches, batch: BatchId, key: &str) -> BatchId {
+pub(super) async fn child(batches: &Batches, batch: BatchId, key: &str) -> BatchId {
     batches.task(batch, key).await.batch.expect("a batch of its own")
 }
 

@@ -1,5 +1,6 @@
 //! Batches: what every store must do with DAGs of jobs.
 
+pub mod changes;
 pub mod data;
 pub mod ends;
 pub mod inner;
@@ -127,6 +128,12 @@ macro_rules! batch_conformance {
                 a_batch_that_cannot_start_does_not_stop_its_schedule
                 a_schedule_of_batches_comes_back_as_it_was_put
                 run_now_starts_a_batch_beside_the_ticks
+            }
+            changes {
+                a_batch_and_its_tasks_are_told
+                what_operators_do_to_a_batch_is_told
+                an_inner_batch_says_whose_it_is
+                batches_of_other_dags_make_no_events
             }
             model {
                 random_batches_go_as_the_model

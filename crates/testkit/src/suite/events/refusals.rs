@@ -24,6 +24,7 @@ pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
     let cases = [
         (named("", "1", "t"), "the type of the aggregate \"\" is not usable: it is empty"),
         (named(&"k".repeat(201), "1", "t"), "it is too long"),
+        (named("milepost.job.mail", "1", "t"), "kept for state changes"),
         (named("k", "", "t"), "the id of the aggregate \"\" is not usable"),
         (named("k", &"i".repeat(KEY_BYTES_MAX + 1), "t"), "it is too long"),
         (named("k", "1", ""), "the type of the event \"\" is not usable"),

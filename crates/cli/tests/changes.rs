@@ -1,0 +1,173 @@
+//! State changes as events, from the file to the sink.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use support::{Place, on_each_store};
+
+on_each_store! {
+    a_relay_publishes_what_becomes_of_the_jobs_that_its_file_names,
+    a_relay_whose_file_names_other_kinds_records_these,
+    what_is_reserved_is_not_emitted,
+}
+
+/// A process that works until it is asked to leave.
+struct Process {
+    child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Process {
+    /// Starts one; returns when its log says this.
+    fn start(place: &Place, command: &str, words: &str) -> Self {
+        let mut child = place.command(&[command]).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let (mut line, mut heard) = (String::new(), String::new());
+        while !line.contains(words) {
+            line.clear();
+            assert!(log.read_line(&mut line).unwrap() > 0, "it ended before it said {words:?}:\n{heard}");
+            heard.push_str(&line);
+        }
+        Self { child, log }
+    }
+
+    fn leave(mut self) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
+        let mut heard = String::new();
+        self.log.read_to_string(&mut heard).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{heard}");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The lines of a file, once there are so many.
+fn lines(place: &Place, file: &str, count: usize) -> Vec<Value> {
+    let began = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(place.path(file)).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() >= count && text.ends_with('\n') {
+            assert_eq!(lines.len(), count, "{text}");
+            return lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "waited in vain for {count} lines:\n{text}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn enqueue(place: &Place, kind: &str) -> String {
+    let answer = place.run(&["enqueue", kind, "--json"]).json();
+    answer["job"].as_str().unwrap().to_owned()
+}
+
+const RECORDED: &str = "state changes are recorded";
+
+fn a_relay_publishes_what_becomes_of_the_jobs_that_its_file_names(place: Place) {
+    place.write(
+        "milepost.toml",
+        r#"
+        [kinds.mail]
+        exec = { program = "true" }
+        [kinds.bill]
+        exec = { program = "sh", args = ["-c", "exit 3"] }
+        [kinds.other]
+        exec = { program = "true" }
+
+        [subscription.audit]
+        changes = { kinds = ["mail", "bill"] }
+        jsonl = { path = "audit.jsonl" }
+        [subscription.failures]
+        changes = { kinds = ["bill", "mail"] }
+        event_types = ["milepost.job.failed"]
+        jsonl = { path = "failures.jsonl" }
+        [subscription.orders]
+        jsonl = { path = "orders.jsonl" }
+        "#,
+    );
+    place.run(&["migrate"]).ok();
+    let relay = Process::start(&place, "relay", RECORDED);
+    let until_both = Instant::now();
+    while place.tamper("select cast(count(*) as text) from milepost.change_source") != "4" {
+        assert!(until_both.elapsed() < Duration::from_secs(30), "both are to record theirs");
+    }
+    let mail = enqueue(&place, "mail");
+    let other = enqueue(&place, "other");
+    let mails = lines(&place, "audit.jsonl", 1);
+    assert_eq!(
+        (&mails[0]["event_type"], &mails[0]["aggregate_id"]),
+        (&json!("milepost.job.pending"), &json!(mail))
+    );
+    let work = Process::start(&place, "work", " runs ");
+    lines(&place, "audit.jsonl", 3);
+    place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
+    let bill = enqueue(&place, "bill");
+    let all = lines(&place, "audit.jsonl", 6);
+    let of = |job: &str| -> Vec<Value> {
+        let mut of: Vec<Value> = all.iter().filter(|event| event["aggregate_id"] == job).cloned().collect();
+        of.iter_mut().for_each(|event| event["payload"]["at"] = json!(null));
+        of
+    };
+    for (job, kind, end) in [(&mail, "mail", "succeeded"), (&bill, "bill", "failed")] {
+        let told = of(job);
+        for (n, (event, state)) in told.iter().zip(["pending", "running", end]).enumerate() {
+            assert_eq!(event["aggregate_type"], format!("milepost.job.{kind}"));
+            assert_eq!(event["event_type"], format!("milepost.job.{state}"));
+            assert_eq!(event["aggregate_seq"], n + 1);
+            assert_eq!(event["payload"]["to"], state);
+        }
+    }
+    assert_eq!(of(&other), [Value::Null; 0]);
+    let failures = lines(&place, "failures.jsonl", 1);
+    assert_eq!(failures[0]["aggregate_id"], json!(bill));
+    assert_eq!(failures[0]["payload"]["error_code"], place.job(&bill)["history"][2]["error_code"]);
+    assert_eq!(lines(&place, "orders.jsonl", 1)[0]["aggregate_type"], "order");
+    work.leave();
+    relay.leave();
+    for subscription in ["audit", "failures"] {
+        place.run(&["events", "forget", subscription]).ok();
+    }
+    let logged = || place.run(&["events", "tail", "--json"]).json().as_array().unwrap().len();
+    let before = logged();
+    enqueue(&place, "mail");
+    assert_eq!(logged(), before, "nobody wants them any more");
+    assert_eq!(place.run(&["doctor"]).status, 0);
+}
+
+fn a_relay_whose_file_names_other_kinds_records_these(place: Place) {
+    let file = |kind: &str| {
+        format!(
+            "[subscription.audit]\nchanges = {{ kinds = [\"{kind}\"] }}\njsonl = {{ path = \"audit.jsonl\" }}\n"
+        )
+    };
+    place.write("milepost.toml", file("mail"));
+    Process::start(&place, "relay", RECORDED).leave();
+    enqueue(&place, "mail");
+    enqueue(&place, "bill");
+    place.write("milepost.toml", file("bill"));
+    let relay = Process::start(&place, "relay", RECORDED);
+    enqueue(&place, "mail");
+    let bill = enqueue(&place, "bill");
+    let told = lines(&place, "audit.jsonl", 1);
+    assert_eq!(told[0]["aggregate_id"], json!(bill), "what was recorded for the old file is passed over");
+    relay.leave();
+}
+
+fn what_is_reserved_is_not_emitted(place: Place) {
+    let refused = place.run(&["events", "emit", "milepost.job.mail", "1", "milepost.job.failed"]);
+    assert!(refused.status == 1 && refused.err.contains("kept for state changes"), "{}", refused.err);
+}

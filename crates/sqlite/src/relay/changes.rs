@@ -1,0 +1,41 @@
+//! Which state changes are recorded as events: those that some subscription wants. The triggers that do it come with the first
+//! and go with the last, so that a store in which nobody wants any pays nothing.
+
+use milepost_core::event::{Changes, RelayError};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::failure::Failure;
+use crate::query;
+
+/// What is recorded, and the statements that begin and end that.
+const RECORDED: [(&str, &str, &str); 2] = [
+    (KIND, query::RECORD_JOB_CHANGES, query::LEAVE_JOB_CHANGES),
+    (DAG, query::RECORD_BATCH_CHANGES, query::LEAVE_BATCH_CHANGES),
+];
+const KIND: &str = "kind";
+const DAG: &str = "dag";
+
+/// Has a subscription want these changes and no others.
+pub(super) fn want(conn: &Connection, subscription: &str, changes: &Changes) -> Result<(), Failure> {
+    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    if find.query_row([subscription], |_| Ok(())).optional()?.is_none() {
+        return Err(Failure::Told(RelayError::NoSuchSubscription(subscription.to_owned()).into()));
+    }
+    conn.prepare_cached(query::WANT_NO_CHANGES)?.execute([subscription])?;
+    let mut want = conn.prepare_cached(query::WANT_CHANGES)?;
+    for (what, names) in [(KIND, &changes.kinds), (DAG, &changes.dags)] {
+        for name in names {
+            want.execute((subscription, what, name))?;
+        }
+    }
+    Ok(record_wanted(conn)?)
+}
+
+/// Records what somebody wants, and nothing else.
+pub(super) fn record_wanted(conn: &Connection) -> rusqlite::Result<()> {
+    for (what, record, leave) in RECORDED {
+        let is_wanted = conn.prepare_cached(query::IS_CHANGE_WANTED)?.exists([what])?;
+        conn.execute_batch(if is_wanted { record } else { leave })?;
+    }
+    Ok(())
+}
