@@ -33,7 +33,10 @@ pub(crate) fn start(command: &Command) {
             "warn,milepost=info,milepost_relay=info,sqlx=error,lapin=error,async_nats=error",
             args.log_format,
         ),
-        Command::Serve(args) => ("warn,milepost=info,milepost_server=info,sqlx=error", args.log_format),
+        Command::Serve(args) => (
+            "warn,milepost=info,milepost_relay=info,milepost_server=info,sqlx=error,lapin=error,async_nats=error",
+            args.log_format,
+        ),
         _ => ("warn,sqlx=error,milepost_redis=error", LogFormat::Text),
     };
     let format = *FORMAT.get_or_init(|| format);

@@ -107,7 +107,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Workers(command) => workers::run(command, address).await,
         Command::Work(args) => work::run(*args, named).await,
         Command::Relay(args) => relay::run(*args, named).await,
-        Command::Serve(args) => serve::run(*args, address).await,
+        Command::Serve(args) => serve::run(*args, named).await,
         Command::Config(command) => config::command::run(command, named.as_ref()),
         Command::Prune(args) => prune::run(&args, address).await,
         Command::Bench(command) => bench::run(command, address).await,

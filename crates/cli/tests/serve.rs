@@ -7,6 +7,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use support::process::Process;
 use support::{Place, on_each_store};
@@ -14,6 +15,8 @@ use support::{Place, on_each_store};
 on_each_store! {
     a_job_that_was_answered_for_stands_when_the_server_is_killed,
     a_server_that_is_asked_to_leave_ends_well,
+    a_process_runs_jobs_and_publishes_events_beside_the_api,
+    a_part_that_has_nothing_to_do_is_refused,
     the_bench_of_the_api_answers_its_numbers,
 }
 
@@ -59,6 +62,53 @@ fn a_server_that_is_asked_to_leave_ends_well(place: Place) {
     assert_eq!(status, Some(0), "{log}");
     let open = place.run(&["serve", "--listen", "0.0.0.0:0"]);
     assert!(open.status == 1 && open.err.contains("asks for no token"), "{}", open.err);
+}
+
+fn a_process_runs_jobs_and_publishes_events_beside_the_api(place: Place) {
+    place.write(
+        "milepost.toml",
+        "[kinds.echo]\nexec = { program = \"cat\" }\n[subscription.all]\njsonl = { path = \"events.jsonl\" }\n",
+    );
+    let (server, address) = serve(&place);
+    let answer = ask(&address, "POST", "/v1/jobs", r#"{"kind": "echo", "payload": {"n": 1}}"#);
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
+    let id = &place.ids()[0];
+    let began = Instant::now();
+    let done = |metrics: &str| {
+        let has = |line: &str| metrics.lines().any(|its| its == line);
+        has("milepost_worker_runs_total{outcome=\"succeeded\"} 1.0")
+            && has("milepost_relay_published_events_total{subscription=\"all\"} 1.0")
+    };
+    loop {
+        let metrics = ask(&address, "GET", "/metrics", "");
+        if done(&metrics) {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{metrics}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(ask(&address, "GET", &format!("/v1/jobs/{id}"), "").contains("\"state\":\"succeeded\""));
+    assert!(place.read("events.jsonl").contains("order.paid"));
+    server.signal("TERM");
+    let (status, log) = server.end();
+    assert_eq!(status, Some(0), "{log}");
+}
+
+fn a_part_that_has_nothing_to_do_is_refused(place: Place) {
+    for (part, words) in [("work", "no [kinds.NAME]"), ("relay", "no [subscription.NAME]")] {
+        let ran = place.run(&["serve", "--only", part]);
+        assert!(ran.status == 1 && ran.err.contains(words), "{}", ran.err);
+    }
+    place.write("milepost.toml", "[subscription.all]\nnull = {}\n");
+    let mut relay =
+        Process::spawn(&mut place.command(&["serve", "--only", "relay", "--listen", "127.0.0.1:0"]));
+    let line = relay.hear("serving http://");
+    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
+    assert!(
+        ask(address, "GET", "/metrics", "").contains("milepost_relay_takeovers_total{subscription=\"all\"}")
+    );
+    assert!(ask(address, "GET", "/v1/jobs", "").starts_with("HTTP/1.1 404"), "there is no API");
 }
 
 fn the_bench_of_the_api_answers_its_numbers(place: Place) {

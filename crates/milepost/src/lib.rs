@@ -61,4 +61,4 @@ pub use milepost_core::{event, inbox, limit, schedule};
 pub use retention::forget_events;
 pub use stats::StatsView;
 pub use tokio_util::sync::CancellationToken;
-pub use worker::{Worker, WorkerBuilder, WorkerOptions};
+pub use worker::{Worker, WorkerBuilder, WorkerCounters, WorkerOptions};

@@ -204,12 +204,13 @@ impl Worker {
     /// What it has done so far.
     #[must_use]
     pub fn stats(&self) -> StatsView {
-        let health = self.coordination.as_ref().map(|helper| helper.health());
-        StatsView {
-            coordination_up: health.map(|health| health.up),
-            coordination_failures: health.map_or(0, |health| health.failures),
-            ..self.stats.view()
-        }
+        self.counters().view()
+    }
+
+    /// Its counters, to be looked at from elsewhere, also when it has left.
+    #[must_use]
+    pub fn counters(&self) -> WorkerCounters {
+        WorkerCounters { stats: self.stats.clone(), coordination: self.coordination.clone() }
     }
 
     /// Takes no further jobs, waits for those that run, hands back those that do not end in time, signs off.
@@ -222,6 +223,32 @@ impl Worker {
         if let Err(error) = (&mut self.task).await {
             tracing::error!(%error, "the worker's task ended badly");
         }
+    }
+}
+
+/// The counters of a worker.
+#[derive(Clone)]
+pub struct WorkerCounters {
+    stats: Arc<Stats>,
+    coordination: Option<Arc<dyn Coordination>>,
+}
+
+impl WorkerCounters {
+    /// What they stand at.
+    #[must_use]
+    pub fn view(&self) -> StatsView {
+        let health = self.coordination.as_ref().map(|helper| helper.health());
+        StatsView {
+            coordination_up: health.map(|health| health.up),
+            coordination_failures: health.map_or(0, |health| health.failures),
+            ..self.stats.view()
+        }
+    }
+}
+
+impl fmt::Debug for WorkerCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WorkerCounters").field(&self.view()).finish()
     }
 }
 

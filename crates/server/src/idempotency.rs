@@ -2,9 +2,10 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use milepost_core::ident::JobId;
+use milepost_core::ident::{EventId, JobId};
 use milepost_core::job::NewJob;
 use milepost_core::port::Store;
+use sha2::{Digest, Sha256};
 use utoipa::IntoParams;
 
 use crate::problem::Problem;
@@ -26,6 +27,15 @@ impl IdempotencyKey {
     /// Whether there is one.
     pub(crate) const fn is_given(&self) -> bool {
         self.given.is_some()
+    }
+
+    /// The id of the event at a place in the request: the same when it is repeated.
+    pub(crate) fn event_id(&self, index: usize) -> Option<EventId> {
+        let given = self.given.as_ref()?;
+        let hash = Sha256::digest(format!("milepost idempotency {given}\u{0}{index}"));
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hash[..16]);
+        Some(EventId(uuid::Builder::from_custom_bytes(bytes).into_uuid()))
     }
 
     /// Gives it to a job that has no key; `index` is its place in the request. Answers whether it did.

@@ -34,12 +34,32 @@ pub use crate::problem::Problem;
 /// How large the body of a request may be: several thousand jobs with small payloads, a few with the largest.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// All that the server answers; `counts`: what other parts of this process count, for `/metrics`. Cancelling `stop` makes it say that it is not ready. Must be called within a Tokio runtime.
-pub fn router(store: Arc<dyn Store>, counts: Vec<Box<dyn Counts>>, stop: CancellationToken) -> Router {
-    let metrics = Arc::new(Metrics::new(counts));
+/// What a server is to be.
+pub struct Options {
+    /// What other parts of this process count, for `/metrics`.
+    pub counts: Vec<Box<dyn Counts>>,
+    /// Whether there is an API, beside health and metrics.
+    pub api: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { counts: Vec::new(), api: true }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("api", &self.api).finish_non_exhaustive()
+    }
+}
+
+/// All that the server answers. Cancelling `stop` makes it say that it is not ready. Must be called within a Tokio runtime.
+pub fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Router {
+    let metrics = Arc::new(Metrics::new(options.counts));
     let app = App { intake: Intake::start(Arc::clone(&store)), store, metrics, stop };
-    let (routes, document) =
-        OpenApiRouter::with_openapi(openapi::document()).merge(api::routes()).split_for_parts();
+    let api = if options.api { api::routes() } else { OpenApiRouter::new() };
+    let (routes, document) = OpenApiRouter::with_openapi(openapi::document()).merge(api).split_for_parts();
     let document = openapi::text(document);
     routes
         .route("/healthz", get(health::live))
@@ -72,9 +92,9 @@ async fn no_such_method(method: Method, uri: Uri) -> Problem {
 pub async fn serve(
     listener: TcpListener,
     store: Arc<dyn Store>,
-    counts: Vec<Box<dyn Counts>>,
+    options: Options,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
-    let router = router(store, counts, stop.clone());
+    let router = router(store, options, stop.clone());
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }

@@ -69,8 +69,12 @@ pub(super) async fn run(bench: &ApiBench, address: &StoreAddress) -> Result<ApiR
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let at = listener.local_addr()?;
     let stop = CancellationToken::new();
-    let serving =
-        tokio::spawn(milepost_server::serve(listener, target.store.clone(), Vec::new(), stop.clone()));
+    let serving = tokio::spawn(milepost_server::serve(
+        listener,
+        target.store.clone(),
+        milepost_server::Options::default(),
+        stop.clone(),
+    ));
     let (mut singly, mut many, mut latency) = (Vec::new(), Vec::new(), Histogram::new(3)?);
     for _ in 0..ROUNDS {
         let one = Asked { path: "/v1/jobs", body: job(bench), jobs: 1 };

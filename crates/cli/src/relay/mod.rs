@@ -1,15 +1,12 @@
 //! `milepost relay`: publishes events to their sinks, as a configuration says.
 
-use std::sync::Arc;
+mod publishers;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
-use milepost_core::port::{RelayStore, Store};
-use milepost_relay::publisher::{self, PublisherStats};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
+pub(crate) use self::publishers::Publishers;
 use crate::config::command::ConfigFile;
 use crate::config::{self, Config};
 use crate::log::LogFormat;
@@ -67,13 +64,10 @@ pub(crate) async fn run(args: RelayArgs, named: Option<StoreAddress>) -> Result<
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let stop = CancellationToken::new();
-    let mut publishers = start(store.clone(), &config, &args, &stop)?;
-    // As workers do, so that the log does not grow for ever where there are none.
-    let forgetting = milepost::forget_events(store, config.retention.policy().events);
-    let _forgetting = AbortOnDropHandle::new(tokio::spawn(forgetting));
-    tracing::info!(store = %address, subscriptions = publishers.len(), "the relay runs");
+    let mut publishers = Publishers::start(store, &config, args.name, &stop)?;
+    tracing::info!(store = %address, subscriptions = publishers.counted().len(), "the relay runs");
     tokio::select! {
-        ended = all(&mut publishers) => ended.map(|()| Outcome::Done),
+        ended = publishers.ended() => ended.map(|()| Outcome::Done),
         signal = signals.next() => {
             stop.cancel();
             leave(&mut publishers, &mut signals, signal).await
@@ -82,24 +76,16 @@ pub(crate) async fn run(args: RelayArgs, named: Option<StoreAddress>) -> Result<
 }
 
 /// Waits for what is on its way; a second signal is for those who cannot wait.
-async fn leave(publishers: &mut JoinSet<Result<()>>, signals: &mut Signals, signal: u8) -> Result<Outcome> {
+async fn leave(publishers: &mut Publishers, signals: &mut Signals, signal: u8) -> Result<Outcome> {
     tracing::info!("signal {signal}: waiting for what is on its way");
     tokio::select! {
-        ended = all(publishers) => {
+        ended = publishers.ended() => {
             ended?;
             tracing::info!("left");
             Ok(Outcome::Done)
         }
         signal = signals.next() => Ok(Outcome::Interrupted(signal)),
     }
-}
-
-/// Waits until all publishers have ended, or one has failed.
-async fn all(publishers: &mut JoinSet<Result<()>>) -> Result<()> {
-    while let Some(ended) = publishers.join_next().await {
-        ended.context("a publisher panicked")??;
-    }
-    Ok(())
 }
 
 /// Leaves only the subscriptions that were asked for.
@@ -123,27 +109,4 @@ fn choose(config: &mut Config, args: &RelayArgs) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Starts a publisher for each subscription.
-fn start(
-    store: Arc<dyn Store>,
-    config: &Config,
-    args: &RelayArgs,
-    stop: &CancellationToken,
-) -> Result<JoinSet<Result<()>>> {
-    let label = args.name.clone().unwrap_or_else(|| milepost::WorkerOptions::default().name);
-    let mut publishers = JoinSet::new();
-    for (name, entry) in &config.subscriptions {
-        let sink = entry.sink(name, &config.folder)?;
-        let options = entry.options(name, label.clone());
-        let (name, stop) = (name.clone(), stop.clone());
-        let store: Arc<dyn RelayStore> = store.clone();
-        publishers.spawn(async move {
-            let stats = Arc::new(PublisherStats::default());
-            let published = publisher::publish(store, sink, options, stats, stop).await;
-            published.with_context(|| format!("the subscription {name} is not published"))
-        });
-    }
-    Ok(publishers)
 }

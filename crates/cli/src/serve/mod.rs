@@ -1,6 +1,10 @@
-//! `milepost serve`: the HTTP API.
+//! `milepost serve`: the HTTP API, with workers and relay as a configuration says, in one process.
+
+mod numbers;
+mod parts;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -8,21 +12,30 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use self::parts::{Part, Parts};
+use crate::config::{self, Config, FILE_DEFAULT};
 use crate::log::LogFormat;
 use crate::output::Outcome;
+use crate::redis::RedisArgs;
 use crate::signals::Signals;
 use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
+One process for all: the API, and what the configuration asks for: workers for
+its kinds and bulk jobs, publishers for its subscriptions. Without --config the
+file milepost.toml is read if there is one. --only leaves the other parts to other
+processes; /healthz, /readyz and /metrics are served in any case.
+
 The API is described at /openapi.json; /healthz says that the process lives,
 /readyz that the store answers too. No token is asked for, so the server answers
 programs of this machine only.
 
-SIGTERM or SIGINT: requests that are under way are answered. A second one ends
-at once.
+SIGTERM or SIGINT: requests that are under way are answered, runs get `drain` to
+end, events that are on their way are waited for. A second one ends at once.
 
 Examples:
   milepost serve
+  milepost serve --only relay --listen 127.0.0.1:7071
   milepost --store postgres://app@db.internal/shop serve --listen 127.0.0.1:8080
   curl -H 'Content-Type: application/json' -d '{\"kind\": \"mail\"}' http://127.0.0.1:7070/v1/jobs";
 
@@ -32,34 +45,75 @@ pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070", env = "MILEPOST_LISTEN")]
     listen: SocketAddr,
+    /// The configuration [default: milepost.toml, if there is one]
+    #[arg(long, value_name = "FILE", env = "MILEPOST_CONFIG")]
+    config: Option<PathBuf>,
+    /// Only this part; may be given several times
+    #[arg(long, value_name = "PART", value_enum)]
+    only: Vec<Part>,
+    #[command(flatten)]
+    redis: RedisArgs,
     /// How all on stderr is written
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
 }
 
-pub(crate) async fn run(args: ServeArgs, address: &StoreAddress) -> Result<Outcome> {
-    if !args.listen.ip().is_loopback() {
-        bail!(
-            "{} is not an address of this machine alone, and the server asks for no token; listen at 127.0.0.1",
-            args.listen
-        );
+impl ServeArgs {
+    /// Where the configuration is, if there is one.
+    fn file(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| Some(PathBuf::from(FILE_DEFAULT)).filter(|path| path.exists()))
     }
-    let mut signals = Signals::listen()?;
-    let store = tokio::select! {
-        store = store::open(address, Schema::MadeWhenEmpty) => store?,
-        signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
-    };
-    let listener =
-        TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen at {}", args.listen))?;
-    tracing::info!(store = %address, "serving http://{}", listener.local_addr()?);
-    let stop = CancellationToken::new();
-    let serving = tokio::spawn(milepost_server::serve(listener, store, Vec::new(), stop.clone()));
-    until_stopped(serving, &mut signals, &stop).await
+
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+
+    /// Refuses what cannot be: an address of others, a part that has nothing to do.
+    fn check(&self, config: Option<&Config>) -> Result<()> {
+        if !self.listen.ip().is_loopback() {
+            bail!(
+                "{} is not an address of this machine alone, and the server asks for no token; listen at 127.0.0.1",
+                self.listen
+            );
+        }
+        for part in &self.only {
+            if !part.has_anything_to_do(config) {
+                bail!("there is nothing to {}: the configuration has no {}", part.verb(), part.sections());
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Waits for a signal, then for the requests that are under way; a second signal is for those who cannot wait.
+pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<Outcome> {
+    let file = args.file();
+    let config = file.as_ref().map(|path| config::load(path, named.as_ref())).transpose()?;
+    args.check(config.as_ref())?;
+    let address = match &config {
+        Some(config) => config.address(named),
+        None => named.unwrap_or_default(),
+    };
+    let mut signals = Signals::listen()?;
+    let database = tokio::select! {
+        database = store::open_database(&address, Schema::MadeWhenEmpty) => database?,
+        signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
+    };
+    let store = database.store();
+    let listener =
+        TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen at {}", args.listen))?;
+    let stop = CancellationToken::new();
+    let configured = config.zip(file);
+    let parts = Parts::start(&args, configured, database, address.clone(), &stop).await?;
+    tracing::info!(store = %address, "serving http://{}", listener.local_addr()?);
+    let options = milepost_server::Options { counts: parts.counts(), api: args.wants(Part::Api) };
+    let serving = tokio::spawn(milepost_server::serve(listener, store, options, stop.clone()));
+    until_stopped(serving, parts, &mut signals, &stop).await
+}
+
+/// Waits for a signal, then for what is under way; a second signal is for those who cannot wait.
 async fn until_stopped(
     mut serving: JoinHandle<std::io::Result<()>>,
+    mut parts: Parts,
     signals: &mut Signals,
     stop: &CancellationToken,
 ) -> Result<Outcome> {
@@ -68,11 +122,16 @@ async fn until_stopped(
             ended?.context("the server cannot go on")?;
             return Ok(Outcome::Done);
         }
-        signal = signals.next() => tracing::info!("signal {signal}: answering the requests that are under way"),
+        failed = parts.failed() => return Err(failed),
+        signal = signals.next() => tracing::info!("signal {signal}: ending what is under way"),
     }
     stop.cancel();
+    let ending = async {
+        parts.leave().await?;
+        serving.await?.context("the server did not end well")
+    };
     tokio::select! {
-        ended = serving => ended?.context("the server did not end well").map(|()| Outcome::Done),
+        ended = ending => ended.map(|()| Outcome::Done),
         signal = signals.next() => Ok(Outcome::Interrupted(signal)),
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod kinds;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -46,6 +47,18 @@ Examples:
 pub(crate) struct WorkArgs {
     #[command(flatten)]
     file: ConfigFile,
+    #[command(flatten)]
+    worker: WorkerArgs,
+    #[command(flatten)]
+    redis: RedisArgs,
+    /// How all on stderr is written
+    #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// What goes before the file's `[worker]`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct WorkerArgs {
     /// The worker's name for people [default: host and process id]
     #[arg(long, env = "MILEPOST_WORKER_NAME")]
     name: Option<String>,
@@ -55,18 +68,12 @@ pub(crate) struct WorkArgs {
     /// The most jobs that run at once
     #[arg(long, value_name = "N", env = "MILEPOST_WORKER_CONCURRENCY")]
     concurrency: Option<NonZeroUsize>,
-    #[command(flatten)]
-    redis: RedisArgs,
-    /// How all on stderr is written
-    #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
-    pub(crate) log_format: LogFormat,
 }
 
 pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<Outcome> {
-    let mut config = config::load(&args.file.path, named.as_ref())?;
-    let file = args.file.path.display();
-    let entries = config.bulk.take();
-    if config.kinds.is_empty() && entries.as_ref().is_none_or(BTreeMap::is_empty) {
+    let config = config::load(&args.file.path, named.as_ref())?;
+    if !has_work(&config) {
+        let file = args.file.path.display();
         bail!(
             "{file} has no kinds, so that there is nothing to run; add one, such as\n  [kinds.echo]\n  exec = {{ program = \"cat\" }}"
         );
@@ -77,6 +84,25 @@ pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<O
         database = store::open_database(&address, Schema::MadeWhenEmpty) => database?,
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
+    let workers = start(config, &args.file.path, args.worker, &args.redis, database, address).await?;
+    leave(workers, &mut signals).await
+}
+
+/// Whether there is anything that a worker would run.
+pub(crate) fn has_work(config: &Config) -> bool {
+    !config.kinds.is_empty() || config.bulk.as_ref().is_some_and(|bulks| !bulks.is_empty())
+}
+
+/// Makes the store stand as the file at `path` says, and starts its workers.
+pub(crate) async fn start(
+    mut config: Config,
+    path: &Path,
+    worker: WorkerArgs,
+    redis: &RedisArgs,
+    database: Database,
+    address: StoreAddress,
+) -> Result<Vec<Worker>> {
+    let entries = config.bulk.take();
     let schedules = schedules(&config, entries.as_ref())?;
     if !config.batch.is_empty() {
         batches::define_all(database.store().as_ref(), &config.batch, &config.folder).await?;
@@ -84,7 +110,7 @@ pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<O
     let bulks = match entries {
         Some(entries) => {
             let bulks = Bulks {
-                file: args.file.path.clone(),
+                file: path.to_owned(),
                 entries,
                 places: std::mem::take(&mut config.bulk_places),
                 databases: std::mem::take(&mut config.databases),
@@ -93,8 +119,7 @@ pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<O
         }
         None => None,
     };
-    let workers = Start { database, bulks, schedules, address }.start(config, args).await?;
-    leave(workers, &mut signals).await
+    Start { database, bulks, schedules, address }.start(config, path, worker, redis).await
 }
 
 /// Waits until they are to leave; the second signal is for those who cannot wait.
@@ -166,17 +191,23 @@ struct Start {
 }
 
 impl Start {
-    async fn start(self, config: Config, args: WorkArgs) -> Result<Vec<Worker>> {
+    async fn start(
+        self,
+        config: Config,
+        path: &Path,
+        given: WorkerArgs,
+        redis_given: &RedisArgs,
+    ) -> Result<Vec<Worker>> {
         let Config { worker, redis, kinds, limits, retention, folder, .. } = config;
         let store = self.database.store();
         self.keep(store.as_ref(), limits.as_deref()).await?;
         let mut options = WorkerOptions { retention: retention.policy(), ..WorkerOptions::default() };
         let bulk_concurrency = worker.bulk_concurrency();
         worker.apply(&mut options);
-        let redis = args.redis.helper(redis.map(Redis::config));
+        let redis = redis_given.helper(redis.map(Redis::config));
         let helper = redis.map(|redis| Arc::new(redis) as Arc<dyn Coordination>);
-        let file = args.file.path.display().to_string();
-        args.apply(&mut options);
+        let file = path.display().to_string();
+        given.apply(&mut options);
         let mut workers = Vec::new();
         if let Some(bulks) = self.bulks.filter(|bulks| !bulks.names().is_empty()) {
             let names = bulks.names().join(", ");
@@ -223,7 +254,7 @@ impl Start {
     }
 }
 
-impl WorkArgs {
+impl WorkerArgs {
     /// Changes the options in what was given.
     fn apply(self, options: &mut WorkerOptions) {
         if let Some(name) = self.name {

@@ -37,6 +37,7 @@ impl Default for EventPage {
 /// Positions are given out when events are emitted and seen when these are committed: of different aggregates a lower one
 /// may come into sight later. Within one aggregate they rise with the sequence.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LoggedEvent {
     /// Its position.
     pub pos: i64,

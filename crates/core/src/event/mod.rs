@@ -39,6 +39,7 @@ pub const HEADER_BYTES_MAX: usize = 8 * 1024;
 
 /// What an event is about: an order, an account. Its events are in one order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Aggregate {
     /// What sort of thing it is, as `order`.
     #[serde(rename = "aggregate_type")]
@@ -63,6 +64,7 @@ impl fmt::Display for Aggregate {
 
 /// An event of the log, as it is published.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Event {
     /// Its id: the same in every message that carries it, however often it is published.
     #[serde(rename = "event_id")]
@@ -76,6 +78,7 @@ pub struct Event {
     /// What happened, as `order.paid`.
     pub event_type: String,
     /// What is said of it, as JSON text.
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub payload: Box<RawValue>,
     /// What goes along with it and is not part of it, as `traceparent`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -10,6 +10,7 @@ use crate::job::{PAYLOAD_BYTES_MAX, check_payload};
 
 /// A subscription.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubscriptionView {
     /// Its name.
     pub name: String,
@@ -35,6 +36,7 @@ pub struct SubscriptionView {
 
 /// What publishes a subscription.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PublisherView {
     /// What it is called.
     pub label: String,
@@ -56,6 +58,7 @@ pub struct PublisherView {
 
 /// A parked aggregate.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ParkedView {
     /// The subscription.
     pub subscription: String,
@@ -78,6 +81,7 @@ pub struct ParkedView {
 
 /// An event that was given up.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadView {
     /// The subscription.
     pub subscription: String,

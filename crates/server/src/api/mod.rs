@@ -2,11 +2,13 @@
 
 mod attempt;
 mod create;
+mod events;
 mod jobs;
 mod operate;
 mod page;
 mod protocol;
 mod queues;
+mod subscriptions;
 mod workers;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -17,9 +19,11 @@ use crate::app::App;
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(create::routes())
+        .merge(events::routes())
         .merge(jobs::routes())
         .merge(operate::routes())
         .merge(protocol::routes())
         .merge(queues::routes())
+        .merge(subscriptions::routes())
         .merge(workers::routes())
 }

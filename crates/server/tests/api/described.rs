@@ -40,6 +40,9 @@ pub(crate) async fn every_answer_is_as_the_document_says(place: Place) {
     let id = created.body["id"].as_str().unwrap();
     let operated = place.post(&format!("/v1/jobs/{id}/operate"), &json!({"operation": "abort"})).await;
     check(&document, "post", "/v1/jobs/{id}/operate", &operated);
+    let event = json!({"aggregate_type": "a", "aggregate_id": "1", "event_type": "t", "headers": {"h": "v"}});
+    let emitted = place.post("/v1/events", &json!({"events": [event]})).await;
+    check(&document, "post", "/v1/events", &emitted);
     let worker = json!({"name": "w", "queues": ["q"], "kinds": ["k"]});
     let worker = place.post("/v1/workers", &worker).await;
     check(&document, "post", "/v1/workers", &worker);
@@ -65,6 +68,10 @@ pub(crate) async fn every_answer_is_as_the_document_says(place: Place) {
         (format!("/v1/jobs/{id}/attempts"), "/v1/jobs/{id}/attempts"),
         ("/v1/queues".to_owned(), "/v1/queues"),
         ("/v1/workers".to_owned(), "/v1/workers"),
+        ("/v1/events".to_owned(), "/v1/events"),
+        ("/v1/subscriptions".to_owned(), "/v1/subscriptions"),
+        ("/v1/parked".to_owned(), "/v1/parked"),
+        ("/v1/dead-events".to_owned(), "/v1/dead-events"),
     ] {
         check(&document, "get", shown, &place.get(&path).await);
     }

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod described;
+mod events;
 mod jobs;
 mod numbers;
 mod place;
@@ -62,6 +63,12 @@ on_both! {
         the_end_of_a_run_hands_its_groups_slot_on
         what_a_worker_holds_can_be_asked_for
         what_a_worker_says_wrong_is_told
+    }
+    events {
+        events_are_emitted_and_listed
+        events_that_cannot_be_are_refused
+        what_is_parked_and_given_up_is_dealt_with
+        a_subscription_is_paused_and_goes_on
     }
     numbers {
         metrics_tell_of_jobs_and_subscriptions

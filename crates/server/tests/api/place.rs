@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use milepost_core::port::Store;
+use milepost_server::Options;
 use milepost_server::metrics::{Counts, Sample};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::database::Database;
@@ -70,7 +71,8 @@ impl Place {
         // Some client of TLS has to be there, though nothing here speaks it. The first test sets it for all.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
-        tokio::spawn(milepost_server::serve(listener, store.clone(), vec![Box::new(Things)], stop.clone()));
+        let options = Options { counts: vec![Box::new(Things)], ..Options::default() };
+        tokio::spawn(milepost_server::serve(listener, store.clone(), options, stop.clone()));
         Self { store, url, client: Client::new(), _stop: stop.drop_guard() }
     }
 

@@ -1,0 +1,115 @@
+//! What runs beside the server in its process.
+
+use std::path::PathBuf;
+
+use anyhow::{Error, Result};
+use clap::ValueEnum;
+use futures::future::{join_all, pending};
+use milepost::Worker;
+use milepost_server::metrics::Counts;
+use tokio_util::sync::CancellationToken;
+
+use super::ServeArgs;
+use super::numbers::{PublisherNumbers, WorkerNumbers};
+use crate::config::Config;
+use crate::relay::Publishers;
+use crate::store::{Database, StoreAddress};
+use crate::work::{self, WorkerArgs};
+
+/// A part of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Part {
+    /// The HTTP API
+    Api,
+    /// Workers for the kinds and bulk jobs of the configuration
+    Work,
+    /// Publishers for its subscriptions
+    Relay,
+}
+
+impl Part {
+    /// Whether the configuration asks for it.
+    pub(super) fn has_anything_to_do(self, config: Option<&Config>) -> bool {
+        match self {
+            Self::Api => true,
+            Self::Work => config.is_some_and(work::has_work),
+            Self::Relay => config.is_some_and(|config| !config.subscriptions.is_empty()),
+        }
+    }
+
+    pub(super) const fn verb(self) -> &'static str {
+        match self {
+            Self::Api => "serve",
+            Self::Work => "run",
+            Self::Relay => "publish",
+        }
+    }
+
+    pub(super) const fn sections(self) -> &'static str {
+        match self {
+            Self::Api => "section of that",
+            Self::Work => "[kinds.NAME] and no [bulk.NAME]",
+            Self::Relay => "[subscription.NAME]",
+        }
+    }
+}
+
+/// Workers and publishers that run.
+#[derive(Default)]
+pub(super) struct Parts {
+    workers: Vec<Worker>,
+    publishers: Option<Publishers>,
+}
+
+impl Parts {
+    /// Starts what the configuration, read from the file beside it, asks for.
+    pub(super) async fn start(
+        args: &ServeArgs,
+        configured: Option<(Config, PathBuf)>,
+        database: Database,
+        address: StoreAddress,
+        stop: &CancellationToken,
+    ) -> Result<Self> {
+        let Some((config, file)) = configured else { return Ok(Self::default()) };
+        let has = |part: Part| args.wants(part) && part.has_anything_to_do(Some(&config));
+        let publishers =
+            has(Part::Relay).then(|| Publishers::start(database.store(), &config, None, stop)).transpose()?;
+        let workers = if has(Part::Work) {
+            work::start(config, &file, WorkerArgs::default(), &args.redis, database, address).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Self { workers, publishers })
+    }
+
+    /// What they count.
+    pub(super) fn counts(&self) -> Vec<Box<dyn Counts>> {
+        let mut counts: Vec<Box<dyn Counts>> = Vec::new();
+        if !self.workers.is_empty() {
+            counts.push(Box::new(WorkerNumbers(self.workers.iter().map(Worker::counters).collect())));
+        }
+        if let Some(publishers) = &self.publishers {
+            counts.push(Box::new(PublisherNumbers(publishers.counted())));
+        }
+        counts
+    }
+
+    /// Why the publishers cannot go on; waits for ever while they can.
+    pub(super) async fn failed(&mut self) -> Error {
+        if let Some(publishers) = &mut self.publishers
+            && let Err(error) = publishers.ended().await
+        {
+            return error;
+        }
+        pending().await
+    }
+
+    /// Ends what runs, or hands it back, and waits for what is on its way.
+    pub(super) async fn leave(self) -> Result<()> {
+        join_all(self.workers.into_iter().map(Worker::shutdown)).await;
+        match self.publishers {
+            Some(mut publishers) => publishers.ended().await,
+            None => Ok(()),
+        }
+    }
+}

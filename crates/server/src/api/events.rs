@@ -1,0 +1,177 @@
+//! Events: emitted, and read.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
+use milepost_core::event::{Aggregate, InvalidEvent, NewEvent};
+use milepost_core::ident::EventId;
+use milepost_core::job::PAYLOAD_BYTES_MAX;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::page::{self, Page};
+use crate::app::App;
+use crate::body::Body;
+use crate::idempotency::IdempotencyKey;
+use crate::params::Query;
+use crate::problem::Problem;
+
+/// How many events one request emits at most.
+const EVENTS_MAX: usize = 1_000;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(emit_events, list_events))
+}
+
+/// Events to be emitted.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct EmitRequest {
+    /// They; those of one aggregate in their order.
+    #[schema(min_items = 1, max_items = 1000)]
+    events: Vec<EventRequest>,
+}
+
+/// An event to be emitted.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct EventRequest {
+    /// What sort of thing it is about.
+    #[schema(min_length = 1, max_length = 200, examples("order"))]
+    aggregate_type: String,
+    /// Which one.
+    #[schema(min_length = 1, max_length = 1000, examples("17"))]
+    aggregate_id: String,
+    /// What happened.
+    #[schema(min_length = 1, max_length = 200, examples("order.paid"))]
+    event_type: String,
+    /// What is said of it. The default is `{}`. Published byte by byte as it is given.
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<Box<RawValue>>,
+    /// Its id for ever. Emitted again with the same content it changes nothing.
+    event_id: Option<EventId>,
+    /// Its place among the events of its aggregate, if you count them: it must follow the last one.
+    #[schema(minimum = 1)]
+    aggregate_seq: Option<i64>,
+    /// Whether that may leave numbers out.
+    #[serde(default)]
+    gap_allowed: bool,
+    /// What goes along with it.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+impl EventRequest {
+    fn into_event(self, id: Option<EventId>) -> Result<NewEvent, InvalidEvent> {
+        let aggregate = Aggregate::new(self.aggregate_type, self.aggregate_id);
+        let mut event = NewEvent::new(aggregate, self.event_type, &serde_json::Map::new())?;
+        event.id = self.event_id.or(id).unwrap_or(event.id);
+        event.payload = self.payload.unwrap_or(event.payload);
+        event.sequence = self.aggregate_seq;
+        event.gap_allowed = self.gap_allowed;
+        event.headers = self.headers;
+        event.check(PAYLOAD_BYTES_MAX)?;
+        Ok(event)
+    }
+}
+
+/// The events of a request, in its order.
+#[derive(Debug, Serialize, ToSchema)]
+struct EmitAnswer {
+    /// They.
+    events: Vec<EmittedEvent>,
+}
+
+/// An event that stands.
+#[derive(Debug, Serialize, ToSchema)]
+struct EmittedEvent {
+    /// Its id.
+    event_id: EventId,
+    /// Its place among the events of its aggregate.
+    aggregate_seq: i64,
+    /// Whether it was there before; then nothing was changed.
+    duplicate: bool,
+}
+
+/// Emit events
+///
+/// All or none, in one transaction. With ids, or with the header `Idempotency-Key` in their place, the request can be repeated.
+#[utoipa::path(
+    post, path = "/v1/events", tag = "events", params(IdempotencyKey), request_body = EmitRequest,
+    responses((status = 201, body = EmitAnswer)), security(("token" = ["operator"]))
+)]
+async fn emit_events(
+    State(app): State<App>,
+    idempotency: IdempotencyKey,
+    Body(request): Body<EmitRequest>,
+) -> Result<(StatusCode, Json<EmitAnswer>), Problem> {
+    let given = request.events.len();
+    if !(1..=EVENTS_MAX).contains(&given) {
+        let words = format!("a request emits from 1 to {EVENTS_MAX} events, not {given}; split it");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words).at("events"));
+    }
+    let events = request.events.into_iter().enumerate().map(|(index, event)| {
+        event.into_event(idempotency.event_id(index)).map_err(|invalid| {
+            Problem::unprocessable("invalid_event", invalid.to_string()).at(format!("events[{index}]"))
+        })
+    });
+    let events: Vec<NewEvent> = events.collect::<Result<_, _>>()?;
+    let emitted = app.store.emit_many(&events).await?;
+    let emitted = events.iter().zip(emitted).map(|(event, emitted)| EmittedEvent {
+        event_id: event.id,
+        aggregate_seq: emitted.sequence,
+        duplicate: emitted.duplicate,
+    });
+    Ok((StatusCode::CREATED, Json(EmitAnswer { events: emitted.collect() })))
+}
+
+/// Which events.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct EventsParams {
+    /// Only of this aggregate; together with `aggregate_id`.
+    aggregate_type: Option<String>,
+    /// Only of this aggregate; together with `aggregate_type`.
+    aggregate_id: Option<String>,
+    /// Only of this type.
+    event_type: Option<String>,
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<i64>,
+}
+
+/// List events
+///
+/// The newest first.
+#[utoipa::path(
+    get, path = "/v1/events", tag = "events", params(EventsParams), responses((status = 200, body = Page<LoggedEvent>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_events(
+    State(app): State<App>,
+    Query(params): Query<EventsParams>,
+) -> Result<Json<Page<LoggedEvent>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    let aggregate = match (params.aggregate_type, params.aggregate_id) {
+        (Some(kind), Some(id)) => Some(Aggregate { kind, id }),
+        (None, None) => None,
+        _ => {
+            let words = "an aggregate is named by aggregate_type and aggregate_id together";
+            return Err(Problem::bad_request("invalid_parameter", words).at("query aggregate_id"));
+        }
+    };
+    let page = EventPage::Before(params.cursor);
+    let filter = EventFilter { aggregate, event_type: params.event_type, page, limit: limit + 1 };
+    let found = app.store.events(&filter).await?;
+    Ok(Json(Page::of(found, limit, |event| event.pos.to_string())))
+}
