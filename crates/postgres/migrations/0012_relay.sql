@@ -25,24 +25,43 @@ create table milepost.publisher (
 );
 create index on milepost.publisher (subscription);
 
--- How far a subscription is in a slot: all that `seen` sees has its answer, and of what `upto` sees besides, all up to `pos`. floor:
--- of what `seen` does not see, only transactions that were in flight in it have written at or below this position. next_floor: the
--- same of `upto`. upto null: no window is open. seen null: nobody has looked yet.
--- token: rises whenever the slot changes hands. owner: holds it for as long as it is a publisher; one that is silent is none any more.
+-- Who has which slot of a subscription. token: rises whenever the slot changes hands. owner: holds it for as long as it is a publisher;
+-- one that is silent is none any more.
 create table milepost.subscription_slot (
     subscription text not null references milepost.subscription on delete cascade,
     slot smallint not null check (slot between 0 and 63),
     owner uuid,
     token bigint not null default 0,
     held_since timestamptz,
+    primary key (subscription, slot)
+) with (fillfactor = 50);
+
+-- How far it is: all that `seen` sees has its answer, and of what `upto` sees besides, all up to `pos`. floor: of what `seen` does not see, only
+-- transactions that were in flight in it have written at or below this position. next_floor: the same of `upto`. upto null: no window is
+-- open. seen null: nobody has looked yet.
+-- The last row of a slot counts, whose token is locked while it is added; the one before it goes with that. No row is ever changed: under a
+-- snapshot that somebody holds, all versions of a row that changes every second stay, and each change would walk along them. The last
+-- of many rows is the first one at the end of the index. No foreign key: to look it up would cost more than the row.
+create table milepost.slot_position (
+    subscription text not null,
+    slot smallint not null,
+    n bigint generated always as identity,
     seen pg_snapshot,
     floor bigint not null,
     upto pg_snapshot,
     next_floor bigint,
     pos bigint not null default 0,
     advanced_at timestamptz,
-    primary key (subscription, slot)
-) with (fillfactor = 50);
+    primary key (subscription, slot, n)
+);
+
+-- Both together.
+create view milepost.subscription_place as
+select s.subscription, s.slot, s.owner, s.token, s.held_since, p.n, p.seen, p.floor, p.upto, p.next_floor, p.pos, p.advanced_at
+from milepost.subscription_slot s
+cross join lateral (
+    select * from milepost.slot_position p where p.subscription = s.subscription and p.slot = s.slot order by p.n desc limit 1
+) p;
 
 -- Aggregates of which an event failed. deliveries: how many attempts the first of its parked events has had.
 -- next_delivery_at null: it waits for a person.

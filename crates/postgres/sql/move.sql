@@ -98,7 +98,7 @@ begin
     from (select max(pos) as last from milepost.batch_history) h where last > 0;
     perform setval(pg_get_serial_sequence('milepost.event', 'pos'), last)
     -- Retention may have taken the last events: what is emitted must lie above what subscriptions have gone past.
-    from (select greatest((select max(pos) from milepost.event), (select max(floor) from milepost.subscription_slot)) as last) e
+    from (select greatest((select max(pos) from milepost.event), (select max(floor) from milepost.slot_position)) as last) e
     where last > 0;
     perform setval(pg_get_serial_sequence('milepost.inbox_dead', 'pos'), last)
     from (select max(pos) as last from milepost.inbox_dead) d where last > 0;

@@ -21,7 +21,8 @@ begin
     if not found then
         return false;
     end if;
-    insert into milepost.subscription_slot (subscription, slot, seen, floor)
+    insert into milepost.subscription_slot (subscription, slot) select subscribe.name, slot from generate_series(0, 63) slot;
+    insert into milepost.slot_position (subscription, slot, seen, floor)
     select subscribe.name, slot, case when not from_now then '1:1:'::pg_snapshot end, drawn
     from generate_series(0, 63) slot;
     return true;
@@ -33,7 +34,8 @@ $$;
 -- floor of windows that are opened after this has committed.
 create or replace function milepost.hold_slots(subscription text, publisher uuid, label text, lease_ms bigint)
 returns table (
-    slot smallint, token bigint, taken_over boolean, seen text, floor bigint, upto text, next_floor bigint, pos bigint, drawn bigint
+    slot smallint, token bigint, taken_over boolean, n bigint, seen text, floor bigint, upto text, next_floor bigint, pos bigint,
+    drawn bigint
 ) language plpgsql as $$
 #variable_conflict use_variable
 declare
@@ -75,53 +77,69 @@ begin
         ),
         taken as (
             update milepost.subscription_slot s
-            set owner = publisher, token = s.token + 1, held_since = clock_timestamp(),
-                seen = coalesce(s.seen, pg_current_snapshot())
+            set owner = publisher, token = s.token + 1, held_since = clock_timestamp()
             from free
             where s.subscription = subscription and s.slot = free.slot
             returning s.slot, free.owner as held_by
         )
         select array_agg(t.slot) into over from taken t where t.held_by is not null;
+        insert into milepost.slot_position (subscription, slot, seen, floor)
+        select s.subscription, s.slot, pg_current_snapshot(), s.floor
+        from milepost.subscription_place s
+        where s.subscription = subscription and s.owner = publisher and s.seen is null;
     end if;
     return query
-    select s.slot, s.token, s.slot = any (coalesce(over, '{}')), s.seen::text, s.floor, s.upto::text, s.next_floor, s.pos, last_drawn
-    from milepost.subscription_slot s
+    select s.slot, s.token, s.slot = any (coalesce(over, '{}')), s.n, s.seen::text, s.floor, s.upto::text, s.next_floor, s.pos,
+           last_drawn
+    from milepost.subscription_place s
     where s.subscription = subscription and s.owner = publisher
     order by s.slot;
 end
 $$;
 
 -- Moves the positions of slots, as far as they are still held under these tokens, and parks and gives up events of those. Answers
--- the floor for windows that are opened after this has committed, and which slots were moved.
+-- the floor for windows that are opened after this has committed, and which slots were moved, with their new ns. ns: those of the
+-- positions that they have.
 -- failed: [{slot, pos, id, type, aggregate, deliveries, wait_ms, why}], wait_ms null: it waits for a person. behind: the same
 -- without the last three. given_up: [{slot, pos, id, deliveries, why, skipped}].
 create or replace function milepost.advance_slots(
-    subscription text, slots smallint[], tokens bigint[], seens text[], floors bigint[], uptos text[], next_floors bigint[],
+    subscription text, slots smallint[], tokens bigint[], ns bigint[], seens text[], floors bigint[], uptos text[], next_floors bigint[],
     poss bigint[], failed jsonb, behind jsonb, given_up jsonb
-) returns table (floor bigint, moved smallint[]) language plpgsql as $$
+) returns table (floor bigint, moved smallint[], moved_ns bigint[]) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_variable
 declare
     drawn bigint := milepost.last_pos();
     held smallint[];
+    held_ns bigint[];
 begin
     if coalesce(failed, behind, given_up) is null then
         -- A position that a crash of the server takes back is one from which the same events are published again.
         perform set_config('synchronous_commit', 'off', true);
     end if;
-    with moved as (
-        update milepost.subscription_slot s
-        set seen = i.seen::pg_snapshot, floor = i.floor, upto = i.upto::pg_snapshot, next_floor = i.next_floor, pos = i.pos,
-            advanced_at = clock_timestamp()
-        from unnest(slots, tokens, seens, floors, uptos, next_floors, poss) i(slot, token, seen, floor, upto, next_floor, pos)
-        where s.subscription = subscription and s.slot = i.slot and s.token = i.token
-        returning s.slot
+    -- Whoever takes a slot over waits for this lock, or has the token raised already.
+    with locked as (
+        select s.slot from unnest(slots, tokens) i(slot, token)
+        join milepost.subscription_slot s on s.subscription = subscription and s.slot = i.slot and s.token = i.token
+        order by s.slot
+        for no key update of s
     )
-    select coalesce(array_agg(m.slot), '{}') into held from moved m;
+    select coalesce(array_agg(l.slot), '{}') into held from locked l;
+    delete from milepost.slot_position p using unnest(slots, ns) i(slot, n)
+    where i.slot = any (held) and p.subscription = subscription and p.slot = i.slot and p.n = i.n;
+    with moved as (
+        insert into milepost.slot_position (subscription, slot, seen, floor, upto, next_floor, pos, advanced_at)
+        select subscription, i.slot, i.seen::pg_snapshot, i.floor, i.upto::pg_snapshot, i.next_floor, i.pos, clock_timestamp()
+        from unnest(slots, seens, floors, uptos, next_floors, poss) i(slot, seen, floor, upto, next_floor, pos)
+        where i.slot = any (held)
+        returning slot_position.slot, slot_position.n
+    )
+    select coalesce(array_agg(m.slot), '{}'), coalesce(array_agg(m.n), '{}') into held, held_ns from moved m;
     if coalesce(failed, behind, given_up) is not null then
         perform milepost.park(subscription, held, failed, behind);
         perform milepost.give_up(subscription, held, given_up);
     end if;
-    return query select drawn, held;
+    return query select drawn, held, held_ns;
 end
 $$;
 

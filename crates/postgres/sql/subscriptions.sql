@@ -78,7 +78,7 @@ $$;
 
 -- Whether a subscription has gone past an event. What lies below the floor and was not in flight has been gone past, though `seen` may
 -- not see it: it came from a store that moved here, or from another server.
-create or replace function milepost.has_passed(s milepost.subscription_slot, xid xid8, pos bigint) returns boolean
+create or replace function milepost.has_passed(s milepost.subscription_place, xid xid8, pos bigint) returns boolean
 language sql stable as $$
     select s.seen is null or pg_visible_in_snapshot(xid, s.seen)
            or pos <= s.floor and xid >= pg_snapshot_xmax(s.seen)
@@ -105,12 +105,12 @@ begin
     end if;
     with again as materialized (
         select e.slot, e.pos, e.event_id, e.aggregate_type, e.aggregate_id from milepost.event e
-        join milepost.subscription_slot s on s.subscription = subscription and s.slot = e.slot
+        join milepost.subscription_place s on s.subscription = subscription and s.slot = e.slot
         where aggregate_id is not null and e.aggregate_type = aggregate_type and e.aggregate_id = aggregate_id
           and e.aggregate_seq >= from_seq and milepost.has_passed(s, e.xid, e.pos)
         union all
         select e.slot, e.pos, e.event_id, e.aggregate_type, e.aggregate_id from milepost.event e
-        join milepost.subscription_slot s on s.subscription = subscription and s.slot = e.slot
+        join milepost.subscription_place s on s.subscription = subscription and s.slot = e.slot
         where aggregate_id is null and e.emitted_at >= since and milepost.has_passed(s, e.xid, e.pos)
     ),
     parked as (
@@ -141,11 +141,15 @@ begin
         raise exception using errcode = 'MP025', message = publisher;
     end if;
     lock table milepost.event in share row exclusive mode;
-    update milepost.subscription_slot s
-    set seen = '1:1:', upto = null, next_floor = null, pos = 0, token = s.token + 1, owner = null,
-        floor = coalesce((select min(e.pos) - 1 from milepost.event e
-                          where e.slot = s.slot and not pg_visible_in_snapshot(e.xid, s.seen)), s.floor)
+    update milepost.subscription_slot s set token = s.token + 1, owner = null;
+    insert into milepost.slot_position (subscription, slot, seen, floor)
+    select s.subscription, s.slot, '1:1:',
+           coalesce((select min(e.pos) - 1 from milepost.event e where e.slot = s.slot and not pg_visible_in_snapshot(e.xid, s.seen)),
+                    s.floor)
+    from milepost.subscription_place s
     where s.seen is not null;
+    delete from milepost.slot_position p using milepost.subscription_place s
+    where p.subscription = s.subscription and p.slot = s.slot and p.n < s.n;
     -- The first id that ever was: seen by every snapshot.
     update milepost.event e set xid = '3' where e.xid <> '3';
     update milepost.subscription s set system_identifier = c.system_identifier from pg_control_system() c;
@@ -168,7 +172,7 @@ begin
     perform from milepost.log_prune p order by p.slot for update;
     with looked as materialized (
         select p.slot, e.pos, e.emitted_at < before as old,
-               not exists (select from milepost.subscription_slot s where s.slot = p.slot and not milepost.has_passed(s, e.xid, e.pos))
+               not exists (select from milepost.subscription_place s where s.slot = p.slot and not milepost.has_passed(s, e.xid, e.pos))
                and not exists (select from milepost.parked_event k where k.event_id = e.event_id)
                and not exists (select from milepost.dead_event d where d.event_id = e.event_id) as passed
         from milepost.log_prune p

@@ -228,7 +228,7 @@ checks! {
         mend "Start a relay; pause the subscription where that is meant, or remove one that nobody needs.";
     SlotsMissing = "slots_missing", Error, Postgres, Quick, promise 17,
         means "A subscription does not have its 64 slots: events of those that are missing are never published.",
-        mend "Restore the rows of subscription_slot from a backup, or remove the subscription: a new one of its name publishes the whole log again.";
+        mend "Restore the rows of subscription_slot and slot_position from a backup, or remove the subscription: a new one of its name publishes the whole log again.";
     WeakDurability = "weak_durability", Error, All, Quick, promise 1,
         means "A setting lets a crash of the machine lose or damage what was acknowledged.",
         mend "PostgreSQL: turn fsync and full_page_writes on. SQLite: keep the file on a local file system that allows WAL.";

@@ -4,7 +4,7 @@ with late as (
 )
 select count(*) over () as count, s.name as what, count(*)::text || ' slots with events' as detail
 from milepost.subscription s
-join milepost.subscription_slot k on k.subscription = s.name
+join milepost.subscription_place k on k.subscription = s.name
 cross join late
 where s.paused_at is null and coalesce((select p.lease_until from milepost.publisher p where p.id = k.owner), '-infinity') < late.since
   and (exists (select from milepost.event e

@@ -1,7 +1,7 @@
 -- Subscriptions without all of their slots.
 select count(*) over () as count, s.name as what, count(k.slot)::text || ' slots' as detail
 from milepost.subscription s
-left join milepost.subscription_slot k on k.subscription = s.name
+left join milepost.subscription_place k on k.subscription = s.name
 group by s.name
 having count(k.slot) <> 64
 order by what

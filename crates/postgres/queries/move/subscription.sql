@@ -7,6 +7,10 @@ with brought as (
 made as (
     insert into milepost.subscription (name, made_at, system_identifier, paused_at, paused_why)
     select r.name, r.made_at, c.system_identifier, r.paused_at, r.paused_why from brought r cross join pg_control_system() c
+),
+slots as (
+    insert into milepost.subscription_slot (subscription, slot, token)
+    select r.name, slot, r.token from brought r cross join generate_series(0, 63) slot
 )
-insert into milepost.subscription_slot (subscription, slot, token, seen, floor, advanced_at)
-select r.name, slot, r.token, '1:1:', r.pos, r.advanced_at from brought r cross join generate_series(0, 63) slot
+insert into milepost.slot_position (subscription, slot, seen, floor, advanced_at)
+select r.name, slot, '1:1:', r.pos, r.advanced_at from brought r cross join generate_series(0, 63) slot

@@ -6,7 +6,7 @@ select s.name, s.made_at, s.paused_at, s.paused_why, b.backlog, b.oldest_at,
 from milepost.subscription s
 cross join lateral (
     select count(*) as backlog, min(e.emitted_at) as oldest_at
-    from milepost.subscription_slot k
+    from milepost.subscription_place k
     cross join lateral (
         select e.emitted_at from milepost.event e
         where e.slot = k.slot and e.pos > k.floor and not milepost.has_passed(k, e.xid, e.pos)

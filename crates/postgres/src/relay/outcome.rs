@@ -1,6 +1,6 @@
 //! What became of a page, written down.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use milepost_core::event::{Failure, Outcome, Undelivered};
 use milepost_core::ident::EventId;
@@ -57,17 +57,18 @@ impl SlotReader {
                 outcome.failures.iter().filter_map(|failure| given_up(failure, places.get(&failure.event))),
             ));
         let row = self.store.inner.hot.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
-        let moved: HashSet<i16> = row.try_get::<Vec<i16>, _>("moved")?.into_iter().collect();
+        let moved: Vec<i16> = row.try_get("moved")?;
+        let ns: Vec<i64> = row.try_get("moved_ns")?;
+        let moved: HashMap<i16, i64> = moved.into_iter().zip(ns).collect();
         if !moved.is_empty() {
             // A transaction that changed nothing has no id, and says nothing of others.
             self.drawn = row.try_get("floor")?;
         }
         for (slot, state) in reached {
-            if moved.contains(&slot) {
-                self.slots.insert(slot, state);
-            } else {
-                self.slots.remove(&slot);
-            }
+            match moved.get(&slot) {
+                Some(&n) => self.slots.insert(slot, Slot { n, ..state }),
+                None => self.slots.remove(&slot),
+            };
         }
         Ok(())
     }
@@ -80,6 +81,7 @@ fn advance(subscription: &str, reached: &BTreeMap<i16, Slot>) -> Query {
         .bind(subscription.to_owned())
         .bind(reached.keys().copied().collect::<Vec<_>>())
         .bind(slots().map(|slot| slot.token).collect::<Vec<_>>())
+        .bind(slots().map(|slot| slot.n).collect::<Vec<_>>())
         .bind(slots().map(|slot| slot.seen.clone()).collect::<Vec<_>>())
         .bind(slots().map(|slot| slot.floor).collect::<Vec<_>>())
         .bind(slots().map(|slot| slot.window.as_ref().map(|w| w.upto.clone())).collect::<Vec<_>>())

@@ -13,6 +13,8 @@ use crate::row::Decoded;
 pub(super) struct Slot {
     /// Under which token.
     pub(super) token: i64,
+    /// Which row says where it is.
+    pub(super) n: i64,
     /// The snapshot of which everything has its answer.
     pub(super) seen: String,
     /// Of what `seen` does not see, only transactions that were in flight in it have written at or below this position.
@@ -41,6 +43,7 @@ impl Slot {
         let next_floor: Option<i64> = row.try_get("next_floor")?;
         let slot = Self {
             token: row.try_get("token")?,
+            n: row.try_get("n")?,
             seen: row.try_get("seen")?,
             floor,
             window: upto.map(|upto| Window { upto, floor: next_floor.unwrap_or(floor) }),
