@@ -3,9 +3,10 @@
 //! While a transaction is under way, jobs of other requests wait here; the next one takes them all. Each caller gets its answer
 //! after the commit of its job, and a job that the store refuses is refused alone.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use milepost_core::error::StoreError;
+use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -71,44 +72,46 @@ async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
     }
 }
 
-/// Stores them together, without those that the store refuses.
+/// Stores them together and answers each.
 async fn store_all(store: &dyn Store, gathered: Vec<Waiting>) {
-    let (mut jobs, mut answers): (Vec<_>, Vec<_>) =
+    let (jobs, answers): (Vec<_>, Vec<_>) =
         gathered.into_iter().map(|waiting| (waiting.job, waiting.answer)).unzip();
-    while !jobs.is_empty() {
-        match store.enqueue_many(&jobs).await {
-            Ok(enqueued) => {
-                for (answer, enqueued) in answers.into_iter().zip(enqueued) {
-                    // Who stopped waiting does not need it.
-                    let _ = answer.send(Ok(enqueued));
-                }
-                return;
-            }
-            Err(error) => {
-                let Some(index) = refused(&error, jobs.len()) else {
-                    return refuse_all(answers, error);
-                };
-                jobs.remove(index);
-                let _ = answers.remove(index).send(Err(alone(error)));
+    match store_each(store, jobs).await {
+        Ok(stored) => {
+            for (answer, stored) in answers.into_iter().zip(stored) {
+                let refused =
+                    |invalid: InvalidJob| Problem::unprocessable("invalid_job", invalid.to_string());
+                // Who stopped waiting does not need it.
+                let _ = answer.send(stored.map_err(refused));
             }
         }
+        Err(error) => refuse_all(answers, error),
     }
 }
 
-/// Which job it is about, if it is about one of them.
-fn refused(error: &StoreError, jobs: usize) -> Option<usize> {
-    match error {
-        StoreError::Invalid { index, .. } if *index < jobs => Some(*index),
-        _ => None,
-    }
-}
-
-/// The problem of a caller who knows nothing of the others.
-fn alone(error: StoreError) -> Problem {
-    match error {
-        StoreError::Invalid { invalid, .. } => Problem::unprocessable("invalid_job", invalid.to_string()),
-        error => error.into(),
-    }
+/// Stores those that the store takes, in one transaction, and says why it does not take the others; in their order.
+pub(crate) async fn store_each(
+    store: &dyn Store,
+    mut jobs: Vec<NewJob>,
+) -> Result<Vec<Result<Enqueued, InvalidJob>>, StoreError> {
+    let mut places: Vec<usize> = (0..jobs.len()).collect();
+    let mut refused = BTreeMap::new();
+    let stored = loop {
+        if jobs.is_empty() {
+            break Vec::new();
+        }
+        match store.enqueue_many(&jobs).await {
+            Ok(stored) => break stored,
+            Err(StoreError::Invalid { index, invalid }) if index < jobs.len() => {
+                jobs.remove(index);
+                refused.insert(places.remove(index), invalid);
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    let stored = places.into_iter().zip(stored.into_iter().map(Ok));
+    let all: BTreeMap<usize, _> = stored.chain(refused.into_iter().map(|(at, why)| (at, Err(why)))).collect();
+    Ok(all.into_values().collect())
 }
 
 fn refuse_all(answers: Vec<oneshot::Sender<Result<Enqueued, Problem>>>, error: StoreError) {

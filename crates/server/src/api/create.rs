@@ -21,6 +21,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
+use crate::intake::store_each;
 use crate::params::Query;
 use crate::problem::Problem;
 
@@ -263,23 +264,11 @@ async fn each(store: &dyn Store, jobs: Vec<Result<NewJob, Problem>>) -> Result<V
             Err(problem) => answers.push(Some(OneOfMany::Refused { problem })),
         }
     }
-    while !accepted.is_empty() {
-        match store.enqueue_many(&accepted).await {
-            Ok(created) => {
-                for (place, created) in places.iter().zip(created) {
-                    answers[*place] = Some(OneOfMany::Created(created.into()));
-                }
-                break;
-            }
-            Err(milepost_core::error::StoreError::Invalid { index, invalid }) if index < accepted.len() => {
-                accepted.remove(index);
-                let place = places.remove(index);
-                let problem =
-                    Problem::unprocessable("invalid_job", invalid.to_string()).at(format!("jobs[{place}]"));
-                answers[place] = Some(OneOfMany::Refused { problem });
-            }
-            Err(error) => return Err(error.into()),
-        }
+    for (place, stored) in places.into_iter().zip(store_each(store, accepted).await?) {
+        answers[place] = Some(match stored {
+            Ok(created) => OneOfMany::Created(created.into()),
+            Err(refused) => OneOfMany::Refused { problem: invalid(refused).at(format!("jobs[{place}]")) },
+        });
     }
     Ok(answers.into_iter().flatten().collect())
 }
