@@ -40,9 +40,11 @@ impl Transactions for Calls {
     }
 
     async fn effects(&self) -> Vec<(String, String, i64)> {
+        // A transaction, because a pooler may give each message outside of one another server connection.
+        let mut tx = self.pool.begin().await.expect("begun");
         sqlx::query_as("select consumer, aggregate_id, seq from public.inbox_effect order by pos")
             .persistent(false)
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *tx)
             .await
             .expect("answered")
     }
