@@ -18,6 +18,7 @@ on_each_store! {
     a_process_runs_jobs_and_publishes_events_beside_the_api,
     a_part_that_has_nothing_to_do_is_refused,
     the_bench_of_the_api_answers_its_numbers,
+    the_bench_of_the_stream_answers_its_numbers,
 }
 
 /// A server, and where it listens.
@@ -118,4 +119,11 @@ fn the_bench_of_the_api_answers_its_numbers(place: Place) {
         assert!(told[number].as_f64().unwrap() > 0.0, "{told}");
     }
     assert!(told["create_ms"]["p50"].as_f64().unwrap() > 0.0);
+}
+
+fn the_bench_of_the_stream_answers_its_numbers(place: Place) {
+    let args = ["bench", "stream", "--clients", "5", "--per-second", "200", "--seconds", "1", "--json"];
+    let told = place.run(&args).json();
+    assert_eq!((told["bench"].as_str(), told["changes"].as_u64()), (Some("stream"), Some(200)));
+    assert!(told["told_ms"]["p99"].as_f64().unwrap() > 0.0, "{told}");
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::batch::error::InvalidBatch;
 use crate::bulk::error::InvalidBulk;
 use crate::event::{InvalidEvent, RelayError};
+use crate::feed::InvalidFeed;
 use crate::ident::{JobId, Run, WorkerId};
 use crate::inbox::InvalidInbox;
 use crate::limit::InvalidLimit;
@@ -159,6 +160,9 @@ pub enum StoreError {
     /// The inbox cannot do what was asked.
     #[error("{0}")]
     Inbox(#[from] InvalidInbox),
+    /// The feed cannot go on from there.
+    #[error("{0}")]
+    Feed(#[from] InvalidFeed),
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

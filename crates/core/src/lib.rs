@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod duration;
 pub mod error;
 pub mod event;
+pub mod feed;
 pub mod finish;
 pub mod history;
 pub mod ident;

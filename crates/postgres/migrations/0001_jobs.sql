@@ -95,6 +95,8 @@ create table milepost.history (
 );
 
 create index history_job on milepost.history (job_id, pos);
+-- For those who watch: what has happened since a snapshot.
+create index history_xid on milepost.history (xid);
 
 -- How far running jobs say they are, and where their next attempt can go on from.
 create table milepost.progress (

@@ -147,6 +147,7 @@ create table milepost.batch_history (
 
 create index batch_history_batch on milepost.batch_history (batch_id, pos);
 create index batch_history_task on milepost.batch_history (batch_id, task, pos) where task is not null;
+create index batch_history_xid on milepost.batch_history (xid);
 
 -- The task that a job was made for. What else is in job never changes; the number does when its batch goes over to another version,
 -- in which the task has another one or (null) is not any more. A job that is run again by itself is no task.

@@ -18,6 +18,7 @@ mod doctor;
 mod enqueue;
 mod error;
 mod event;
+mod feed;
 mod finish;
 mod foreign;
 mod group;

@@ -38,6 +38,10 @@ statements! {
     ENDED_RUNS = "ended_runs";
     ENQUEUE_MANY = "enqueue_many";
     EXPIRED_WORKER = "expired_worker";
+    FEED_BATCHES = "feed/batches";
+    FEED_BEHIND = "feed/behind";
+    FEED_END = "feed/end";
+    FEED_JOBS = "feed/jobs";
     FINISH_STOPPED = "finish_stopped";
     FINISH_SUCCEEDED = "finish_succeeded";
     FINISH_UNFINISHED = "finish_unfinished";

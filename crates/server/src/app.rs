@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::intake::Intake;
 use crate::metrics::Metrics;
+use crate::stream::{Feed, Seats};
 
 /// The store, and what is shared by all requests.
 #[derive(Clone)]
@@ -16,6 +17,10 @@ pub(crate) struct App {
     pub(crate) intake: Intake,
     /// The numbers of `/metrics`.
     pub(crate) metrics: Arc<Metrics>,
+    /// What happens, for who watches.
+    pub(crate) feed: Feed,
+    /// How many watch.
+    pub(crate) seats: Seats,
     /// Cancelled when the server shuts down.
     pub(crate) stop: CancellationToken,
 }

@@ -14,7 +14,9 @@ pub mod metrics;
 mod openapi;
 mod params;
 mod problem;
+mod stream;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
@@ -30,6 +32,8 @@ use crate::app::App;
 use crate::intake::Intake;
 use crate::metrics::{Counts, Metrics};
 pub use crate::problem::Problem;
+pub use crate::stream::StreamLimits;
+use crate::stream::{Feed, Seats};
 
 /// How large the body of a request may be: several thousand jobs with small payloads, a few with the largest.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -40,11 +44,13 @@ pub struct Options {
     pub counts: Vec<Box<dyn Counts>>,
     /// Whether there is an API, beside health and metrics.
     pub api: bool,
+    /// How many may watch what happens.
+    pub streams: StreamLimits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { counts: Vec::new(), api: true }
+        Self { counts: Vec::new(), api: true, streams: StreamLimits::default() }
     }
 }
 
@@ -56,9 +62,22 @@ impl std::fmt::Debug for Options {
 
 /// All that the server answers. Cancelling `stop` makes it say that it is not ready. Must be called within a Tokio runtime.
 pub fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Router {
-    let metrics = Arc::new(Metrics::new(options.counts));
-    let app = App { intake: Intake::start(Arc::clone(&store)), store, metrics, stop };
-    let api = if options.api { api::routes() } else { OpenApiRouter::new() };
+    let seats = Seats::new(options.streams);
+    let mut counts = options.counts;
+    counts.push(Box::new(seats.clone()));
+    let api = if options.api { api::routes().merge(stream::routes()) } else { OpenApiRouter::new() };
+    let feed = Feed::new();
+    if options.api {
+        feed.start(Arc::clone(&store), stop.clone());
+    }
+    let app = App {
+        intake: Intake::start(Arc::clone(&store)),
+        feed,
+        seats,
+        store,
+        metrics: Arc::new(Metrics::new(counts)),
+        stop,
+    };
     let (routes, document) = OpenApiRouter::with_openapi(openapi::document()).merge(api).split_for_parts();
     let document = openapi::text(document);
     routes
@@ -96,5 +115,6 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let router = router(store, options, stop.clone());
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }

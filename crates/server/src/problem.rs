@@ -66,6 +66,11 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
     }
 
+    /// More than this server gives one client.
+    pub(crate) fn too_many(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+    }
+
     /// The problem, with its place in the request.
     #[must_use]
     pub(crate) fn at(mut self, at: impl Into<String>) -> Self {
@@ -107,6 +112,7 @@ impl From<StoreError> for Problem {
             StoreError::Batch(invalid) => of_batch(invalid, words),
             StoreError::Event { index, invalid } => of_event(*index, invalid),
             StoreError::Relay(error) => of_relay(error, words),
+            StoreError::Feed(_) => Self::bad_request("invalid_position", words),
             StoreError::Inbox(_) => Self::unprocessable("invalid_inbox", words),
             StoreError::Unavailable { .. } => unavailable(&error),
             StoreError::Refused { .. } => Self::unprocessable("refused", error.chain()),

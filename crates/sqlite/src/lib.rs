@@ -23,6 +23,7 @@ mod due;
 mod enqueue;
 mod event;
 mod failure;
+mod feed;
 mod file;
 mod finish;
 mod foreign;

@@ -14,6 +14,7 @@ mod lying_statistics;
 mod process;
 mod report;
 mod single_enqueue;
+mod stream;
 mod target;
 mod workload;
 
@@ -76,6 +77,14 @@ Examples:
   milepost bench api --store postgres://postgres@localhost/bench --json
   milepost bench api --store sqlite:bench.db --jobs 10000";
 
+const STREAM_EXAMPLES: &str = "\
+As `milepost bench jobs`, it makes its store anew. Server and clients run in this one
+process and share its machine. Each client must be told of every change once.
+
+Examples:
+  milepost bench stream --store postgres://postgres@localhost/bench --json
+  milepost bench stream --store sqlite:bench.db --clients 50 --per-second 5000";
+
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -94,6 +103,9 @@ pub(crate) enum BenchCommand {
     /// Create jobs over HTTP
     #[command(after_help = API_EXAMPLES)]
     Api(api::ApiBench),
+    /// Tell many clients what happens
+    #[command(after_help = STREAM_EXAMPLES)]
+    Stream(stream::StreamBench),
 }
 
 /// How to measure jobs.
@@ -197,6 +209,10 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         }
         BenchCommand::Api(bench) => {
             let report = api::run(&bench, address).await?;
+            if bench.json { line(&report) } else { report.print() }
+        }
+        BenchCommand::Stream(bench) => {
+            let report = stream::run(&bench, address).await?;
             if bench.json { line(&report) } else { report.print() }
         }
         BenchCommand::Bulk(bench) => {

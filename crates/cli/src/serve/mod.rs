@@ -105,7 +105,11 @@ pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<
     let configured = config.zip(file);
     let parts = Parts::start(&args, configured, database, address.clone(), &stop).await?;
     tracing::info!(store = %address, "serving http://{}", listener.local_addr()?);
-    let options = milepost_server::Options { counts: parts.counts(), api: args.wants(Part::Api) };
+    let options = milepost_server::Options {
+        counts: parts.counts(),
+        api: args.wants(Part::Api),
+        ..milepost_server::Options::default()
+    };
     let serving = tokio::spawn(milepost_server::serve(listener, store, options, stop.clone()));
     until_stopped(serving, parts, &mut signals, &stop).await
 }

@@ -9,6 +9,7 @@ mod bulk;
 mod coordination;
 mod doctor;
 mod event;
+mod feed;
 mod inbox;
 mod intake;
 mod limit;
@@ -28,6 +29,7 @@ pub use bulk::{
 pub use coordination::{Coordination, CoordinationHealth, InboxCache, Remembered};
 pub use doctor::{AbandonedRun, DoctorStore};
 pub use event::EventLog;
+pub use feed::FeedStore;
 pub use inbox::InboxStore;
 pub use intake::IntakeStore;
 pub use limit::LimitStore;
@@ -59,6 +61,7 @@ pub trait Store:
     + SubscriptionStore
     + InboxStore
     + DoctorStore
+    + FeedStore
 {
 }
 
@@ -77,5 +80,6 @@ impl<T> Store for T where
         + SubscriptionStore
         + InboxStore
         + DoctorStore
+        + FeedStore
 {
 }

@@ -9,6 +9,7 @@ mod jobs;
 mod numbers;
 mod place;
 mod protocol;
+mod stream;
 
 /// Makes a test of a function on each store.
 macro_rules! on_both {
@@ -69,6 +70,14 @@ on_both! {
         events_that_cannot_be_are_refused
         what_is_parked_and_given_up_is_dealt_with
         a_subscription_is_paused_and_goes_on
+    }
+    stream {
+        a_watcher_is_told_what_happens
+        a_watcher_that_comes_back_misses_nothing_and_hears_nothing_twice
+        a_restart_of_the_server_loses_nothing
+        a_watcher_is_told_of_what_it_wants_only
+        a_position_that_cannot_be_gone_on_from_is_told
+        only_so_many_streams_are_open_for_one_client
     }
     numbers {
         metrics_tell_of_jobs_and_subscriptions

@@ -11,6 +11,7 @@ use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 
@@ -40,7 +41,8 @@ pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
     url: String,
     client: Client,
-    _stop: DropGuard,
+    stop: DropGuard,
+    serving: JoinHandle<std::io::Result<()>>,
 }
 
 /// What came back.
@@ -66,14 +68,23 @@ impl Answer {
 
 impl Place {
     pub(crate) async fn serve(store: Arc<dyn Store>) -> Self {
+        Self::serve_with(store, Options { counts: vec![Box::new(Things)], ..Options::default() }).await
+    }
+
+    pub(crate) async fn serve_with(store: Arc<dyn Store>, options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         // Some client of TLS has to be there, though nothing here speaks it. The first test sets it for all.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
-        let options = Options { counts: vec![Box::new(Things)], ..Options::default() };
-        tokio::spawn(milepost_server::serve(listener, store.clone(), options, stop.clone()));
-        Self { store, url, client: Client::new(), _stop: stop.drop_guard() }
+        let serving = tokio::spawn(milepost_server::serve(listener, store.clone(), options, stop.clone()));
+        Self { store, url, client: Client::new(), stop: stop.drop_guard(), serving }
+    }
+
+    /// Asks the server to leave.
+    pub(crate) fn stop(self) -> JoinHandle<std::io::Result<()>> {
+        drop(self.stop);
+        self.serving
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {

@@ -2,6 +2,7 @@
 
 mod batches;
 mod events;
+mod feed;
 mod inbox;
 
 use std::sync::Arc;

@@ -6,6 +6,7 @@ pub mod changes;
 pub mod claims;
 pub mod doctor;
 pub mod events;
+pub mod feed;
 pub mod fences;
 pub mod groups;
 pub mod history;
@@ -110,6 +111,13 @@ macro_rules! conformance {
                 a_retried_job_waits_for_its_group
                 a_waiter_that_is_canceled_leaves_the_slot_to_its_holder
                 eight_workers_never_exceed_the_limit
+            }
+            feed {
+                what_happens_is_told_once_and_in_order
+                every_position_goes_on_exactly_there
+                what_happens_to_a_batch_is_told
+                a_position_that_nobody_gave_out_is_refused
+                what_came_after_a_position_can_be_left_for_later
             }
             history {
                 every_change_has_one_entry_and_folds_to_the_state

@@ -1,0 +1,211 @@
+//! `milepost bench stream`: how soon many watchers are told what happens, and whether each is told all of it once.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use futures::future::try_join_all;
+use hdrhistogram::{Histogram, RecordError};
+use memchr::memmem;
+use milepost_core::job::NewJob;
+use milepost_core::port::Store;
+use milepost_server::{Options, StreamLimits};
+use serde::Serialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::latency::micros;
+use super::process;
+use super::report::{Percentiles, print};
+use super::target::Target;
+use super::workload::noop;
+use crate::store::StoreAddress;
+
+/// How often jobs are created, a portion at a time.
+const CREATE_EVERY: Duration = Duration::from_millis(10);
+/// How many of the watchers look at the time; all count.
+const TIMED: usize = 20;
+/// How long the last changes may take to reach the last watcher.
+const DRAIN_MAX: Duration = Duration::from_secs(30);
+/// What begins the line of a change of a job.
+const JOB: &[u8] = b"\"job\":\"";
+const ID_BYTES: usize = 36;
+
+/// How to measure the stream.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StreamBench {
+    /// How many clients watch
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    clients: u16,
+    /// How many changes a second happen
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    per_second: u32,
+    /// For how long
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// Print one JSON object on one line
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// One JSON object.
+#[derive(Debug, Serialize)]
+pub(super) struct StreamReport {
+    bench: &'static str,
+    store: &'static str,
+    clients: u16,
+    changes: u64,
+    changes_per_s: f64,
+    told_per_s: f64,
+    told_ms: Percentiles,
+    peak_rss_mb: Option<f64>,
+}
+
+impl StreamReport {
+    /// Prints it for people.
+    pub(super) fn print(&self) -> Result<()> {
+        print(self)
+    }
+}
+
+/// When each job was about to be created.
+type Created = Arc<Mutex<HashMap<String, Instant>>>;
+
+pub(super) async fn run(bench: &StreamBench, address: &StoreAddress) -> Result<StreamReport> {
+    let target = Target::prepare(address).await?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let at = listener.local_addr()?;
+    let clients = usize::from(bench.clients);
+    let streams = StreamLimits { streams_max: clients, streams_per_client_max: clients };
+    let stop = CancellationToken::new();
+    let options = Options { streams, ..Options::default() };
+    let serving = tokio::spawn(milepost_server::serve(listener, target.store.clone(), options, stop.clone()));
+    let created = Created::default();
+    let (done, changes) = watch::channel(None);
+    let opened = try_join_all((0..clients).map(|_| open(at))).await?;
+    let watching: Vec<_> = opened
+        .into_iter()
+        .enumerate()
+        .map(|(n, stream)| {
+            let created = (n < TIMED).then(|| Arc::clone(&created));
+            tokio::spawn(count(stream, created, changes.clone()))
+        })
+        .collect();
+    let began = Instant::now();
+    let total = create(bench, target.store.as_ref(), &created).await?;
+    let elapsed_s = began.elapsed().as_secs_f64();
+    done.send_replace(Some(total));
+    let mut latency = Histogram::new(3)?;
+    for watcher in try_join_all(watching).await? {
+        latency.add(watcher?)?;
+    }
+    stop.cancel();
+    serving.await??;
+    let store = target.name;
+    target.close().await;
+    let changes_per_s = total as f64 / elapsed_s;
+    Ok(StreamReport {
+        bench: "stream",
+        store,
+        clients: bench.clients,
+        changes: total,
+        changes_per_s,
+        told_per_s: changes_per_s * f64::from(bench.clients),
+        told_ms: Percentiles::of(&latency),
+        peak_rss_mb: process::peak_rss_mb(),
+    })
+}
+
+/// Creates jobs at an even rate; answers how many.
+async fn create(bench: &StreamBench, store: &dyn Store, created: &Created) -> Result<u64> {
+    let portions = 1000 / CREATE_EVERY.as_millis() as u32;
+    let portion = bench.per_second / portions;
+    let mut ticks = interval(CREATE_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let mut total = 0;
+    for _ in 0..bench.seconds * portions {
+        ticks.tick().await;
+        let jobs = (0..u64::from(portion)).map(|n| noop(total + n, 100)).collect::<Result<Vec<_>>>()?;
+        note(created, &jobs);
+        store.enqueue_many(&jobs).await?;
+        total += u64::from(portion);
+    }
+    Ok(total)
+}
+
+/// These are about to be created.
+fn note(created: &Created, jobs: &[NewJob]) {
+    let now = Instant::now();
+    let mut known = created.lock().unwrap_or_else(PoisonError::into_inner);
+    known.extend(jobs.iter().map(|job| (job.id.to_string(), now)));
+}
+
+/// A stream that has said where it begins.
+async fn open(at: SocketAddr) -> Result<(TcpStream, Vec<u8>)> {
+    let mut stream = TcpStream::connect(at).await?;
+    stream.write_all(format!("GET /v1/stream HTTP/1.1\r\nHost: {at}\r\n\r\n").as_bytes()).await?;
+    let mut read = Vec::new();
+    while !read.windows(2).any(|pair| pair == b"\n\n") {
+        if stream.read_buf(&mut read).await? == 0 {
+            bail!("the server closed a stream: {}", String::from_utf8_lossy(&read));
+        }
+    }
+    Ok((stream, Vec::new()))
+}
+
+/// Reads until it has been told of all changes; answers how late each was told.
+async fn count(
+    (mut stream, mut read): (TcpStream, Vec<u8>),
+    created: Option<Created>,
+    mut changes: watch::Receiver<Option<u64>>,
+) -> Result<Histogram<u64>> {
+    let mut latency = Histogram::new(3)?;
+    let mut told = 0;
+    loop {
+        let total = *changes.borrow_and_update();
+        match total {
+            Some(total) if told == total => return Ok(latency),
+            Some(total) if told > total => bail!("a watcher was told of {told} changes of {total}"),
+            _ => {}
+        }
+        let bytes = tokio::select! {
+            bytes = timeout(DRAIN_MAX, stream.read_buf(&mut read)) => bytes.context("a watcher was told too little")??,
+            _ = changes.changed(), if total.is_none() => continue,
+        };
+        if bytes == 0 {
+            bail!("the server closed a stream: {}", String::from_utf8_lossy(&read));
+        }
+        let now = Instant::now();
+        let known = created.as_ref().map(|created| created.lock().unwrap_or_else(PoisonError::into_inner));
+        told += take_ids(&mut read, |id| match known.as_ref().and_then(|known| known.get(id)) {
+            Some(at) => latency.record(micros(now - *at)),
+            None => Ok(()),
+        })?;
+    }
+}
+
+/// Takes the ids of jobs out of what was read, and leaves what may be the beginning of one; answers how many.
+fn take_ids(
+    read: &mut Vec<u8>,
+    mut take: impl FnMut(&str) -> Result<(), RecordError>,
+) -> Result<u64, RecordError> {
+    let (mut ids, mut taken) = (0, 0);
+    while let Some(found) = memmem::find(&read[taken..], JOB) {
+        let begin = taken + found + JOB.len();
+        let Some(id) = read.get(begin..begin + ID_BYTES) else {
+            read.drain(..taken + found);
+            return Ok(ids);
+        };
+        take(std::str::from_utf8(id).unwrap_or_default())?;
+        ids += 1;
+        taken = begin + ID_BYTES;
+    }
+    read.drain(..taken.max(read.len().saturating_sub(JOB.len())));
+    Ok(ids)
+}

@@ -1,0 +1,22 @@
+-- What has happened to batches, and to tasks that had no job then, since snapshot $1, up to snapshot $2, behind place $3 of that, at most $4.
+with w as materialized (select $1::pg_snapshot as seen, $2::pg_snapshot as upto),
+-- Transactions that were in flight then and have ended since.
+late as materialized (
+    select x.xid from w cross join lateral pg_snapshot_xip(w.seen) x(xid) where pg_visible_in_snapshot(x.xid, w.upto)
+)
+select h.pos, h.batch_id, b.dag, h.task, h.at, h.verb::text as verb, h.from_state, h.to_state
+from w
+cross join lateral (
+    (select * from milepost.batch_history h
+     where h.xid >= pg_snapshot_xmax(w.seen) and h.xid < pg_snapshot_xmax(w.upto) and pg_visible_in_snapshot(h.xid, w.upto) and h.pos > $3
+     order by h.pos limit $4)
+    union all
+    (select h.* from late l cross join lateral (
+         select * from milepost.batch_history h where h.xid = l.xid and h.pos > $3 order by h.pos limit $4
+     ) h
+     order by h.pos limit $4)
+    order by pos
+    limit $4
+) h
+left join lateral (select * from milepost.batch b where b.id = h.batch_id offset 0) b on true
+order by h.pos

@@ -1,0 +1,101 @@
+//! How many may watch.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::metrics::{Counts, Sample};
+use crate::problem::Problem;
+
+/// How many streams a process keeps open.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamLimits {
+    /// In all.
+    pub streams_max: usize,
+    /// For one client: one address.
+    pub streams_per_client_max: usize,
+}
+
+impl Default for StreamLimits {
+    fn default() -> Self {
+        Self { streams_max: 1000, streams_per_client_max: 32 }
+    }
+}
+
+/// Who watches. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Seats {
+    limits: StreamLimits,
+    taken: Arc<Mutex<HashMap<Option<IpAddr>, usize>>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Seats {
+    pub(crate) fn new(limits: StreamLimits) -> Self {
+        Self { limits, taken: Arc::default(), dropped: Arc::default() }
+    }
+
+    /// A place for one more.
+    pub(super) fn take(&self, client: Option<IpAddr>) -> Result<Seat, Problem> {
+        let mut taken = self.lock();
+        let StreamLimits { streams_max, streams_per_client_max } = self.limits;
+        if taken.values().sum::<usize>() >= streams_max {
+            let words =
+                format!("{streams_max} streams are open, as many as this server keeps; try again later");
+            return Err(Problem::too_many("too_many_streams", words));
+        }
+        let of_client = taken.entry(client).or_default();
+        if *of_client >= streams_per_client_max {
+            let words =
+                format!("this client has {streams_per_client_max} streams open; close some, or share one");
+            return Err(Problem::too_many("too_many_streams", words));
+        }
+        *of_client += 1;
+        drop(taken);
+        Ok(Seat { seats: self.clone(), client })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Option<IpAddr>, usize>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts for Seats {
+    fn samples(&self) -> Vec<Sample> {
+        let open = self.lock().values().sum::<usize>();
+        vec![
+            Sample::gauge("streams", "Streams of what happens that are open", open as f64),
+            Sample::counter(
+                "streams_dropped",
+                "Streams that were ended because their reader was too slow",
+                self.dropped.load(Ordering::Relaxed),
+            ),
+        ]
+    }
+}
+
+/// The place of one, given back when this is dropped.
+pub(super) struct Seat {
+    seats: Seats,
+    client: Option<IpAddr>,
+}
+
+impl Seat {
+    /// Its stream was ended because the reader was too slow.
+    pub(super) fn count_dropped(&self) {
+        self.seats.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = self.seats.lock();
+        if let Some(of_client) = taken.get_mut(&self.client) {
+            *of_client -= 1;
+            if *of_client == 0 {
+                taken.remove(&self.client);
+            }
+        }
+    }
+}

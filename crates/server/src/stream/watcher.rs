@@ -1,0 +1,145 @@
+//! One who watches: first what it missed, then what happens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use milepost_core::error::StoreError;
+use milepost_core::feed::{FeedPosition, InvalidFeed};
+use milepost_core::port::Store;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval_at, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::filter::Filter;
+use super::seats::Seat;
+use super::window::{Window, heartbeat, notice, write};
+
+/// How often a watcher hears something.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
+/// How long a watcher may take for what it was sent.
+const TAKES_MAX: Duration = Duration::from_secs(30);
+/// How many changes are read at once for one that was away.
+const PAGE_CHANGES: u32 = 1000;
+
+/// Why a stream ends.
+enum Ended {
+    /// The watcher is gone.
+    Gone,
+    /// It does not take what it is sent, or not as quickly as it happens.
+    Slow,
+    /// The store does not answer.
+    StoreFailed(StoreError),
+    /// The server shuts down.
+    Stopping,
+}
+
+/// One stream, at its position.
+pub(super) struct Watcher {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) filter: Filter,
+    pub(super) at: FeedPosition,
+    pub(super) windows: Receiver<Arc<Window>>,
+    pub(super) stop: CancellationToken,
+    pub(super) seat: Seat,
+}
+
+impl Watcher {
+    /// Sends what happens until the stream ends, and then why it does. `upto`: where the windows begin.
+    pub(super) async fn run(mut self, upto: FeedPosition, out: mpsc::Sender<Bytes>) {
+        let Err(ended) = self.watch(upto, &out).await;
+        let (reason, words) = match ended {
+            Ended::Gone => return,
+            Ended::Slow => {
+                tracing::info!("a watcher was dropped: it did not take what it was sent in time");
+                self.seat.count_dropped();
+                ("slow_reader", "what happens was not taken in time; come back with the last id")
+            }
+            Ended::StoreFailed(error) => {
+                tracing::warn!(error = error.chain(), "a stream ends: the store does not answer");
+                ("store_unavailable", "the store does not answer; come back with the last id")
+            }
+            Ended::Stopping => ("shutting_down", "the server shuts down; come back with the last id"),
+        };
+        // There may be no room for it any more.
+        let _ = out.try_send(notice("dropped", reason, words, None));
+    }
+
+    async fn watch(
+        &mut self,
+        upto: FeedPosition,
+        out: &mpsc::Sender<Bytes>,
+    ) -> Result<std::convert::Infallible, Ended> {
+        send(out, heartbeat(&self.at)).await?;
+        self.catch_up(&upto, out).await?;
+        let mut heartbeats = interval_at(Instant::now() + HEARTBEAT_EVERY, HEARTBEAT_EVERY);
+        loop {
+            let window = tokio::select! {
+                window = self.windows.recv() => window,
+                _ = heartbeats.tick() => {
+                    send(out, heartbeat(&self.at)).await?;
+                    continue;
+                }
+                () = out.closed() => return Err(Ended::Gone),
+                () = self.stop.cancelled() => return Err(Ended::Stopping),
+            };
+            match window {
+                Ok(window) => self.tell(&window, out).await?,
+                Err(RecvError::Lagged(_)) => return Err(Ended::Slow),
+                Err(RecvError::Closed) => return Err(Ended::Stopping),
+            }
+        }
+    }
+
+    async fn tell(&mut self, window: &Window, out: &mpsc::Sender<Bytes>) -> Result<(), Ended> {
+        if self.at != window.after {
+            // It was ahead of this process when it came, or still is.
+            return self.catch_up(&window.end, out).await;
+        }
+        self.at = window.end.clone();
+        let text = window.text(&self.filter);
+        if text.is_empty() { Ok(()) } else { send(out, text).await }
+    }
+
+    /// Reads what lies between where it is and another position, for itself alone.
+    async fn catch_up(&mut self, upto: &FeedPosition, out: &mpsc::Sender<Bytes>) -> Result<(), Ended> {
+        while self.at != *upto {
+            let page = match self.store.feed(&self.at, Some(upto), PAGE_CHANGES).await {
+                Ok(page) => page,
+                Err(StoreError::Feed(invalid)) => {
+                    self.at = upto.clone();
+                    let text = notice("reset", reset_reason(&invalid), &invalid.to_string(), Some(upto));
+                    return send(out, text).await;
+                }
+                Err(error) => return Err(Ended::StoreFailed(error)),
+            };
+            let text = write(&page.changes, &self.filter);
+            if !text.is_empty() {
+                send(out, text).await?;
+            }
+            if page.end == self.at {
+                // Ahead of that position: the next window may reach it.
+                return Ok(());
+            }
+            self.at = page.end;
+        }
+        Ok(())
+    }
+}
+
+fn reset_reason(invalid: &InvalidFeed) -> &'static str {
+    match invalid {
+        InvalidFeed::TooFarBehind => "too_far_behind",
+        _ => "other_store",
+    }
+}
+
+async fn send(out: &mpsc::Sender<Bytes>, text: Bytes) -> Result<(), Ended> {
+    match timeout(TAKES_MAX, out.send(text)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(Ended::Gone),
+        Err(_) => Err(Ended::Slow),
+    }
+}

@@ -1,0 +1,125 @@
+//! The feed: places are given in the order of commits, so that the highest that a reader has seen says it all.
+
+use async_trait::async_trait;
+use milepost_core::error::StoreError;
+use milepost_core::feed::{
+    BatchChange, CHANGES_BEHIND_MAX, Change, FeedPage, FeedPosition, InvalidFeed, JobChange,
+};
+use milepost_core::port::{FeedStore, StoreResult};
+use rusqlite::{Connection, Row};
+
+use crate::failure::Failure;
+use crate::store::SqliteStore;
+use crate::{query, row};
+
+#[async_trait]
+impl FeedStore for SqliteStore {
+    async fn feed_end(&self) -> StoreResult<FeedPosition> {
+        self.read("feed_end", |conn| Ok(Place::end(conn)?.position())).await
+    }
+
+    async fn feed(
+        &self,
+        after: &FeedPosition,
+        upto: Option<&FeedPosition>,
+        limit: u32,
+    ) -> StoreResult<FeedPage> {
+        let after = Place::parse(after)?;
+        let upto = upto.map(Place::parse).transpose()?;
+        if upto.as_ref().is_some_and(|upto| after.is_far_behind(upto)) {
+            return Err(InvalidFeed::TooFarBehind.into());
+        }
+        self.read("feed", move |conn| read(conn, after, upto, limit)).await
+    }
+}
+
+/// The last places that were seen: `s4711.12` of the histories of jobs and of batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    jobs: i64,
+    batches: i64,
+}
+
+impl Place {
+    fn parse(position: &FeedPosition) -> Result<Self, InvalidFeed> {
+        let parts = position.as_str().strip_prefix('s').and_then(|rest| rest.split_once('.'));
+        let read = |text: &str| text.parse().ok().filter(|&pos: &i64| pos >= 0);
+        match parts.map(|(jobs, batches)| (read(jobs), read(batches))) {
+            Some((Some(jobs), Some(batches))) => Ok(Self { jobs, batches }),
+            _ => Err(InvalidFeed::NotAPosition),
+        }
+    }
+
+    fn end(conn: &Connection) -> rusqlite::Result<Self> {
+        conn.prepare_cached(query::FEED_END)?
+            .query_row((), |row| Ok(Self { jobs: row.get(0)?, batches: row.get(1)? }))
+    }
+
+    fn position(self) -> FeedPosition {
+        FeedPosition::new(format!("s{}.{}", self.jobs, self.batches))
+    }
+
+    fn is_far_behind(self, upto: &Self) -> bool {
+        upto.jobs.saturating_sub(self.jobs) > i64::from(CHANGES_BEHIND_MAX)
+    }
+}
+
+fn read(conn: &Connection, after: Place, upto: Option<Place>, limit: u32) -> Result<FeedPage, Failure> {
+    let newest = Place::end(conn)?;
+    if after.jobs > newest.jobs || after.batches > newest.batches {
+        return Err(StoreError::from(InvalidFeed::Foreign).into());
+    }
+    let upto = upto.unwrap_or(newest);
+    if upto.jobs < after.jobs || upto.batches < after.batches {
+        return Ok(FeedPage { changes: Vec::new(), end: after.position(), more: false });
+    }
+    let mut place = after;
+    let mut changes = Vec::new();
+    let mut jobs = conn.prepare_cached(query::FEED_JOBS)?;
+    for change in jobs.query_map((after.jobs, upto.jobs, limit), job_change)? {
+        let change = change?;
+        place.jobs = change.pos;
+        changes.push((place.position(), Change::Job(change)));
+    }
+    let left = limit.saturating_sub(u32::try_from(changes.len()).unwrap_or(u32::MAX));
+    let mut batches = conn.prepare_cached(query::FEED_BATCHES)?;
+    for change in batches.query_map((after.batches, upto.batches, left), batch_change)? {
+        let change = change?;
+        place.batches = change.pos;
+        changes.push((place.position(), Change::Batch(change)));
+    }
+    let more = changes.len() >= limit as usize;
+    let end = if more { place } else { upto };
+    Ok(FeedPage { changes, end: end.position(), more })
+}
+
+fn job_change(row: &Row<'_>) -> rusqlite::Result<JobChange> {
+    Ok(JobChange {
+        pos: row.get(0)?,
+        job: row::job_id(row, 1)?,
+        at: row::time(row, 2)?,
+        verb: row::word(row, 3)?,
+        from: row::word_opt(row, 4)?,
+        to: row::word(row, 5)?,
+        attempt: row.get(6)?,
+        worker: row::worker_opt(row, 7)?,
+        ready_at: row::time_opt(row, 8)?,
+        error_code: row.get(9)?,
+        kind: row.get(10)?,
+        queue: row.get(11)?,
+        batch: row::batch_opt(row, 12)?,
+    })
+}
+
+fn batch_change(row: &Row<'_>) -> rusqlite::Result<BatchChange> {
+    Ok(BatchChange {
+        pos: row.get(0)?,
+        batch: row::batch_id(row, 1)?,
+        dag: row.get(2)?,
+        task: row.get(3)?,
+        at: row::time(row, 4)?,
+        verb: row::word(row, 5)?,
+        from: row.get(6)?,
+        to: row.get(7)?,
+    })
+}
