@@ -17,6 +17,7 @@ on_each_store! {
     a_server_that_is_asked_to_leave_ends_well,
     a_process_runs_jobs_and_publishes_events_beside_the_api,
     a_part_that_has_nothing_to_do_is_refused,
+    an_operation_on_many_jobs_is_done_beside_the_api,
     the_bench_of_the_api_answers_its_numbers,
     the_bench_of_the_stream_answers_its_numbers,
 }
@@ -126,4 +127,23 @@ fn the_bench_of_the_stream_answers_its_numbers(place: Place) {
     let told = place.run(&args).json();
     assert_eq!((told["bench"].as_str(), told["changes"].as_u64()), (Some("stream"), Some(200)));
     assert!(told["told_ms"]["p99"].as_f64().unwrap() > 0.0, "{told}");
+}
+
+fn an_operation_on_many_jobs_is_done_beside_the_api(place: Place) {
+    let (_server, address) = serve(&place);
+    let ids = place.enqueue_many(3);
+    let body =
+        r#"{"filter": {"state": "pending", "kind": "mail"}, "operation": "cancel", "reason": "a mistake"}"#;
+    let answer = ask(&address, "POST", "/v1/jobs/operate-many", body);
+    assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    until("all are canceled", || ids.iter().all(|id| place.job(id)["state"] == "canceled"));
+}
+
+/// Waits until this is so.
+fn until(what: &str, so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -29,6 +29,7 @@ pub mod retention;
 pub mod retry;
 pub mod schedule;
 pub mod schema;
+pub mod search;
 pub mod state;
 pub mod transition;
 pub mod worker;

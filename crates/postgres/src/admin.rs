@@ -14,19 +14,14 @@ use uuid::Uuid;
 
 use crate::error::change_error;
 use crate::row::{self, Decoded, named};
+use crate::session::Query;
 use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl AdminStore for PostgresStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
-        let query = sqlx::query(statement::CHANGE)
-            .bind(job.0)
-            .bind(operation.verb.as_str())
-            .bind(operation.note.as_deref())
-            .bind(whole_ms(operation.delay))
-            .bind(whole_ms(operation.grace));
-        let state = self.inner.intake.row(query).await.and_then(row::value::<String>);
+        let state = self.inner.intake.row(change(job, operation)).await.and_then(row::value::<String>);
         let state = state.map_err(|e| change_error(&self.inner.place, job, operation.verb, e))?;
         match state.parse::<JobState>() {
             Ok(state) => Ok(Operated::Done(state)),
@@ -93,6 +88,16 @@ impl PostgresStore {
     ) -> StoreResult<Vec<T>> {
         rows.and_then(|rows| rows.iter().map(decode).collect()).map_err(|e| self.fail(verb, e))
     }
+}
+
+/// Does something to one job; answers its state.
+pub(crate) fn change(job: JobId, operation: &Operation) -> Query {
+    sqlx::query(statement::CHANGE)
+        .bind(job.0)
+        .bind(operation.verb.as_str())
+        .bind(operation.note.clone())
+        .bind(whole_ms(operation.delay))
+        .bind(whole_ms(operation.grace))
 }
 
 /// The statement whose index holds little else than what the filter asks for.

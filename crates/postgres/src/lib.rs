@@ -32,6 +32,7 @@ mod rescue;
 mod retention;
 mod row;
 mod schedule;
+mod search;
 mod session;
 pub mod statement;
 mod store;

@@ -86,6 +86,8 @@ statements! {
     REPORT = "report";
     RETIRE_WORKER = "retire_worker";
     SCHEDULES = "schedules";
+    SEARCH = "search";
+    SEARCH_ASIDE = "search_aside";
     SETTINGS = "settings";
     SHORTEN_HISTORY = "shorten_history";
     STOP_REQUESTS = "stop_requests";

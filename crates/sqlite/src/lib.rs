@@ -47,6 +47,7 @@ mod rescue;
 mod retention;
 mod row;
 mod schedule;
+mod search;
 mod served;
 mod stand;
 mod store;

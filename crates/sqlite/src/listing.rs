@@ -47,7 +47,7 @@ const fn page_query(state: Option<JobState>) -> &'static str {
     }
 }
 
-fn read_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+pub(crate) fn read_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
     Ok(JobRow {
         id: row::job_id(row, 0)?,
         kind: row.get(1)?,

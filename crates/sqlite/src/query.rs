@@ -104,6 +104,8 @@ queries! {
     RETURN_TO_LIVE = "return_to_live",
     RUNNING = "running",
     SCHEDULES = "schedules",
+    SEARCH = "search",
+    SEARCH_ASIDE = "search_aside",
     SLOT_HOLDER = "slot_holder",
     SLOTS_TAKEN = "slots_taken",
     SNOOZE = "snooze",

@@ -58,6 +58,8 @@ impl Part {
 #[derive(Default)]
 pub(super) struct Parts {
     workers: Vec<Worker>,
+    /// Does what is asked for of many jobs at once.
+    operations: Option<Worker>,
     publishers: Option<Publishers>,
 }
 
@@ -70,7 +72,9 @@ impl Parts {
         address: StoreAddress,
         stop: &CancellationToken,
     ) -> Result<Self> {
-        let Some((config, file)) = configured else { return Ok(Self::default()) };
+        let operations =
+            if args.wants(Part::Api) { Some(work::operations::start(&database).await?) } else { None };
+        let Some((config, file)) = configured else { return Ok(Self { operations, ..Self::default() }) };
         let has = |part: Part| args.wants(part) && part.has_anything_to_do(Some(&config));
         let publishers =
             has(Part::Relay).then(|| Publishers::start(database.store(), &config, None, stop)).transpose()?;
@@ -79,7 +83,7 @@ impl Parts {
         } else {
             Vec::new()
         };
-        Ok(Self { workers, publishers })
+        Ok(Self { workers, operations, publishers })
     }
 
     /// What they count.
@@ -106,7 +110,7 @@ impl Parts {
 
     /// Ends what runs, or hands it back, and waits for what is on its way.
     pub(super) async fn leave(self) -> Result<()> {
-        join_all(self.workers.into_iter().map(Worker::shutdown)).await;
+        join_all(self.workers.into_iter().chain(self.operations).map(Worker::shutdown)).await;
         match self.publishers {
             Some(mut publishers) => publishers.ended().await,
             None => Ok(()),

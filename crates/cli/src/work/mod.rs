@@ -3,6 +3,7 @@
 mod batches;
 mod bulk;
 pub(crate) mod kinds;
+pub(crate) mod operations;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

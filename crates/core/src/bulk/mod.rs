@@ -8,6 +8,7 @@ pub mod estimate;
 pub mod event_template;
 pub mod key;
 pub mod listing;
+pub mod operation;
 pub mod progress;
 pub mod run;
 pub mod sql;

@@ -16,6 +16,7 @@ mod limit;
 mod maintenance;
 mod relay;
 mod schedule;
+mod search;
 mod subscription;
 mod wake;
 mod worker;
@@ -36,6 +37,7 @@ pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
 pub use relay::{LogReader, RelayStore};
 pub use schedule::ScheduleStore;
+pub use search::SearchStore;
 pub use subscription::SubscriptionStore;
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;
@@ -62,6 +64,7 @@ pub trait Store:
     + InboxStore
     + DoctorStore
     + FeedStore
+    + SearchStore
 {
 }
 
@@ -81,5 +84,6 @@ impl<T> Store for T where
         + InboxStore
         + DoctorStore
         + FeedStore
+        + SearchStore
 {
 }

@@ -8,6 +8,7 @@ mod admin;
 mod chunk;
 mod database;
 mod handler;
+mod operation;
 mod plan;
 mod progress;
 mod read;
@@ -23,6 +24,7 @@ mod work;
 
 pub use database::Database;
 pub use handler::{ChildEvents, ChildJobs, ChunkHandler};
+pub use operation::Operations;
 pub use read::PostgresRows;
 pub use remote::PostgresTargets;
 pub use throttle::{Measure, ServerThrottle};

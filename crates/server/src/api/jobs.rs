@@ -2,10 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobFilter, JobRow, JobView};
+use milepost_core::search::{JobSearch, PayloadMatch};
 use milepost_core::state::JobState;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -39,6 +41,19 @@ struct JobsParams {
     queue: Option<String>,
     /// Only those with this key.
     key: Option<String>,
+    /// Only those of which an attempt failed with this code, or with these words in its message.
+    error: Option<String>,
+    /// Only those with this in their payload: a path and what is there, such as `customer.id=42`.
+    payload: Option<String>,
+    /// Only those created at this time or later.
+    #[param(value_type = Option<String>, format = DateTime)]
+    created_from: Option<Timestamp>,
+    /// Only those created before this time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    created_before: Option<Timestamp>,
+    /// Only those that failed for good at this time or later.
+    #[param(value_type = Option<String>, format = DateTime)]
+    failed_from: Option<Timestamp>,
     /// How many at most. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
@@ -49,7 +64,8 @@ struct JobsParams {
 
 /// List jobs
 ///
-/// The newest first.
+/// The newest first. What `error`, `payload` and times ask for is looked for among 10,000 jobs at a time: a page may be empty and have a
+/// `next_cursor` all the same.
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(JobsParams), responses((status = 200, body = Page<JobRow>)),
     security(("token" = ["viewer"]))
@@ -59,6 +75,10 @@ async fn list_jobs(
     Query(params): Query<JobsParams>,
 ) -> Result<Json<Page<JobRow>>, Problem> {
     let limit = page::limit(params.limit)?;
+    if let Some(search) = params.search(limit)? {
+        let found = app.store.search_jobs(&search).await?;
+        return Ok(Json(Page { items: found.rows, next_cursor: found.next.map(|job| job.to_string()) }));
+    }
     let filter = JobFilter {
         state: params.state,
         kind: params.kind,
@@ -69,6 +89,35 @@ async fn list_jobs(
     };
     let found = app.store.jobs(&filter).await?;
     Ok(Json(Page::of(found, limit, |job| job.id.to_string())))
+}
+
+impl JobsParams {
+    /// What has to be looked for in the jobs themselves; `None`: an index says it all.
+    fn search(&self, limit: u32) -> Result<Option<JobSearch>, Problem> {
+        let search = JobSearch {
+            state: self.state,
+            kind: self.kind.clone(),
+            queue: self.queue.clone(),
+            key: self.key.clone(),
+            error: self.error.clone(),
+            payload: payload_match(self.payload.as_deref(), "query payload")?,
+            created_from: self.created_from,
+            created_before: self.created_before,
+            failed_from: self.failed_from,
+            before: self.cursor,
+            limit,
+        };
+        let times = [search.created_from, search.created_before, search.failed_from];
+        let is_asked =
+            search.error.is_some() || search.payload.is_some() || times.iter().any(Option::is_some);
+        Ok(is_asked.then_some(search))
+    }
+}
+
+/// What is asked for of payloads.
+pub(super) fn payload_match(text: Option<&str>, at: &str) -> Result<Option<PayloadMatch>, Problem> {
+    let parsed = text.map(PayloadMatch::parse).transpose();
+    parsed.map_err(|words| Problem::bad_request("invalid_parameter", words).at(at))
 }
 
 /// Get a job

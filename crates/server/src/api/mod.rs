@@ -5,6 +5,7 @@ mod create;
 mod events;
 mod jobs;
 mod operate;
+mod operate_many;
 mod page;
 mod protocol;
 mod queues;
@@ -22,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(events::routes())
         .merge(jobs::routes())
         .merge(operate::routes())
+        .merge(operate_many::routes())
         .merge(protocol::routes())
         .merge(queues::routes())
         .merge(subscriptions::routes())

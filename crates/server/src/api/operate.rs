@@ -25,22 +25,23 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// What is to be done, and how.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct OperateRequest {
+#[schema(as = OperateRequest)]
+pub(super) struct Settings {
     /// What.
-    operation: JobOperation,
+    pub(super) operation: JobOperation,
     /// How long a running job gets to stop by itself, in milliseconds (cancel, abort). The default is 10 seconds.
-    grace_ms: Option<u64>,
+    pub(super) grace_ms: Option<u64>,
     /// Not to be claimed before so many milliseconds have passed (snooze, which needs it; retry, resume, rerun).
-    delay_ms: Option<u64>,
+    pub(super) delay_ms: Option<u64>,
     /// Why; stands in the job's history.
     #[schema(max_length = 1000)]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
 }
 
 /// What can be done to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum JobOperation {
+pub(super) enum JobOperation {
     /// It ends as canceled; one that runs is asked to stop.
     Cancel,
     /// It stops and can be resumed; one that runs is asked to stop.
@@ -77,19 +78,14 @@ struct OperateAnswer {
 /// Cancel, abort, resume, retry, rerun, snooze, skip, mark or release it. 409 when its state does not allow it.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/operate", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
-    request_body = OperateRequest, responses((status = 200, body = OperateAnswer)), security(("token" = ["operator"]))
+    request_body = Settings, responses((status = 200, body = OperateAnswer)), security(("token" = ["operator"]))
 )]
 async fn operate_job(
     State(app): State<App>,
     Path(id): Path<JobId>,
-    Body(request): Body<OperateRequest>,
+    Body(request): Body<Settings>,
 ) -> Result<Json<OperateAnswer>, Problem> {
-    let operation = Operation {
-        verb: verb(app.store.as_ref(), id, request.operation).await?,
-        grace: request.grace_ms.map_or(GRACE_DEFAULT, Duration::from_millis),
-        delay: delay(&request)?,
-        note: request.reason,
-    };
+    let operation = request.operation(verb(app.store.as_ref(), id, request.operation).await?)?;
     let outcome = match app.store.operate(id, &operation).await? {
         Operated::Done(state) => state.to_string(),
         Operated::StopRequested => "stop_requested".to_owned(),
@@ -97,31 +93,51 @@ async fn operate_job(
     Ok(Json(OperateAnswer { outcome }))
 }
 
-fn delay(request: &OperateRequest) -> Result<Duration, Problem> {
-    match request.delay_ms {
-        Some(delay_ms) => Ok(Duration::from_millis(delay_ms)),
-        None if request.operation == JobOperation::Snooze => {
-            Err(Problem::unprocessable("invalid_body", "a snooze needs delay_ms: for how long")
-                .at("delay_ms"))
+impl Settings {
+    /// The operation, as this verb.
+    pub(super) fn operation(&self, verb: Verb) -> Result<Operation, Problem> {
+        Ok(Operation {
+            verb,
+            grace: self.grace_ms.map_or(GRACE_DEFAULT, Duration::from_millis),
+            delay: self.delay()?,
+            note: self.reason.clone(),
+        })
+    }
+
+    fn delay(&self) -> Result<Duration, Problem> {
+        match self.delay_ms {
+            Some(delay_ms) => Ok(Duration::from_millis(delay_ms)),
+            None if self.operation == JobOperation::Snooze => {
+                Err(Problem::unprocessable("invalid_body", "a snooze needs delay_ms: for how long")
+                    .at("delay_ms"))
+            }
+            None => Ok(Duration::ZERO),
         }
-        None => Ok(Duration::ZERO),
+    }
+}
+
+impl JobOperation {
+    /// What it is to a job; a retry depends on the job's state.
+    pub(super) const fn verb(self) -> Verb {
+        match self {
+            Self::Cancel => Verb::Cancel,
+            Self::Abort => Verb::Abort,
+            Self::Resume => Verb::Resume,
+            Self::Retry => Verb::RetryNow,
+            Self::Rerun => Verb::Rerun,
+            Self::Snooze => Verb::Snooze,
+            Self::Skip => Verb::Skip,
+            Self::Mark => Verb::Mark,
+            Self::Release => Verb::Release,
+        }
     }
 }
 
 async fn verb(store: &dyn Store, id: JobId, operation: JobOperation) -> Result<Verb, Problem> {
-    Ok(match operation {
-        JobOperation::Cancel => Verb::Cancel,
-        JobOperation::Abort => Verb::Abort,
-        JobOperation::Resume => Verb::Resume,
-        JobOperation::Retry => {
-            let view = store.job(id).await?.ok_or(StoreError::NoSuchJob(id))?;
-            // Where none fits, the store says that it cannot be.
-            Verb::that_retries(view.row.state).unwrap_or(Verb::RetryNow)
-        }
-        JobOperation::Rerun => Verb::Rerun,
-        JobOperation::Snooze => Verb::Snooze,
-        JobOperation::Skip => Verb::Skip,
-        JobOperation::Mark => Verb::Mark,
-        JobOperation::Release => Verb::Release,
-    })
+    if operation != JobOperation::Retry {
+        return Ok(operation.verb());
+    }
+    let view = store.job(id).await?.ok_or(StoreError::NoSuchJob(id))?;
+    // Where none fits, the store says that it cannot be.
+    Ok(Verb::that_retries(view.row.state).unwrap_or(Verb::RetryNow))
 }

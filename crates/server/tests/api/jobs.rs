@@ -8,7 +8,7 @@ use milepost_core::worker::NewWorker;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::place::{Answer, Place};
 
 pub(crate) async fn a_job_that_is_created_can_be_looked_at(place: Place) {
     let id = place
@@ -196,4 +196,56 @@ pub(crate) async fn attempts_are_told_with_their_ends(place: Place) {
     assert_eq!(attempts[1]["error_message"], "no. 2");
     assert_eq!(place.get("/v1/workers").await.body[0]["name"], "w");
     assert_eq!(place.get(&format!("/v1/jobs/{id}")).await.body["state"], "failed");
+}
+
+/// The jobs of an answer, newest first.
+fn listed(answer: &Answer) -> Vec<&str> {
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    answer.body["items"].as_array().unwrap().iter().map(|job| job["id"].as_str().unwrap()).collect()
+}
+
+pub(crate) async fn jobs_are_found_by_what_is_in_them(place: Place) {
+    let one = place.created(&json!({ "kind": "mail", "payload": { "to": { "id": 42 } } })).await;
+    let two = place.created(&json!({ "kind": "mail", "payload": { "to": { "id": 43 } } })).await;
+    assert_eq!(listed(&place.get("/v1/jobs?payload=to.id%3D42").await), [one.as_str()]);
+    let all = place.get("/v1/jobs?created_from=2026-01-01T00:00:00Z").await;
+    assert_eq!(listed(&all), [two.as_str(), &one]);
+    assert!(listed(&place.get("/v1/jobs?created_before=2026-01-01T00:00:00Z").await).is_empty());
+    assert!(listed(&place.get("/v1/jobs?error=disk").await).is_empty());
+    let refused = place.get("/v1/jobs?payload=to.id").await;
+    assert_eq!((refused.status, refused.at()), (StatusCode::BAD_REQUEST, "query payload"));
+}
+
+pub(crate) async fn an_operation_on_many_is_previewed_and_becomes_a_bulk_job(place: Place) {
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        let id = place.created(&json!({ "kind": "mail", "payload": { "n": n } })).await;
+        place.post(&format!("/v1/jobs/{id}/operate"), &json!({ "operation": "abort" })).await;
+        ids.push(id);
+    }
+    place.created(&json!({ "kind": "other" })).await;
+    let ask = |dry: bool| json!({ "filter": { "state": "aborted", "kind": "mail" }, "operation": "retry", "reason": "fixed", "dry": dry });
+    let preview = place.post("/v1/jobs/operate-many", &ask(true)).await;
+    assert_eq!((preview.status, &preview.body), (StatusCode::OK, &json!({ "jobs": 3, "some": ids })));
+    let started = place.post("/v1/jobs/operate-many", &ask(false)).await;
+    assert_eq!((started.status, &started.body["jobs"]), (StatusCode::ACCEPTED, &json!(3)), "{started:?}");
+    let bulk = place.get(&format!("/v1/jobs/{}", started.body["bulk"].as_str().unwrap())).await;
+    assert_eq!((&bulk.body["kind"], &bulk.body["queue"]), (&json!("milepost.operate"), &json!("milepost")));
+    assert_eq!(
+        (&bulk.body["payload"]["verb"], &bulk.body["payload"]["note"]),
+        (&json!("resume"), &json!("fixed"))
+    );
+    for (body, at) in [
+        (json!({ "filter": { "state": "failed" }, "operation": "cancel", "reason": " " }), "reason"),
+        (json!({ "filter": { "state": "succeeded" }, "operation": "retry", "reason": "x" }), "filter.state"),
+        (json!({ "filter": { "kind": "mail" }, "operation": "retry", "reason": "x" }), "filter"),
+        (
+            json!({ "filter": { "state": "failed", "payload": "x" }, "operation": "retry", "reason": "x" }),
+            "filter.payload",
+        ),
+    ] {
+        let refused = place.post("/v1/jobs/operate-many", &body).await;
+        assert!(refused.status.is_client_error(), "{refused:?}");
+        assert_eq!(refused.at(), at, "{refused:?}");
+    }
 }

@@ -47,6 +47,8 @@ on_both! {
         an_operator_changes_jobs
         a_queue_is_paused_and_goes_on
         attempts_are_told_with_their_ends
+        jobs_are_found_by_what_is_in_them
+        an_operation_on_many_is_previewed_and_becomes_a_bulk_job
     }
     bad_input {
         what_is_wrong_with_a_body_is_told_with_its_place

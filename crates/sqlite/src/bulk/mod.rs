@@ -7,6 +7,7 @@
 mod admin;
 mod chunk;
 mod handler;
+mod operation;
 mod plan;
 mod progress;
 mod read;
@@ -19,6 +20,7 @@ mod work;
 
 pub(crate) use admin::definition_of;
 pub use handler::{ChildEvents, ChildJobs, ChunkHandler};
+pub use operation::Operations;
 pub use read::SqliteRows;
 pub(crate) use row::add_key_function;
 pub use throttle::SqlProbe;

@@ -2,8 +2,8 @@
 
 mod batches;
 mod events;
-mod feed;
 mod inbox;
+mod looks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

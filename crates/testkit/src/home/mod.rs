@@ -39,6 +39,8 @@ pub enum Deed<'a> {
     Events(EventTemplate),
     /// A function that notes each target's `id` in the chunk's transaction, and takes those named `bad` for bad.
     Function,
+    /// What operators do to one job.
+    Operations,
 }
 
 /// A target of [`Deed::Function`].

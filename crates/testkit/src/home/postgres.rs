@@ -8,7 +8,9 @@ use milepost::bulk::{Chunk, Definition, InvalidBulk};
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
-use milepost_postgres::bulk::{ChildEvents, ChildJobs, ChunkHandler, Effect, PostgresRows, SqlBulk};
+use milepost_postgres::bulk::{
+    ChildEvents, ChildJobs, ChunkHandler, Effect, Operations, PostgresRows, SqlBulk,
+};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
@@ -127,6 +129,7 @@ impl Home for PostgresHome {
             Deed::Sql(apply) => Effect::Sql(apply.to_owned()),
             Deed::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
             Deed::Events(template) => Effect::Handler(Arc::new(ChildEvents { template })),
+            Deed::Operations => Effect::Handler(Arc::new(Operations::new(&self.store))),
             Deed::Function => Effect::Handler(Arc::new(Notes)),
         };
         Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), effect)?))

@@ -9,7 +9,7 @@ use milepost::bulk::{Chunk, Definition, InvalidBulk};
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
-use milepost_sqlite::bulk::{ChildEvents, ChildJobs, ChunkHandler, Effect, SqlBulk, SqliteRows};
+use milepost_sqlite::bulk::{ChildEvents, ChildJobs, ChunkHandler, Effect, Operations, SqlBulk, SqliteRows};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tempfile::TempDir;
@@ -145,6 +145,7 @@ impl Home for SqliteHome {
             Deed::Sql(apply) => Effect::Sql(apply.to_owned()),
             Deed::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
             Deed::Events(template) => Effect::Handler(Arc::new(ChildEvents { template })),
+            Deed::Operations => Effect::Handler(Arc::new(Operations)),
             Deed::Function => Effect::Handler(Arc::new(Notes)),
         };
         Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), effect)?))

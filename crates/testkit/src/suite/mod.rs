@@ -19,6 +19,7 @@ pub mod rescue;
 pub mod retention;
 pub mod runtime;
 pub mod schedules;
+pub mod search;
 pub mod testing;
 pub mod transitions;
 pub mod wakes;
@@ -118,6 +119,12 @@ macro_rules! conformance {
                 what_happens_to_a_batch_is_told
                 a_position_that_nobody_gave_out_is_refused
                 what_came_after_a_position_can_be_left_for_later
+            }
+            search {
+                jobs_are_found_by_what_is_in_their_payload
+                jobs_are_found_by_kind_state_queue_key_and_error
+                a_search_within_a_time_finds_what_is_of_it
+                a_search_goes_on_where_it_stopped
             }
             history {
                 every_change_has_one_entry_and_folds_to_the_state

@@ -14,6 +14,7 @@ mod handlers;
 mod horizon;
 mod keys;
 mod members;
+mod operations;
 mod outages;
 mod parameters;
 mod remote;
@@ -60,6 +61,8 @@ milepost_testkit::on_each_home! { crate::members::Members::on =>
     keys::a_composite_key_with_nulls_in_it_is_no_target,
     keys::a_key_that_is_text_of_any_sort_leads_through_all_targets,
     keys::a_source_that_does_not_move_on_is_stopped,
+    operations::what_is_asked_is_done_to_each_job_and_stands_in_its_history,
+    operations::a_job_that_it_cannot_be_done_to_fails_alone,
     parameters::parameters_of_every_json_type_reach_the_statements,
     parameters::what_cannot_run_is_refused_before_any_chunk,
     parameters::a_run_goes_on_only_with_the_definition_it_began_with,

@@ -1,8 +1,9 @@
-//! The feed of a store with faults, which has none of its own.
+//! Who only looks meets no faults.
 
 use async_trait::async_trait;
 use milepost_core::feed::{FeedPage, FeedPosition};
-use milepost_core::port::{FeedStore, StoreResult};
+use milepost_core::port::{FeedStore, SearchStore, StoreResult};
+use milepost_core::search::{JobSearch, JobsFound};
 
 use super::Faulty;
 
@@ -19,5 +20,12 @@ impl FeedStore for Faulty {
         limit: u32,
     ) -> StoreResult<FeedPage> {
         self.inner.feed(after, upto, limit).await
+    }
+}
+
+#[async_trait]
+impl SearchStore for Faulty {
+    async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound> {
+        self.inner.search_jobs(search).await
     }
 }

@@ -1,0 +1,13 @@
+//! The port of those who look for jobs.
+
+use async_trait::async_trait;
+
+use super::StoreResult;
+use crate::search::{JobSearch, JobsFound};
+
+/// Finds jobs by what is in them.
+#[async_trait]
+pub trait SearchStore: Send + Sync {
+    /// Looks at no more than [`SCAN_MAX`](crate::search::SCAN_MAX) jobs, newest first, and answers those that fit.
+    async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound>;
+}

@@ -1,0 +1,67 @@
+//! Looking for jobs.
+
+use async_trait::async_trait;
+use jiff_sqlx::ToSqlx;
+use milepost_core::ident::JobId;
+use milepost_core::listing::JobRow;
+use milepost_core::port::{SearchStore, StoreResult};
+use milepost_core::search::{JobSearch, JobsFound, SCAN_MAX};
+use milepost_core::state::JobState;
+use sqlx::postgres::PgRow;
+use sqlx::{Row, ValueRef};
+
+use crate::row::{self, Decoded};
+use crate::session::Query;
+use crate::statement;
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl SearchStore for PostgresStore {
+    async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound> {
+        let rows = self.inner.calm.rows(query(search)).await;
+        let found = rows.and_then(|rows| {
+            let looked_to: Option<uuid::Uuid> = match rows.first() {
+                Some(row) => row.try_get("looked_to")?,
+                None => None,
+            };
+            let jobs =
+                rows.iter().filter_map(|row| job(row).transpose()).collect::<Decoded<Vec<JobRow>>>()?;
+            Ok((jobs, looked_to.map(JobId)))
+        });
+        let (rows, looked_to) = found.map_err(|e| self.fail("search_jobs", e))?;
+        Ok(JobsFound::page(rows, search.limit, looked_to))
+    }
+}
+
+/// The statement whose index holds little else than what is looked for.
+fn query(search: &JobSearch) -> Query {
+    use JobState::{Aborted, Blocked, Failed, RetryWait};
+    let sql = match search.state {
+        Some(Blocked | RetryWait | Failed | Aborted) => statement::SEARCH_ASIDE,
+        _ => statement::SEARCH,
+    };
+    let (path, value) = match &search.payload {
+        Some(found) => (Some(found.path.clone()), Some(found.value.to_string())),
+        None => (None, None),
+    };
+    sqlx::query(sql)
+        .bind(search.state.map(JobState::as_str))
+        .bind(search.kind.clone())
+        .bind(search.queue.clone())
+        .bind(search.newest().0)
+        .bind(search.oldest().0)
+        .bind(i64::from(SCAN_MAX))
+        .bind(search.key.clone())
+        .bind(search.created_from.map(ToSqlx::to_sqlx))
+        .bind(search.created_before.map(ToSqlx::to_sqlx))
+        .bind(search.failed_from.map(ToSqlx::to_sqlx))
+        .bind(search.error.clone())
+        .bind(path)
+        .bind(value)
+        .bind(i64::from(search.limit))
+}
+
+/// `None`: the row only says where the look ended.
+fn job(row: &PgRow) -> Decoded<Option<JobRow>> {
+    if row.try_get_raw("id")?.is_null() { Ok(None) } else { row::job_row(row).map(Some) }
+}

@@ -1,0 +1,187 @@
+//! Doing something to all jobs that fit a filter: a bulk job, seen, stopped and resumed as any other.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use milepost_core::bulk::operation::{self, OperateJobs, OperateTarget};
+use milepost_core::ident::JobId;
+use milepost_core::job::NewJob;
+use milepost_core::port::Store;
+use milepost_core::search::JobSearch;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::jobs::payload_match;
+use super::operate::{JobOperation, Settings};
+use crate::app::App;
+use crate::body::Body;
+use crate::problem::Problem;
+
+/// How many jobs one operation is done to at most.
+const JOBS_MAX: usize = 100_000;
+/// How many jobs of a preview are named.
+const NAMED_MAX: usize = 20;
+/// How many found jobs are read at once.
+const PAGE: u32 = 1000;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(operate_jobs))
+}
+
+/// To which jobs, what, and why.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct OperateManyRequest {
+    /// To which jobs.
+    filter: OperateFilter,
+    /// What.
+    operation: JobOperation,
+    /// Why; stands in the history of each job.
+    #[schema(min_length = 1, max_length = 1000)]
+    reason: String,
+    /// As for one job.
+    grace_ms: Option<u64>,
+    /// As for one job.
+    delay_ms: Option<u64>,
+    /// Only say to which jobs it would be done.
+    #[serde(default)]
+    dry: bool,
+}
+
+/// Jobs that fit all that is given.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct OperateFilter {
+    /// In this state.
+    state: JobState,
+    /// Of this kind.
+    kind: Option<String>,
+    /// In this queue.
+    queue: Option<String>,
+    /// With this code of an error, or these words in its message.
+    error: Option<String>,
+    /// With this in its payload, such as `customer.id=42`.
+    payload: Option<String>,
+    /// Created at this time or later.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    created_from: Option<Timestamp>,
+    /// Created before this time.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    created_before: Option<Timestamp>,
+    /// Failed for good at this time or later.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    failed_from: Option<Timestamp>,
+}
+
+/// To how many jobs it is done.
+#[derive(Debug, Serialize, ToSchema)]
+struct OperateManyAnswer {
+    /// The bulk job that does it; none when it was only asked to how many it would be done, or when there is no such job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bulk: Option<JobId>,
+    /// How many jobs fit now; they are what it is done to, others that come are not.
+    jobs: usize,
+    /// Some of them.
+    some: Vec<JobId>,
+}
+
+/// Do something to all jobs that fit a filter
+///
+/// With `dry`, says how many there are and names some. Without, starts a bulk job over those that fit now, 100,000 at most, which can be watched, aborted and resumed at
+/// `/v1/bulk`; a job to which it cannot be done is one of its failures. A server does it beside its API.
+#[utoipa::path(
+    post, path = "/v1/jobs/operate-many", tag = "jobs", request_body = OperateManyRequest,
+    responses((status = 200, body = OperateManyAnswer), (status = 202, body = OperateManyAnswer)),
+    security(("token" = ["operator"]))
+)]
+async fn operate_jobs(
+    State(app): State<App>,
+    Body(request): Body<OperateManyRequest>,
+) -> Result<Response, Problem> {
+    if request.reason.trim().is_empty() {
+        return Err(
+            Problem::unprocessable("invalid_body", "whoever looks at these jobs will ask why").at("reason")
+        );
+    }
+    let verb = verb(request.operation, request.filter.state)?;
+    let settings = Settings {
+        operation: request.operation,
+        grace_ms: request.grace_ms,
+        delay_ms: request.delay_ms,
+        reason: Some(request.reason),
+    };
+    let operation = OperateJobs::new(&settings.operation(verb)?);
+    let jobs = find(app.store.as_ref(), &search(request.filter)?).await?;
+    let some = jobs.iter().copied().take(NAMED_MAX).collect();
+    let mut answer = OperateManyAnswer { bulk: None, jobs: jobs.len(), some };
+    if request.dry || jobs.is_empty() {
+        return Ok(Json(answer).into_response());
+    }
+    answer.bulk = Some(start(app.store.as_ref(), &operation, &jobs).await?);
+    Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
+}
+
+/// What the operation is for jobs of this state.
+fn verb(operation: JobOperation, state: JobState) -> Result<Verb, Problem> {
+    match operation {
+        JobOperation::Retry => Verb::that_retries(state).ok_or_else(|| {
+            let words = format!("jobs that are {state} cannot be retried");
+            Problem::unprocessable("illegal_transition", words).at("filter.state")
+        }),
+        other => Ok(other.verb()),
+    }
+}
+
+fn search(filter: OperateFilter) -> Result<JobSearch, Problem> {
+    Ok(JobSearch {
+        state: Some(filter.state),
+        kind: filter.kind,
+        queue: filter.queue,
+        error: filter.error,
+        payload: payload_match(filter.payload.as_deref(), "filter.payload")?,
+        created_from: filter.created_from,
+        created_before: filter.created_before,
+        failed_from: filter.failed_from,
+        limit: PAGE,
+        ..JobSearch::default()
+    })
+}
+
+/// All jobs that fit, oldest first.
+async fn find(store: &dyn Store, search: &JobSearch) -> Result<Vec<JobId>, Problem> {
+    let (mut search, mut jobs) = (search.clone(), Vec::new());
+    loop {
+        let found = store.search_jobs(&search).await?;
+        jobs.extend(found.rows.iter().map(|row| row.id));
+        if jobs.len() > JOBS_MAX {
+            let words = format!("more than {JOBS_MAX} jobs fit; narrow the filter, by a time for example");
+            return Err(Problem::unprocessable("too_many_jobs", words).at("filter"));
+        }
+        match found.next {
+            Some(next) => search.before = Some(next),
+            None => break,
+        }
+    }
+    jobs.reverse();
+    Ok(jobs)
+}
+
+async fn start(store: &dyn Store, operation: &OperateJobs, jobs: &[JobId]) -> Result<JobId, Problem> {
+    let failed = |error: &dyn std::fmt::Display| Problem::unprocessable("invalid_body", error.to_string());
+    let definition = operation::definition().map_err(|e| failed(&e))?;
+    let job = NewJob::new(operation::NAME, operation).map_err(|e| failed(&e))?;
+    let name = format!("{} of {} jobs", operation.verb, jobs.len());
+    let mut staging = store.stage_bulk(&name).await?;
+    for some in jobs.chunks(PAGE as usize) {
+        let row = |&job: &JobId| serde_json::to_string(&OperateTarget { job });
+        let rows: Result<Vec<String>, _> = some.iter().map(row).collect();
+        staging.add(rows.map_err(|e| failed(&e))?).await?;
+    }
+    Ok(staging.start(&definition.direct(job)).await?.job)
+}

@@ -1,0 +1,65 @@
+//! Looking for jobs.
+
+use async_trait::async_trait;
+use milepost_core::port::{SearchStore, StoreResult};
+use milepost_core::search::{JobSearch, JobsFound, PayloadMatch, SCAN_MAX};
+use milepost_core::state::JobState;
+use rusqlite::types::Type;
+use rusqlite::{Connection, named_params};
+
+use crate::failure::Failure;
+use crate::row::{self, Id};
+use crate::store::SqliteStore;
+use crate::{listing, query};
+
+#[async_trait]
+impl SearchStore for SqliteStore {
+    async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound> {
+        let search = search.clone();
+        self.read("search_jobs", move |conn| find(conn, &search)).await
+    }
+}
+
+fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
+    use JobState::{Aborted, Blocked, Failed, RetryWait};
+    let sql = match search.state {
+        Some(Blocked | RetryWait | Failed | Aborted) => query::SEARCH_ASIDE,
+        _ => query::SEARCH,
+    };
+    let payload = search.payload.as_ref();
+    let params = named_params! {
+        "?1": Id(&search.newest()),
+        "?2": Id(&search.oldest()),
+        "?3": search.limit,
+        "?4": SCAN_MAX,
+        "?5": search.state.map(JobState::as_str),
+        "?6": search.kind,
+        "?7": search.queue,
+        "?8": search.key,
+        "?9": search.created_from.map(|at| at.as_millisecond()),
+        "?10": search.created_before.map(|at| at.as_millisecond()),
+        "?11": search.failed_from.map(|at| at.as_millisecond()),
+        "?12": search.error,
+        "?13": payload.map(path),
+        "?14": payload.map(|found| found.value.to_string()),
+    };
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut found = statement.query(params)?;
+    let (mut rows, mut looked_to) = (Vec::new(), None);
+    while let Some(row) = found.next()? {
+        looked_to = row::job_opt(row, 16)?;
+        if row.get_ref(0)?.data_type() != Type::Null {
+            rows.push(listing::read_row(row)?);
+        }
+    }
+    Ok(JobsFound::page(rows, search.limit, looked_to))
+}
+
+/// The path as SQLite writes one. What names a member is quoted; there is no way to quote a quote, and nothing is found then.
+fn path(payload: &PayloadMatch) -> String {
+    let step = |name: &String| match name.parse::<u32>() {
+        Ok(place) => format!("[{place}]"),
+        Err(_) => format!(".\"{}\"", name.replace('"', "\u{1}")),
+    };
+    format!("${}", payload.path.iter().map(step).collect::<String>())
+}

@@ -1,0 +1,120 @@
+//! Jobs are found by what is in them, a bounded stretch at a time.
+
+use std::time::Duration;
+
+use milepost_core::finish::{End, Failure};
+use milepost_core::ident::JobId;
+use milepost_core::job::NewJob;
+use milepost_core::search::{JobSearch, PayloadMatch, SCAN_MAX};
+use milepost_core::state::JobState;
+use serde_json::json;
+
+use crate::scene::{KIND, Scene};
+
+async fn find(scene: &Scene, search: JobSearch) -> Vec<JobId> {
+    let limit = if search.limit == 0 { 100 } else { search.limit };
+    let found = scene.store.search_jobs(&JobSearch { limit, ..search }).await.expect("found");
+    found.rows.into_iter().map(|row| row.id).collect()
+}
+
+fn payload(text: &str) -> JobSearch {
+    JobSearch { payload: Some(PayloadMatch::parse(text).expect("path=value")), ..JobSearch::default() }
+}
+
+async fn job(scene: &Scene, payload: serde_json::Value) -> JobId {
+    scene.enqueue(NewJob::new(KIND, &payload).expect("a job")).await
+}
+
+pub async fn jobs_are_found_by_what_is_in_their_payload(scene: Scene) {
+    let one =
+        job(&scene, json!({ "customer": { "id": 42, "name": "Ada \"A\" L." }, "lines": [{ "sku": "x" }] }))
+            .await;
+    let two = job(&scene, json!({ "customer": { "id": "42" }, "gone": null, "vip": true })).await;
+    let three = job(&scene, json!("customer")).await;
+    for (text, expected) in [
+        ("customer.id=42", vec![one]),
+        ("customer.id=\"42\"", vec![two]),
+        ("customer.name=Ada \"A\" L.", vec![one]),
+        ("lines.0.sku=x", vec![one]),
+        ("lines.1.sku=x", vec![]),
+        ("vip=true", vec![two]),
+        ("gone=null", vec![two]),
+        ("customer={\"id\":\"42\"}", vec![two]),
+        ("cust\"omer=1", vec![]),
+    ] {
+        assert_eq!(find(&scene, payload(text)).await, expected, "{text}");
+    }
+    let both = JobSearch { state: Some(JobState::Pending), ..JobSearch::default() };
+    assert_eq!(find(&scene, both).await, [three, two, one]);
+}
+
+async fn fail(scene: &Scene, kind: &str, code: &str, message: &str) -> JobId {
+    let job = NewJob::new(kind, &json!({})).expect("a job").key(code);
+    let id = scene.enqueue(job).await;
+    let run = scene.claim(1).await.remove(0);
+    assert_eq!(run.run.job, id);
+    let failure = Failure { code: code.to_owned(), message: message.to_owned() };
+    scene.finish(&run, End::Fail { failure }).await;
+    id
+}
+
+pub async fn jobs_are_found_by_kind_state_queue_key_and_error(scene: Scene) {
+    let done = scene.enqueue(Scene::job()).await;
+    let run = scene.claim(1).await.remove(0);
+    scene.finish(&run, End::Succeed { result: None }).await;
+    let full = fail(&scene, "other", "disk_full", "No space left on device").await;
+    let slow = fail(&scene, "other", "timeout", "took 30 s").await;
+    let all = JobSearch::default;
+    assert_eq!(find(&scene, JobSearch { error: Some("disk_full".to_owned()), ..all() }).await, [full]);
+    assert_eq!(find(&scene, JobSearch { error: Some("SPACE left".to_owned()), ..all() }).await, [full]);
+    assert_eq!(find(&scene, JobSearch { error: Some("0 s".to_owned()), ..all() }).await, [slow]);
+    assert_eq!(find(&scene, JobSearch { error: Some("no such".to_owned()), ..all() }).await, []);
+    let failed = JobSearch { state: Some(JobState::Failed), ..all() };
+    assert_eq!(find(&scene, failed.clone()).await, [slow, full]);
+    assert_eq!(find(&scene, JobSearch { error: Some("timeout".to_owned()), ..failed.clone() }).await, [slow]);
+    assert_eq!(find(&scene, JobSearch { key: Some("timeout".to_owned()), ..failed.clone() }).await, [slow]);
+    assert_eq!(find(&scene, JobSearch { state: Some(JobState::Succeeded), ..all() }).await, [done]);
+    assert_eq!(find(&scene, JobSearch { kind: Some("other".to_owned()), ..all() }).await, [slow, full]);
+    assert_eq!(
+        find(&scene, JobSearch { queue: Some("default".to_owned()), ..all() }).await,
+        [slow, full, done]
+    );
+    assert_eq!(find(&scene, JobSearch { queue: Some("nowhere".to_owned()), ..all() }).await, []);
+    assert_eq!(find(&scene, JobSearch { kind: Some("nothing".to_owned()), ..all() }).await, []);
+}
+
+pub async fn a_search_within_a_time_finds_what_is_of_it(scene: Scene) {
+    let before = scene.store.clock().await.unwrap().now;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let one = fail(&scene, KIND, "a", "a").await;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let between = scene.store.clock().await.unwrap().now;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let two = fail(&scene, KIND, "b", "b").await;
+    let failed = || JobSearch { state: Some(JobState::Failed), ..JobSearch::default() };
+    for all in [JobSearch::default as fn() -> JobSearch, failed] {
+        assert_eq!(find(&scene, JobSearch { created_from: Some(between), ..all() }).await, [two]);
+        assert_eq!(find(&scene, JobSearch { created_before: Some(between), ..all() }).await, [one]);
+        assert_eq!(find(&scene, JobSearch { failed_from: Some(between), ..all() }).await, [two]);
+        assert_eq!(find(&scene, JobSearch { failed_from: Some(before), ..all() }).await, [two, one]);
+        let window = JobSearch { created_from: Some(before), created_before: Some(between), ..all() };
+        assert_eq!(find(&scene, window).await, [one]);
+    }
+}
+
+pub async fn a_search_goes_on_where_it_stopped(scene: Scene) {
+    let first = job(&scene, json!({ "n": "wanted" })).await;
+    for _ in 0..10 {
+        scene.enqueue_many(SCAN_MAX as usize / 10, KIND, json!({ "n": "other" })).await;
+    }
+    let last = job(&scene, json!({ "n": "wanted" })).await;
+    let search = JobSearch { limit: 1, ..payload("n=wanted") };
+    let page = scene.store.search_jobs(&search).await.unwrap();
+    assert_eq!(page.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [last]);
+    let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search.clone() }).await.unwrap();
+    assert!(page.rows.is_empty(), "it has looked at as many as it may: {page:?}");
+    let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search.clone() }).await.unwrap();
+    assert_eq!(page.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [first]);
+    let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search }).await.unwrap();
+    assert!(page.rows.is_empty() && page.next.is_none(), "{page:?}");
+}
