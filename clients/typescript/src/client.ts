@@ -1,0 +1,179 @@
+/** The API: jobs are created and looked at. */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** What JSON can say. */
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+export type JobState = "blocked" | "pending" | "running" | "retry_wait" | "failed" | "aborted" | "succeeded" | "canceled" | "skipped";
+
+export type JobOperation = "cancel" | "abort" | "resume" | "retry" | "rerun" | "snooze" | "skip" | "mark" | "release";
+
+/** A job to be created. With a `key` that can be repeated: at most one job of a kind ever has it. */
+export interface NewJob {
+  kind: string;
+  payload?: Json;
+  queue?: string;
+  key?: string;
+  group?: string;
+  priority?: number;
+  max_attempts?: number;
+  timeout_ms?: number;
+  delay_ms?: number;
+  start_at?: string;
+}
+
+/** The job that stands for a request; `duplicate`: it was there before, under the same key. */
+export interface Created {
+  id: string;
+  duplicate: boolean;
+}
+
+/** A job in a list. Times are ISO 8601. */
+export interface JobRow {
+  id: string;
+  kind: string;
+  queue: string;
+  state: JobState;
+  priority: number;
+  attempt: number;
+  max_attempts: number;
+  key: string | null;
+  group: string | null;
+  created_at: string;
+  ready_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+}
+
+/** A job with its payload, its result, and why it does not run now. */
+export interface JobView extends JobRow {
+  payload: Json;
+  result?: Json;
+  waiting_for?: Json;
+}
+
+/** Which jobs to list. */
+export type JobFilter = { state?: JobState } & { [name in "kind" | "queue" | "key" | "error" | "payload"]?: string };
+
+/** The server cannot do what was asked. `code` is stable; `at` says where in the request. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+
+  constructor(readonly status: number, readonly code: string, readonly detail: string, readonly at?: string) {
+    super(`${code}: ${detail}${at ? ` (at ${at})` : ""}`);
+  }
+}
+
+/** The server did not answer; whether it did what was asked is not known. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+}
+
+/** `token`: when the server asks for one. `timeoutMs`: how long a request may take. */
+export type ClientOptions = { token?: string; timeoutMs?: number };
+
+/** `tries`: how often it is asked while the server does not answer. */
+export type AskOptions = { headers?: Record<string, string>; tries?: number; timeoutMs?: number };
+
+/** Speaks to the server at `url`. */
+export class Client {
+  readonly #base: string;
+  readonly #token: string | undefined;
+  readonly #timeoutMs: number;
+
+  constructor(url = "http://127.0.0.1:7070", options: ClientOptions = {}) {
+    const place = URL.canParse(url) ? new URL(url) : undefined;
+    if (!place || !["http:", "https:"].includes(place.protocol)) {
+      throw new TypeError(`${JSON.stringify(url)} is not the address of a server, such as http://127.0.0.1:7070`);
+    }
+    this.#base = url.replace(/\/+$/, "");
+    this.#token = options.token;
+    this.#timeoutMs = options.timeoutMs ?? 60_000;
+  }
+
+  /** Creates a job; resolves when it is durable. Tried again while the server does not answer: under an `Idempotency-Key`, so that there is one job in any case. */
+  async create(job: NewJob): Promise<Created> {
+    const headers: Record<string, string> = job.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
+    return await this.ask("POST", "/v1/jobs", job, { headers, tries: 4 });
+  }
+
+  /** Creates up to 5,000 jobs, all or none. */
+  async createMany(jobs: readonly NewJob[]): Promise<Created[]> {
+    const headers = { "Idempotency-Key": randomUUID() };
+    const answer = await this.ask<{ jobs: Created[] }>("POST", "/v1/jobs/create-many", { jobs }, { headers, tries: 4 });
+    return answer.jobs;
+  }
+
+  /** A job. */
+  async job(id: string): Promise<JobView> {
+    return await this.ask("GET", `/v1/jobs/${encodeURIComponent(id)}`, undefined, { tries: 4 });
+  }
+
+  /** Jobs, the newest first. */
+  async *jobs(filter: JobFilter = {}): AsyncGenerator<JobRow, void> {
+    let cursor: { cursor?: string } = {};
+    for (;;) {
+      const query = new URLSearchParams({ ...filter, ...cursor });
+      const page = await this.ask<{ items: JobRow[]; next_cursor?: string }>("GET", `/v1/jobs?${query}`, undefined, { tries: 4 });
+      yield* page.items;
+      if (page.next_cursor === undefined) return;
+      cursor = { cursor: page.next_cursor };
+    }
+  }
+
+  /** Does something to a job; answers its state, or `stop_requested`. */
+  async operate(id: string, operation: JobOperation, more: { reason?: string; grace_ms?: number; delay_ms?: number } = {}): Promise<string> {
+    const answer = await this.ask<{ outcome: string }>("POST", `/v1/jobs/${encodeURIComponent(id)}/operate`, { operation, ...more });
+    return answer.outcome;
+  }
+
+  /** One request. Throws `Problem` for what the server refuses, `Unreachable` when it does not answer after all tries. */
+  async ask<T>(method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<T> {
+    const tries = options.tries ?? 1;
+    for (let n = 1; ; n += 1) {
+      try {
+        return (await this.#askOnce(method, path, body, options)) as T;
+      } catch (error) {
+        const again = error instanceof Unreachable || (error instanceof Problem && error.status === 503);
+        if (!again || n >= tries) throw error;
+      }
+      await sleep(200 * 2 ** (n - 1));
+    }
+  }
+
+  async #askOnce(method: string, path: string, body: unknown, options: AskOptions): Promise<unknown> {
+    const headers: Record<string, string> = { ...options.headers };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (this.#token) headers["Authorization"] = `Bearer ${this.#token}`;
+    const text = body === undefined ? null : JSON.stringify(body);
+    const signal = AbortSignal.timeout(options.timeoutMs ?? this.#timeoutMs);
+    let status: number;
+    let answer: string;
+    try {
+      const response = await fetch(this.#base + path, { method, headers, body: text, signal });
+      status = response.status;
+      answer = await response.text();
+    } catch (error) {
+      throw new Unreachable(`${this.#base} does not answer: ${reason(error)}`, { cause: error });
+    }
+    if (status < 400) return answer === "" ? undefined : JSON.parse(answer);
+    throw problemOf(status, answer);
+  }
+}
+
+function problemOf(status: number, answer: string): Problem {
+  try {
+    const { code, detail, at } = JSON.parse(answer) as { code: unknown; detail: unknown; at?: string };
+    if (typeof code === "string" && typeof detail === "string") return new Problem(status, code, detail, at);
+  } catch {
+    // Not JSON: not Milepost's.
+  }
+  return new Problem(status, "not_milepost", `the answer is not Milepost's: ${answer.slice(0, 200)}`);
+}
+
+function reason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

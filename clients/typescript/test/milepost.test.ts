@@ -1,0 +1,125 @@
+/** The client against a real server, whose address is in MILEPOST_URL. */
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Client, Failed, Problem, Snooze, Unreachable, Worker } from "../src/index.js";
+import type { Handler, Json, JobState, JobView } from "../src/index.js";
+
+const client = new Client(process.env["MILEPOST_URL"]);
+
+async function until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
+  for (const began = Date.now(); Date.now() - began < 30_000; await sleep(20)) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+  }
+  throw new Error(`waited in vain until ${what}`);
+}
+
+/** A worker of its own queue, and what creates jobs for it. */
+function work(t: TestContext, handlers: Record<string, Handler>, concurrency = 4) {
+  const queue = randomUUID();
+  const worker = new Worker(client, handlers, { queues: [queue], leaseMs: 3000, waitMs: 300, concurrency });
+  const running = worker.run();
+  t.after(async () => {
+    worker.stop();
+    await running;
+  });
+  return async (kind: string, payload: Json = null, more = {}) => (await client.create({ kind, payload, queue, ...more })).id;
+}
+
+async function ended(id: string, state: JobState = "succeeded"): Promise<JobView> {
+  return await until(`${id} is ${state}`, async () => {
+    const view = await client.job(id);
+    return view.state === state ? view : undefined;
+  });
+}
+
+async function codes(id: string): Promise<(string | undefined)[]> {
+  const attempts = await client.ask<{ error_code?: string }[]>("GET", `/v1/jobs/${id}/attempts`);
+  return attempts.map((attempt) => attempt.error_code);
+}
+
+test("a job is created once under its key", async () => {
+  const key = randomUUID();
+  const first = await client.create({ kind: "mail", payload: { to: "ada" }, key });
+  const again = await client.create({ kind: "mail", payload: { to: "ada" }, key });
+  assert.deepEqual([again.id, first.duplicate, again.duplicate], [first.id, false, true]);
+  assert.deepEqual((await client.job(first.id)).payload, { to: "ada" });
+});
+
+test("many jobs are created and listed", async () => {
+  const kind = randomUUID();
+  const created = await client.createMany(Array.from({ length: 120 }, (_, n) => ({ kind, payload: n })));
+  const listed = new Set<string>();
+  for await (const job of client.jobs({ kind })) listed.add(job.id);
+  assert.deepEqual(listed, new Set(created.map((job) => job.id)));
+});
+
+test("a refusal says what and where", async () => {
+  await assert.rejects(client.create({ kind: "" }), (error) => error instanceof Problem && error.status === 422 && error.code === "invalid_job");
+  await assert.rejects(new Client("http://127.0.0.1:9").ask("GET", "/v1/jobs"), Unreachable);
+  assert.throws(() => new Client("127.0.0.1:7070"), TypeError);
+});
+
+test("handlers run jobs and their results are kept", async (t) => {
+  const create = work(t, { double: (job) => Number(job.payload) * 2 }, 8);
+  const ids = await Promise.all(Array.from({ length: 50 }, (_, n) => create("double", n)));
+  for (const [n, id] of ids.entries()) assert.equal((await ended(id)).result, 2 * n);
+});
+
+test("a failure is told and tried again from its checkpoint", async (t) => {
+  const create = work(t, {
+    k: async (job) => {
+      if (job.checkpoint !== undefined && job.checkpoint !== null) return (job.checkpoint as { row: number }).row;
+      await job.report({ done: 1, total: 2, message: "half", checkpoint: { row: 17 } });
+      throw new Failed("not yet", { code: "not_yet" });
+    },
+  });
+  const id = await create("k");
+  await ended(id, "retry_wait");
+  await client.operate(id, "retry");
+  assert.equal((await ended(id)).result, 17);
+  assert.deepEqual(await codes(id), ["not_yet", undefined]);
+});
+
+test("an error fails the attempt under its name", async (t) => {
+  const create = work(t, { k: () => { throw new RangeError("no"); } });
+  const id = await create("k", null, { max_attempts: 1 });
+  await ended(id, "failed");
+  assert.deepEqual(await codes(id), ["RangeError"]);
+});
+
+test("what snoozes does not spend an attempt", async (t) => {
+  const seen: number[] = [];
+  const create = work(t, {
+    k: (job) => {
+      seen.push(job.attempt);
+      if (seen.length === 1) throw new Snooze(50, "later");
+    },
+  });
+  await ended(await create("k", null, { max_attempts: 1 }));
+  assert.deepEqual(seen, [1, 1]);
+});
+
+test("a running job is canceled", async (t) => {
+  const create = work(t, {
+    k: async (job) => {
+      await sleep(60_000, undefined, { signal: job.signal });
+    },
+  });
+  const id = await create("k");
+  await ended(id, "running");
+  assert.equal(await client.operate(id, "cancel", { grace_ms: 60_000 }), "stop_requested");
+  await ended(id, "canceled");
+});
+
+test("a result that is no JSON fails the attempt", async (t) => {
+  const create = work(t, { k: () => 1n as unknown as Json });
+  const id = await create("k", null, { max_attempts: 1 });
+  await ended(id, "failed");
+  assert.deepEqual(await codes(id), ["end_not_taken"]);
+});
