@@ -46,7 +46,11 @@ fn the_client_for_typescript_passes_its_tests(place: Place) {
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success() && told.contains("# pass 9"), "{told}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(
+        ran.status.success() && told.contains("# pass 9"),
+        "{told}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
 }
 
 /// The folder of the client for TypeScript as it is built once, with its compiler, outside of the sources.

@@ -91,6 +91,14 @@ fn a_process_runs_jobs_and_publishes_events_beside_the_api(place: Place) {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(ask(&address, "GET", &format!("/v1/jobs/{id}"), "").contains("\"state\":\"succeeded\""));
+    let metrics = ask(&address, "GET", "/metrics", "");
+    for line in [
+        "milepost_worker_run_seconds_count{kind=\"echo\"} 1",
+        "milepost_worker_claim_jobs_bucket{le=\"1.0\"} 1",
+        "milepost_worker_end_jobs_sum 1.0",
+    ] {
+        assert!(metrics.lines().any(|its| its == line), "{line}\n{metrics}");
+    }
     assert!(place.read("events.jsonl").contains("order.paid"));
     server.signal("TERM");
     let (status, log) = server.end();

@@ -152,6 +152,7 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
         shared.ready.notify_one();
     }
     stats.acknowledged.add(batch.len());
+    stats.end_jobs.add(batch.len() as f64);
     shared.flight.land(batch.iter().map(|finish| finish.run));
 }
 

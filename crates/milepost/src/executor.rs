@@ -1,7 +1,7 @@
 //! One run as a pipeline: start → attempt → record.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use milepost_core::claim::ClaimedJob;
 use milepost_core::finish::Finish;
@@ -19,7 +19,9 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: 
     let tracker = shared.tasks.clone();
     tracker.spawn(async move {
         let job = Arc::new(job);
+        let began = Instant::now();
         let answer = perform(&shared, &job, leash).await;
+        shared.stats.runs.add(&job.kind, began.elapsed());
         let stop_verb = shared.flight.ending(job.run);
         if let Some(answer) = answer {
             let kind = shared.kinds.get(&job.kind);

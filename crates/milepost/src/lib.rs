@@ -7,6 +7,7 @@ mod claimer;
 mod completer;
 mod context;
 mod coordinator;
+mod distribution;
 mod executor;
 mod flight;
 mod handler;
@@ -22,6 +23,7 @@ mod ticker;
 mod worker;
 
 pub use context::Context;
+pub use distribution::DistributionView;
 pub use handler::{Handler, IntoOutcome, Job, JobError, KindOptions, Outcome};
 pub use jiff::Timestamp;
 #[doc(inline)]
@@ -59,6 +61,6 @@ pub use milepost_core::worker::{Progress, WorkerView};
 #[doc(no_inline)]
 pub use milepost_core::{event, inbox, limit, schedule};
 pub use retention::forget_events;
-pub use stats::StatsView;
+pub use stats::{SpreadView, StatsView};
 pub use tokio_util::sync::CancellationToken;
 pub use worker::{Worker, WorkerBuilder, WorkerCounters, WorkerOptions};

@@ -1,15 +1,35 @@
 //! What a worker has done so far, counted.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use crate::distribution::{ByKind, Distribution, DistributionView, JOBS};
+
 macro_rules! stats {
     ($($(#[$meta:meta])* $name:ident,)+) => {
         /// Counters of one worker, over all its incarnations.
-        #[derive(Debug, Default)]
+        #[derive(Debug)]
         pub(crate) struct Stats {
             $(pub(crate) $name: Counter,)+
+            /// Jobs of a claim that brought some.
+            pub(crate) claim_jobs: Distribution,
+            /// Ends that were told at once.
+            pub(crate) end_jobs: Distribution,
+            /// How long handlers took.
+            pub(crate) runs: ByKind,
+        }
+
+        impl Default for Stats {
+            fn default() -> Self {
+                Self {
+                    $($name: Counter::default(),)+
+                    claim_jobs: Distribution::new(JOBS),
+                    end_jobs: Distribution::new(JOBS),
+                    runs: ByKind::default(),
+                }
+            }
         }
 
         /// The counters at one moment.
@@ -63,6 +83,27 @@ stats! {
     dead_letters_pruned,
     /// Times that the lease was lost and the worker registered anew.
     leases_lost,
+}
+
+/// How a worker's numbers are spread, over all its incarnations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpreadView {
+    /// Jobs of a claim that brought some.
+    pub claim_jobs: DistributionView,
+    /// Ends that were told at once.
+    pub end_jobs: DistributionView,
+    /// How many seconds handlers took, by kind.
+    pub run_s: BTreeMap<String, DistributionView>,
+}
+
+impl Stats {
+    pub(crate) fn spread(&self) -> SpreadView {
+        SpreadView {
+            claim_jobs: self.claim_jobs.view(),
+            end_jobs: self.end_jobs.view(),
+            run_s: self.runs.view(),
+        }
+    }
 }
 
 /// A number that only rises.

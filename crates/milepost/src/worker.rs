@@ -14,7 +14,7 @@ use crate::bulk::Bulk;
 use crate::context::Context;
 use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
 use crate::incarnation::{Ended, Incarnation, Settings};
-use crate::stats::{Stats, StatsView};
+use crate::stats::{SpreadView, Stats, StatsView};
 
 /// How a worker works.
 #[derive(Clone, Debug)]
@@ -243,6 +243,14 @@ impl WorkerCounters {
             coordination_failures: health.map_or(0, |health| health.failures),
             ..self.stats.view()
         }
+    }
+}
+
+impl WorkerCounters {
+    /// How its numbers are spread.
+    #[must_use]
+    pub fn spread(&self) -> SpreadView {
+        self.stats.spread()
     }
 }
 

@@ -69,10 +69,10 @@ async fn write(url: String, writer: u32) -> Vec<JobId> {
     for n in 0..40 {
         let mut tx = connection.begin().await.unwrap();
         let job = milepost_postgres::enqueue(&mut tx, &Scene::job()).await.unwrap().job;
-        if (n + writer) % 7 == 0 {
+        if (n + writer).is_multiple_of(7) {
             tokio::time::sleep(Duration::from_millis(u64::from(20 + writer * 15))).await;
         }
-        if (n + writer) % 10 == 0 {
+        if (n + writer).is_multiple_of(10) {
             tx.rollback().await.unwrap();
         } else {
             tx.commit().await.unwrap();

@@ -1,8 +1,9 @@
 //! What this process counts itself, for `/metrics`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use milepost::{StatsView, WorkerCounters};
+use milepost::{DistributionView, SpreadView, StatsView, WorkerCounters};
 use milepost_relay::publisher::PublisherStats;
 use milepost_server::metrics::{Counts, Sample};
 
@@ -49,8 +50,33 @@ impl Counts for WorkerNumbers {
             let failures = sum(|view| view.coordination_failures);
             samples.push(Sample::counter("coordination_failures", "Calls of it that failed", failures));
         }
+        samples.extend(spreads(self.0.iter().map(WorkerCounters::spread)));
         samples
     }
+}
+
+/// How the workers' numbers are spread, added up.
+fn spreads(workers: impl Iterator<Item = SpreadView>) -> Vec<Sample> {
+    let (mut claims, mut ends) = (DistributionView::default(), DistributionView::default());
+    let mut runs: BTreeMap<String, DistributionView> = BTreeMap::new();
+    for worker in workers {
+        claims.add(&worker.claim_jobs);
+        ends.add(&worker.end_jobs);
+        for (kind, took) in worker.run_s {
+            runs.entry(kind).or_default().add(&took);
+        }
+    }
+    let sample = |name, help, spread: &DistributionView| {
+        Sample::histogram(name, help, spread.bounds, &spread.counts, spread.sum)
+    };
+    let mut samples = vec![
+        sample("worker_claim_jobs", "Jobs of a claim that brought some", &claims),
+        sample("worker_end_jobs", "Ends that were told at once", &ends),
+    ];
+    samples.extend(runs.iter().map(|(kind, took)| {
+        sample("worker_run_seconds", "How long handlers took, by kind", took).of("kind", kind.as_str())
+    }));
+    samples
 }
 
 /// The numbers of publishers, each with the name of its subscription.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use milepost::bulk::{Bulk, Columns, Definition};
 use milepost::{Worker, WorkerOptions};
 use milepost_core::bulk::operation;
-use milepost_core::port::{BulkStore, BulkWork};
+use milepost_core::port::BulkWork;
 use milepost_core::schedule::Source;
 
 use crate::bulk::assemble::dialect;

@@ -13,7 +13,7 @@ use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use tokio::sync::Mutex;
 
-pub use self::sample::{Kind, Sample};
+pub use self::sample::{Kind, Sample, Value};
 use crate::app::App;
 use crate::problem::Problem;
 

@@ -7,6 +7,18 @@ pub enum Kind {
     Counter,
     /// It goes up and down.
     Gauge,
+    /// Values, counted in buckets.
+    Histogram,
+}
+
+/// What a number says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// One number.
+    One(f64),
+    /// How values are spread: how many are in each bucket, and in none before it, by its upper bound; and their sum. The last bound is
+    /// [`f64::MAX`].
+    Spread(Vec<(f64, u64)>, f64),
 }
 
 /// A number with its name and labels.
@@ -21,20 +33,34 @@ pub struct Sample {
     /// What tells it from others of its name.
     pub labels: Vec<(&'static str, String)>,
     /// The number.
-    pub value: f64,
+    pub value: Value,
 }
 
 impl Sample {
     /// A number that goes up and down.
     #[must_use]
     pub const fn gauge(name: &'static str, help: &'static str, value: f64) -> Self {
-        Self { name, help, kind: Kind::Gauge, labels: Vec::new(), value }
+        Self { name, help, kind: Kind::Gauge, labels: Vec::new(), value: Value::One(value) }
     }
 
     /// A number that only rises.
     #[must_use]
     pub const fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
-        Self { name, help, kind: Kind::Counter, labels: Vec::new(), value: value as f64 }
+        Self { name, help, kind: Kind::Counter, labels: Vec::new(), value: Value::One(value as f64) }
+    }
+
+    /// Values by the upper bounds of their buckets, of which the last has none.
+    #[must_use]
+    pub fn histogram(
+        name: &'static str,
+        help: &'static str,
+        bounds: &[f64],
+        counts: &[u64],
+        sum: f64,
+    ) -> Self {
+        let bounds = bounds.iter().copied().chain([f64::MAX]);
+        let value = Value::Spread(bounds.zip(counts.iter().copied()).collect(), sum);
+        Self { name, help, kind: Kind::Histogram, labels: Vec::new(), value }
     }
 
     /// With this label.

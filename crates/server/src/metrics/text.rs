@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::sample::{Kind, Sample};
+use super::sample::{Kind, Sample, Value};
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -37,6 +37,7 @@ impl Collector for Families {
             let kind = match first.kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
+                Kind::Histogram => MetricType::Histogram,
             };
             let mut family = encoder.encode_descriptor(name, first.help, None, kind)?;
             if first.labels.is_empty() {
@@ -51,9 +52,13 @@ impl Collector for Families {
     }
 }
 
-fn write_one(sample: &Sample, encoder: MetricEncoder<'_>) -> fmt::Result {
-    match sample.kind {
-        Kind::Counter => ConstCounter::new(sample.value).encode(encoder),
-        Kind::Gauge => ConstGauge::new(sample.value).encode(encoder),
+fn write_one(sample: &Sample, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+    match (&sample.value, sample.kind) {
+        (Value::One(value), Kind::Counter) => ConstCounter::new(*value).encode(encoder),
+        (Value::One(value), _) => ConstGauge::new(*value).encode(encoder),
+        (Value::Spread(buckets, sum), _) => {
+            let count = buckets.iter().map(|(_, count)| count).sum();
+            encoder.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)
+        }
     }
 }

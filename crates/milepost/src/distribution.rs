@@ -1,0 +1,101 @@
+//! How values are spread, counted in buckets.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+/// How many jobs came at once.
+pub(crate) const JOBS: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
+/// How many seconds something took: from handlers that do nothing to bulk jobs that run for hours.
+pub(crate) const SECONDS: &[f64] =
+    &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0];
+
+/// Counts values by the first bound that is not below them.
+#[derive(Debug)]
+pub(crate) struct Distribution {
+    bounds: &'static [f64],
+    /// One more than there are bounds.
+    counts: Vec<AtomicU64>,
+    /// In millionths.
+    sum: AtomicU64,
+}
+
+/// A distribution at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DistributionView {
+    /// The upper bounds of all buckets but the last, which has none; rising.
+    pub bounds: &'static [f64],
+    /// How many values are in each bucket and in none before it.
+    pub counts: Vec<u64>,
+    /// The sum of all values.
+    pub sum: f64,
+}
+
+impl DistributionView {
+    /// With the values of another one that has the same bounds, or of any when this one has none.
+    pub fn add(&mut self, other: &Self) {
+        if self.counts.is_empty() {
+            *self = other.clone();
+            return;
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        self.sum += other.sum;
+    }
+}
+
+impl Distribution {
+    pub(crate) fn new(bounds: &'static [f64]) -> Self {
+        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Self { bounds, counts, sum: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn add(&self, value: f64) {
+        let bucket = self.bounds.partition_point(|bound| *bound < value);
+        if let Some(count) = self.counts.get(bucket) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.sum.fetch_add((value * 1e6) as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn view(&self) -> DistributionView {
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        DistributionView { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) as f64 / 1e6 }
+    }
+}
+
+/// Durations by kind; the kinds are those that the worker has handlers for.
+#[derive(Debug, Default)]
+pub(crate) struct ByKind(RwLock<BTreeMap<String, Arc<Distribution>>>);
+
+impl ByKind {
+    pub(crate) fn add(&self, kind: &str, took: Duration) {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(kind).cloned();
+        let of_kind = known.unwrap_or_else(|| {
+            let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            all.entry(kind.to_owned()).or_insert_with(|| Arc::new(Distribution::new(SECONDS))).clone()
+        });
+        of_kind.add(took.as_secs_f64());
+    }
+
+    pub(crate) fn view(&self) -> BTreeMap<String, DistributionView> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|(kind, of_kind)| (kind.clone(), of_kind.view())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_in_the_first_bucket_that_holds_it() {
+        let sizes = Distribution::new(JOBS);
+        for size in [1.0, 2.0, 3.0, 500.0, 501.0] {
+            sizes.add(size);
+        }
+        let view = sizes.view();
+        assert_eq!(view.counts, [1, 1, 1, 0, 0, 0, 0, 0, 1, 1]);
+        assert_eq!(view.sum, 1007.0);
+    }
+}
