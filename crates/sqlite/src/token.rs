@@ -69,7 +69,7 @@ impl TokenStore for SqliteStore {
 
 fn create(conn: &Connection, token: &NewToken) -> Result<TokenView, Failure> {
     let now_ms = now_ms();
-    let starts_ms = token.starts_at.map_or(now_ms, |at| at.as_millisecond());
+    let starts_ms = token.starts_at.map_or(now_ms, jiff::Timestamp::as_millisecond);
     let expires_ms = token.lasts.map(|lasts| later_ms(starts_ms, lasts));
     let NewToken { prefix, name, hash, role, created_by, .. } = token;
     let row = (prefix, name, hash.as_bytes(), role.as_str(), now_ms, created_by, starts_ms, expires_ms);

@@ -122,7 +122,7 @@ pub enum Standing {
 }
 
 /// A token that was looked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundToken {
     /// What is known of it.
     pub view: TokenView,
