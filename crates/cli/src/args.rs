@@ -26,6 +26,7 @@ use crate::queues::QueuesCommand;
 use crate::relay::RelayArgs;
 use crate::schedules::SchedulesCommand;
 use crate::serve::ServeArgs;
+use crate::tokens::TokensCommand;
 use crate::work::WorkArgs;
 use crate::workers::WorkersCommand;
 
@@ -103,6 +104,9 @@ pub(crate) enum Command {
     /// Look at the workers
     #[command(subcommand)]
     Workers(WorkersCommand),
+    /// Tokens by which servers know who asks: make them, look at them, revoke them
+    #[command(subcommand)]
+    Tokens(TokensCommand),
     /// Forget what is over, now
     Prune(PruneArgs),
     /// Hold the store against its promises, and mend what is safe
@@ -130,6 +134,7 @@ impl Command {
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),
+            Self::Tokens(command) => command.only_looks(),
             Self::Workers(_) => true,
             _ => false,
         }

@@ -28,6 +28,7 @@ mod signals;
 mod store;
 mod table;
 mod time;
+mod tokens;
 mod work;
 mod workers;
 
@@ -105,6 +106,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Schedules(command) => schedules::run(command, address).await,
         Command::Limits(command) => limits::run(command, address).await,
         Command::Workers(command) => workers::run(command, address).await,
+        Command::Tokens(command) => tokens::run(command, address).await,
         Command::Work(args) => work::run(*args, named).await,
         Command::Relay(args) => relay::run(*args, named).await,
         Command::Serve(args) => serve::run(*args, named).await,

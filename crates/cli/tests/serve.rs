@@ -18,6 +18,8 @@ on_each_store! {
     a_process_runs_jobs_and_publishes_events_beside_the_api,
     a_part_that_has_nothing_to_do_is_refused,
     an_operation_on_many_jobs_is_done_beside_the_api,
+    a_server_asks_for_a_token_once_there_is_one,
+    an_address_that_others_reach_needs_tokens_and_tls_unless_told_so_by_name,
     the_bench_of_the_api_answers_its_numbers,
     the_bench_of_the_stream_answers_its_numbers,
 }
@@ -32,11 +34,16 @@ fn serve(place: &Place) -> (Process, String) {
 
 /// The answer to one request, status line and all.
 fn ask(address: &str, method: &str, path: &str, body: &str) -> String {
+    ask_with(address, method, path, body, "Accept: */*")
+}
+
+/// The same, with one more header.
+fn ask_with(address: &str, method: &str, path: &str, body: &str, header: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let bytes = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{header}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n{body}"
     )
     .unwrap();
     let mut answer = String::new();
@@ -63,7 +70,7 @@ fn a_server_that_is_asked_to_leave_ends_well(place: Place) {
     let (status, log) = server.end();
     assert_eq!(status, Some(0), "{log}");
     let open = place.run(&["serve", "--listen", "0.0.0.0:0"]);
-    assert!(open.status == 1 && open.err.contains("asks for no token"), "{}", open.err);
+    assert!(open.status == 1 && open.err.contains("no token is asked for"), "{}", open.err);
 }
 
 fn a_process_runs_jobs_and_publishes_events_beside_the_api(place: Place) {
@@ -119,6 +126,49 @@ fn a_part_that_has_nothing_to_do_is_refused(place: Place) {
         ask(address, "GET", "/metrics", "").contains("milepost_relay_takeovers_total{subscription=\"all\"}")
     );
     assert!(ask(address, "GET", "/v1/jobs", "").starts_with("HTTP/1.1 404"), "there is no API");
+}
+
+fn a_server_asks_for_a_token_once_there_is_one(place: Place) {
+    place.write("milepost.toml", "[serve]\nlisten = \"127.0.0.1:0\"\nsession_idle = \"5m\"\n");
+    let mut server = Process::spawn(&mut place.command(&["serve"]));
+    let line = server.hear("serving http://");
+    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
+    assert!(ask(address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 200"));
+    let token = place.run(&["tokens", "create", "ci", "--role", "viewer"]).ok().out;
+    let began = Instant::now();
+    while !ask(address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 401") {
+        assert!(began.elapsed() < Duration::from_secs(5), "nobody is asked");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let shown = format!("Authorization: Bearer {}", token.trim());
+    assert!(ask_with(address, "GET", "/v1/queues", "", &shown).starts_with("HTTP/1.1 200"));
+    let refused = ask_with(address, "POST", "/v1/jobs", r#"{"kind": "mail"}"#, &shown);
+    assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("operator"), "{refused}");
+    server.signal("TERM");
+    let (status, log) = server.end();
+    assert_eq!(status, Some(0), "{log}");
+    assert!(!log.contains("mp_"), "a token is in no log: {log}");
+}
+
+fn an_address_that_others_reach_needs_tokens_and_tls_unless_told_so_by_name(place: Place) {
+    let refused = |flags: &[&str], words: &str| {
+        let ran = place.run(&[&["serve", "--listen", "0.0.0.0:0"], flags].concat());
+        assert!(ran.status == 1 && ran.err.contains(words), "{}", ran.err);
+    };
+    refused(&[], "--insecure-no-tokens");
+    refused(&["--require-tokens"], "--insecure-no-tls");
+    refused(&["--insecure-no-tls"], "--insecure-no-tokens");
+    refused(
+        &["--require-tokens", "--tls-cert", "no.pem", "--tls-key", "no.pem"],
+        "no.pem cannot be used for TLS",
+    );
+    let flags = ["serve", "--listen", "0.0.0.0:0", "--insecure-no-tls", "--insecure-no-tokens"];
+    let mut server = Process::spawn(&mut place.command(&flags));
+    server.hear("everybody who reaches");
+    server.hear("in the clear");
+    let line = server.hear("serving http://");
+    let port = line.split("0.0.0.0:").nth(1).unwrap().split_whitespace().next().unwrap();
+    assert!(ask(&format!("127.0.0.1:{port}"), "GET", "/v1/queues", "").starts_with("HTTP/1.1 200"));
 }
 
 fn the_bench_of_the_api_answers_its_numbers(place: Place) {

@@ -14,6 +14,7 @@ use crate::limit::InvalidLimit;
 use crate::relocation::MoveError;
 use crate::retention::InvalidRetention;
 use crate::schedule::InvalidSchedule;
+use crate::token::InvalidToken;
 use crate::transition::IllegalTransition;
 
 /// A word that is not one of the known names.
@@ -163,6 +164,9 @@ pub enum StoreError {
     /// The feed cannot go on from there.
     #[error("{0}")]
     Feed(#[from] InvalidFeed),
+    /// The token cannot be, or is not there.
+    #[error("{0}")]
+    Token(#[from] InvalidToken),
     /// The database did not answer; trying again may help.
     #[error("{place} cannot be reached")]
     Unavailable {

@@ -30,6 +30,8 @@ pub mod retry;
 pub mod schedule;
 pub mod schema;
 pub mod search;
+pub mod session;
 pub mod state;
+pub mod token;
 pub mod transition;
 pub mod worker;

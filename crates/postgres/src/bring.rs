@@ -11,7 +11,8 @@ use jiff_sqlx::Timestamp;
 use milepost_core::history::HistoryEntry;
 use milepost_core::relocation::Rows;
 use milepost_core::relocation::rows::{
-    Ended, GroupBucket, GroupLimit, Job, Key, KindLimit, Live, Note, Progress, Queue, Schedule, Slot, Worker,
+    AccessToken, Ended, GroupBucket, GroupLimit, Job, Key, KindLimit, Live, Note, Progress, Queue, Schedule,
+    Slot, Worker,
 };
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -34,6 +35,7 @@ pub(crate) fn bring(rows: &Rows) -> Query {
         Rows::Dags(rows) => batch::dags(rows),
         Rows::DagTasks(rows) => batch::dag_tasks(rows),
         Rows::Audit(rows) => audit(rows),
+        Rows::AccessTokens(rows) => access_tokens(rows),
         Rows::Jobs(rows) => jobs(rows),
         Rows::Keys(rows) => keys(rows),
         Rows::Progress(rows) => progress(rows),
@@ -168,6 +170,20 @@ fn audit(rows: &[Note]) -> Query {
         .bind(each(rows, |r| storable(&r.who)))
         .bind(each(rows, |r| storable(&r.what)))
         .bind(each(rows, |r| r.detail.as_str()))
+}
+
+fn access_tokens(rows: &[AccessToken]) -> Query {
+    sqlx::query(statement::BRING_ACCESS_TOKENS)
+        .bind(each(rows, |r| r.view.prefix.as_str()))
+        .bind(each(rows, |r| storable(&r.view.name)))
+        .bind(each(rows, |r| r.hash.as_bytes().as_slice()))
+        .bind(each(rows, |r| r.view.role.as_str()))
+        .bind(each(rows, |r| time(r.view.created_at)))
+        .bind(each(rows, |r| storable(&r.view.created_by)))
+        .bind(each(rows, |r| time(r.view.starts_at)))
+        .bind(each(rows, |r| r.view.expires_at.map(time)))
+        .bind(each(rows, |r| r.view.revoked_at.map(time)))
+        .bind(each(rows, |r| r.view.last_used_at.map(time)))
 }
 
 fn jobs(rows: &[Job]) -> Query {

@@ -36,6 +36,7 @@ mod search;
 mod session;
 pub mod statement;
 mod store;
+mod token;
 mod wake;
 mod worker;
 

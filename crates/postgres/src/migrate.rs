@@ -25,6 +25,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("relay", include_str!("../migrations/0012_relay.sql")),
     ("inbox", include_str!("../migrations/0013_inbox.sql")),
     ("changes", include_str!("../migrations/0014_changes.sql")),
+    ("tokens", include_str!("../migrations/0015_tokens.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.

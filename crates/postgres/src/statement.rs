@@ -100,6 +100,16 @@ statements! {
     WAITING_GROUPS = "waiting_groups";
     WORKERS = "workers";
     WRITE_SCHEDULE = "write_schedule";
+    TOKEN = "token/token";
+    TOKENS = "token/tokens";
+    TOKEN_CREATE = "token/create";
+    TOKEN_HAS = "token/has";
+    TOKEN_REVOKE = "token/revoke";
+    TOKEN_TOUCH = "token/touch";
+    SESSION = "session/session";
+    SESSION_BEGIN = "session/begin";
+    SESSION_END = "session/end";
+    SESSION_ROTATE = "session/rotate";
     EMIT_MANY = "event/emit_many";
     EVENTS_AFTER = "event/after";
     EVENTS_AFTER_OF_AGGREGATE = "event/after_of_aggregate";
@@ -252,6 +262,7 @@ statements! {
     ARRIVAL = "move/arrival";
     ARRIVAL_PARTS = "move/arrival_parts";
     BEGIN_MOVE = "move/begin_move";
+    BRING_ACCESS_TOKENS = "move/access_token";
     BRING_AGGREGATES = "move/aggregate";
     BRING_AUDIT = "move/audit";
     BRING_BATCHES = "move/batch";

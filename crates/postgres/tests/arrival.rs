@@ -69,6 +69,7 @@ async fn bring_all(store: &PostgresStore, id: MoveId) {
             Part::ChangeSources => Rows::ChangeSources(Vec::new()),
             Part::Slots => Rows::Slots(Vec::new()),
             Part::Ended => Rows::Ended(Vec::new()),
+            Part::AccessTokens => Rows::AccessTokens(Vec::new()),
             Part::Live => Rows::Live(Vec::new()),
         };
         let empty = Page { after: Position::Start, reached: Position::Start, rows, is_last: true };

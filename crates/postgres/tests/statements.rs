@@ -72,6 +72,8 @@ fn every_query_file_is_a_listed_statement() {
         "feed/",
         "inbox/",
         "relay/",
+        "session/",
+        "token/",
         "throttle/",
         "mend/",
         "move/",

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use milepost_core::port::Store;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::{Hosts, Roles, Tokens};
 use crate::intake::Intake;
+use crate::limits::Counted;
 use crate::metrics::Metrics;
+use crate::session::Sessions;
 use crate::stream::{Feed, Seats};
 
 /// The store, and what is shared by all requests.
@@ -15,6 +18,13 @@ pub(crate) struct App {
     pub(crate) store: Arc<dyn Store>,
     /// Where single creates go.
     pub(crate) intake: Intake,
+    /// Who may ask, by tokens and by sessions, under which names of the server, and for what.
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) hosts: Arc<Hosts>,
+    pub(crate) roles: Arc<Roles>,
+    /// What clients have asked for lately.
+    pub(crate) limits: Arc<Counted>,
     /// The numbers of `/metrics`.
     pub(crate) metrics: Arc<Metrics>,
     /// What happens, for who watches.

@@ -1,42 +1,57 @@
 //! Milepost over HTTP.
 //!
-//! [`router`] makes everything the server answers out of a store; [`serve`] listens until it is to stop. The API's own description
+//! [`serve`] listens until it is to stop; what it answers comes out of a store. The API's own description
 //! is made from its code and served at `/openapi.json`.
 
+mod access;
 mod api;
 mod app;
 mod body;
-mod guard;
+mod client;
+mod exposure;
+mod headers;
 mod health;
 mod idempotency;
 mod intake;
+mod limits;
+mod listen;
 pub mod metrics;
 mod openapi;
+mod pages;
 mod params;
 mod problem;
+mod session;
 mod stream;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::{Method, Uri};
 use axum::routing::get;
 use axum::{Router, middleware};
+use milepost_core::error::StoreError;
 use milepost_core::port::Store;
+use milepost_core::token::Role;
+use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
+pub use crate::access::AccessOptions;
+use crate::access::{Hosts, Needed, Roles, Tokens};
 use crate::app::App;
+pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
+use crate::limits::Counted;
+pub use crate::limits::Limits;
+use crate::listen::Tls;
+pub use crate::listen::{TlsError, TlsFiles};
 use crate::metrics::{Counts, Metrics};
+use crate::pages::Pages;
 pub use crate::problem::Problem;
+use crate::session::Sessions;
 pub use crate::stream::StreamLimits;
 use crate::stream::{Feed, Seats};
-
-/// How large the body of a request may be: several thousand jobs with small payloads, a few with the largest.
-const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What a server is to be.
 pub struct Options {
@@ -46,11 +61,18 @@ pub struct Options {
     pub api: bool,
     /// How many may watch what happens.
     pub streams: StreamLimits,
+    /// Who may use it.
+    pub access: AccessOptions,
+    /// What it takes on.
+    pub limits: Limits,
+    /// The certificate to speak TLS with; without one it speaks HTTP.
+    pub tls: Option<TlsFiles>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { counts: Vec::new(), api: true, streams: StreamLimits::default() }
+        let (access, limits) = (AccessOptions::default(), Limits::default());
+        Self { counts: Vec::new(), api: true, streams: StreamLimits::default(), access, limits, tls: None }
     }
 }
 
@@ -60,36 +82,88 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// All that the server answers. Cancelling `stop` makes it say that it is not ready. Must be called within a Tokio runtime.
-pub fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Router {
-    let seats = Seats::new(options.streams);
-    let mut counts = options.counts;
+/// A server that cannot be, or not go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// Others reach its address, and nothing keeps them out.
+    #[error("{0}")]
+    Exposed(#[from] Exposed),
+    /// It cannot speak TLS.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+    /// The store does not say whether it has tokens.
+    #[error("it cannot be told whether tokens are asked for")]
+    Store(#[from] StoreError),
+    /// The address of the listener cannot be told.
+    #[error("it cannot be told where it listens")]
+    Address(#[source] std::io::Error),
+    /// A route of the API does not say who may use it: a defect.
+    #[error("{0}")]
+    Route(String),
+}
+
+/// All that the server answers. Must be called within a Tokio runtime.
+fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
+    let Options { mut counts, api, streams, access, limits, tls } = options;
+    let (seats, feed) = (Seats::new(streams), Feed::new());
     counts.push(Box::new(seats.clone()));
-    let api = if options.api { api::routes().merge(stream::routes()) } else { OpenApiRouter::new() };
-    let feed = Feed::new();
-    if options.api {
+    if api {
         feed.start(Arc::clone(&store), stop.clone());
     }
+    let api = if api { api::routes().merge(stream::routes()) } else { OpenApiRouter::new() };
+    let (routes, document) = OpenApiRouter::with_openapi(openapi::document()).merge(api).split_for_parts();
+    let mut roles = Roles::of(&document).map_err(|unknown| ServerError::Route(unknown.to_string()))?;
+    let document = openapi::text(document);
+    let pages = pages().add(
+        Method::GET,
+        "/openapi.json",
+        Needed::Nothing,
+        get(move || std::future::ready(document.clone())),
+    );
+    let routes = routes.merge(pages.into_router(&mut roles));
+    let speaks_tls = tls.is_some();
     let app = App {
         intake: Intake::start(Arc::clone(&store)),
+        tokens: Arc::new(Tokens::new(Arc::clone(&store), access.require_tokens)),
+        sessions: Arc::new(Sessions::new(access.sessions, speaks_tls || access.behind_tls)),
+        hosts: Arc::new(Hosts::new(&access)),
+        limits: Arc::new(Counted::new(&limits)),
+        roles: Arc::new(roles),
+        metrics: Arc::new(Metrics::new(counts)),
         feed,
         seats,
         store,
-        metrics: Arc::new(Metrics::new(counts)),
         stop,
     };
-    let (routes, document) = OpenApiRouter::with_openapi(openapi::document()).merge(api).split_for_parts();
-    let document = openapi::text(document);
-    routes
-        .route("/healthz", get(health::live))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(metrics::get))
-        .route("/openapi.json", get(move || std::future::ready(document.clone())))
+    Ok(routes
         .fallback(no_such_path)
-        .method_not_allowed_fallback(no_such_method)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn(guard::only_from_here))
-        .with_state(app)
+        .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .layer(middleware::from_fn_with_state(app.clone(), limits::bound))
+        .layer(middleware::from_fn_with_state(app.clone(), access::gate))
+        .layer(middleware::from_fn_with_state(app.clone(), access::guard))
+        .layer(middleware::from_fn_with_state(speaks_tls, headers::add))
+        .with_state(app))
+}
+
+/// Routes that are not in the OpenAPI document.
+fn pages() -> Pages {
+    Pages::default()
+        .add(Method::GET, "/healthz", Needed::Nothing, get(health::live))
+        .add(Method::GET, "/readyz", Needed::Nothing, get(health::ready))
+        .add(Method::GET, "/metrics", Needed::Role(Role::Viewer), get(metrics::get))
+        .merge(session::routes())
+}
+
+/// The routes that are not in the OpenAPI document: their methods and paths, and which role each needs, if any.
+#[must_use]
+pub fn other_routes() -> Vec<(Method, &'static str, Option<Role>)> {
+    let routes = pages().needs().into_iter().chain([(Method::GET, "/openapi.json", Needed::Nothing)]);
+    let role = |needed| match needed {
+        Needed::Nothing => None,
+        Needed::Role(role) => Some(role),
+    };
+    routes.map(|(method, path, needed)| (method, path, role(needed))).collect()
 }
 
 async fn no_such_path(uri: Uri) -> Problem {
@@ -99,22 +173,41 @@ async fn no_such_path(uri: Uri) -> Problem {
     )
 }
 
-async fn no_such_method(method: Method, uri: Uri) -> Problem {
-    let words = format!("{} cannot be asked with {method}; /openapi.json says how", uri.path());
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", words)
-}
-
 /// Answers requests until it is to stop, and those that are under way then.
 ///
 /// # Errors
-/// What the listener says when it cannot go on.
+/// [`ServerError`] when it may not listen where it does, or cannot be what it is to be. Nothing was answered then.
 pub async fn serve(
     listener: TcpListener,
     store: Arc<dyn Store>,
-    options: Options,
+    mut options: Options,
     stop: CancellationToken,
-) -> std::io::Result<()> {
-    let router = router(store, options, stop.clone());
-    let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+) -> Result<(), ServerError> {
+    let address = listener.local_addr().map_err(ServerError::Address)?;
+    options.exposure(store.as_ref()).await?.check(address)?;
+    // What was asked at the start holds: the last token that is revoked must not open the address to everybody.
+    options.access.require_tokens |= !address.ip().is_loopback() && !options.access.open_to_all;
+    let tls = options.tls.clone().map(Tls::read).transpose()?;
+    if let Some(tls) = tls.clone() {
+        tokio::spawn(tls.follow(stop.clone()));
+    }
+    let limits = options.limits.clone();
+    let router = router(store, options, stop.clone())?;
+    listen::serve(listener, router, &limits, tls, stop).await;
+    Ok(())
+}
+
+impl Options {
+    /// What would be done against others on the network.
+    ///
+    /// # Errors
+    /// When the store does not say whether it has tokens.
+    pub async fn exposure(&self, store: &dyn Store) -> Result<Exposure, StoreError> {
+        Ok(Exposure {
+            asks_for_tokens: self.access.require_tokens || store.has_tokens().await?,
+            insecure_no_tokens: self.access.open_to_all,
+            tls: self.tls.is_some(),
+            insecure_no_tls: self.access.behind_tls,
+        })
+    }
 }

@@ -71,6 +71,21 @@ impl Problem {
         Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
     }
 
+    /// Something that only the server's own machine can be blamed for; its log says more.
+    pub(crate) fn internal(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, detail)
+    }
+
+    /// Whether it is that nobody knows who asks.
+    pub(crate) const fn is_unauthorized(&self) -> bool {
+        self.status == StatusCode::UNAUTHORIZED.as_u16()
+    }
+
+    /// What is wrong, in words.
+    pub(crate) fn words(&self) -> &str {
+        &self.detail
+    }
+
     /// The problem, with its place in the request.
     #[must_use]
     pub(crate) fn at(mut self, at: impl Into<String>) -> Self {
@@ -78,7 +93,9 @@ impl Problem {
         self
     }
 
-    fn retry_after_s(mut self, seconds: u64) -> Self {
+    /// The problem, which may be none after so many seconds.
+    #[must_use]
+    pub(crate) fn retry_after_s(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
         self
     }
@@ -113,6 +130,7 @@ impl From<StoreError> for Problem {
             StoreError::Event { index, invalid } => of_event(*index, invalid),
             StoreError::Relay(error) => of_relay(error, words),
             StoreError::Feed(_) => Self::bad_request("invalid_position", words),
+            StoreError::Token(_) => Self::unprocessable("invalid_token", words),
             StoreError::Inbox(_) => Self::unprocessable("invalid_inbox", words),
             StoreError::Unavailable { .. } => unavailable(&error),
             StoreError::Refused { .. } => Self::unprocessable("refused", error.chain()),
@@ -167,6 +185,9 @@ impl IntoResponse for Problem {
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"milepost\""));
+        }
         if let Some(seconds) = retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

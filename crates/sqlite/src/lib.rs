@@ -51,6 +51,7 @@ mod search;
 mod served;
 mod stand;
 mod store;
+mod token;
 mod waiting;
 mod worker;
 mod writer;

@@ -29,6 +29,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 12, name: "relay", sql: include_str!("../migrations/0012_relay.sql") },
     Migration { version: 13, name: "inbox", sql: include_str!("../migrations/0013_inbox.sql") },
     Migration { version: 14, name: "changes", sql: include_str!("../migrations/0014_changes.sql") },
+    Migration { version: 15, name: "tokens", sql: include_str!("../migrations/0015_tokens.sql") },
 ];
 
 /// The version that this binary needs.

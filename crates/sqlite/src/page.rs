@@ -10,8 +10,8 @@ use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::limit::Rate;
 use milepost_core::port::StoreResult;
 use milepost_core::relocation::rows::{
-    Ended, GroupBucket, GroupLimit, Head, Job, Key, KindLimit, Live, Note, Progress, Queue, Row as Carried,
-    Schedule, Slot, Worker,
+    AccessToken, Ended, GroupBucket, GroupLimit, Head, Job, Key, KindLimit, Live, Note, Progress, Queue,
+    Row as Carried, Schedule, Slot, Worker,
 };
 use milepost_core::relocation::{Marks, MoveId, PAGE_BYTES_MAX, Page, Part, Position, Rows, Standing};
 use rusqlite::types::Value;
@@ -21,7 +21,7 @@ use crate::event::read_event;
 use crate::failure::Failure;
 use crate::inbox::dead_letter;
 use crate::store::SqliteStore;
-use crate::{departure, listing, query, row};
+use crate::{departure, listing, query, row, token};
 
 type Sql<T> = rusqlite::Result<T>;
 
@@ -103,6 +103,7 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::Dags => look.page(query::PAGE_OF_DAGS, batch::dag, Rows::Dags),
         Part::DagTasks => look.page(query::PAGE_OF_DAG_TASKS, batch::dag_task, Rows::DagTasks),
         Part::Audit => look.page(query::PAGE_OF_AUDIT, note, Rows::Audit),
+        Part::AccessTokens => look.page(query::PAGE_OF_ACCESS_TOKENS, access_token, Rows::AccessTokens),
         Part::Jobs => look.page(query::PAGE_OF_JOBS, job, Rows::Jobs),
         Part::Keys => look.page(query::PAGE_OF_KEYS, key, Rows::Keys),
         Part::Progress => look.page(query::PAGE_OF_PROGRESS, progress, Rows::Progress),
@@ -326,6 +327,11 @@ fn note(row: &Row<'_>) -> Sql<Note> {
         what: row.get(3)?,
         detail: row.get(4)?,
     })
+}
+
+fn access_token(row: &Row<'_>) -> Sql<AccessToken> {
+    let (view, hash) = token::token(row)?;
+    Ok(AccessToken { view, hash })
 }
 
 fn job(row: &Row<'_>) -> Sql<Job> {

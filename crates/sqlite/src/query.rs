@@ -9,6 +9,19 @@ macro_rules! queries {
 }
 
 queries! {
+    TOKEN = "token/token",
+    TOKENS = "token/tokens",
+    TOKEN_CREATE = "token/create",
+    TOKEN_HAS = "token/has",
+    TOKEN_REVOKE = "token/revoke",
+    TOKEN_TOUCH = "token/touch",
+    SESSION = "session/session",
+    SESSION_BEGIN = "session/begin",
+    SESSION_END = "session/end",
+    SESSION_ROTATE = "session/rotate",
+    SESSION_END_OF_TOKEN = "session/end_of_token",
+    SESSION_FORGET = "session/forget",
+    SESSION_TOUCH = "session/touch",
     ASKED_TO_STOP = "asked_to_stop",
     ATTEMPTS_ASKED = "attempts_asked",
     BEGIN_TO_WAIT = "begin_to_wait",
@@ -371,6 +384,7 @@ queries! {
     PAGE_OF_DAGS = "move/dag",
     PAGE_OF_DAG_TASKS = "move/dag_task",
     PAGE_OF_DAG_VERSIONS = "move/dag_version",
+    PAGE_OF_ACCESS_TOKENS = "move/access_token",
     PAGE_OF_AUDIT = "move/audit",
     PAGE_OF_BULK_DEFINITIONS = "move/bulk_definition",
     PAGE_OF_BULK_FAILURES = "move/bulk_failure",

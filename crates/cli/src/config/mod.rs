@@ -23,6 +23,7 @@ mod redis;
 mod retention;
 mod schedule;
 mod schema;
+mod serve;
 mod subscription;
 mod worker;
 
@@ -45,6 +46,7 @@ pub(crate) use self::limit::LimitEntry;
 pub(crate) use self::redis::Redis;
 use self::retention::Retention;
 pub(crate) use self::schedule::ScheduleEntry;
+use self::serve::Serve;
 pub(crate) use self::subscription::SubscriptionEntry;
 use self::worker::Worker;
 use crate::store::StoreAddress;
@@ -93,6 +95,9 @@ struct Sections {
     /// Which events go where, each subscription by its name: for `milepost relay`.
     #[serde(default)]
     subscription: BTreeMap<String, SubscriptionEntry>,
+    /// Where the server listens, and who may use it.
+    #[serde(default)]
+    serve: Serve,
     /// How long what is over is kept.
     #[serde(default)]
     retention: Retention,
@@ -111,6 +116,7 @@ fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Fau
     bulk::check(root.get("bulk"), &around, faults);
     batch::check(root.get("batch"), folder, faults);
     subscription::check(root.get("subscription"), folder, faults);
+    serve::check(root.get("serve"), faults);
     retention::check(root.get("retention"), faults);
 }
 
@@ -136,6 +142,7 @@ pub(crate) struct Config {
     pub(crate) databases: Databases,
     /// Which events go where.
     pub(crate) subscriptions: BTreeMap<String, SubscriptionEntry>,
+    pub(crate) serve: Serve,
     pub(crate) retention: Retention,
     /// The folder from which relative paths are seen.
     pub(crate) folder: PathBuf,
@@ -191,7 +198,7 @@ fn parse(
     })?;
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
     let Sections { worker, redis, kinds, schedules, limits, bulk, batch, retention, .. } = sections;
-    let (databases, subscriptions) = (sections.database, sections.subscription);
+    let (databases, subscriptions, serve) = (sections.database, sections.subscription, sections.serve);
     let folder = folder.to_owned();
     Ok(Config {
         store,
@@ -205,6 +212,7 @@ fn parse(
         batch,
         databases,
         subscriptions,
+        serve,
         retention,
         folder,
     })

@@ -1,17 +1,19 @@
 //! `milepost serve`: the HTTP API, with workers and relay as a configuration says, in one process.
 
+mod access;
 mod numbers;
 mod parts;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use milepost_server::{Options, ServerError};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use self::access::AccessArgs;
 use self::parts::{Part, Parts};
 use crate::config::{self, Config, FILE_DEFAULT};
 use crate::log::LogFormat;
@@ -27,8 +29,12 @@ file milepost.toml is read if there is one. --only leaves the other parts to oth
 processes; /healthz, /readyz and /metrics are served in any case.
 
 The API is described at /openapi.json; /healthz says that the process lives,
-/readyz that the store answers too. No token is asked for, so the server answers
-programs of this machine only.
+/readyz that the store answers too.
+
+While the store has no tokens, programs of this machine may do everything. Once it
+has one (`milepost tokens create`), everybody is asked for one. An address that
+others reach needs tokens and TLS; --insecure-no-tokens and --insecure-no-tls say
+that it does not.
 
 SIGTERM or SIGINT: requests that are under way are answered, runs get `drain` to
 end, events that are on their way are waited for. A second one ends at once.
@@ -37,20 +43,20 @@ Examples:
   milepost serve
   milepost serve --only relay --listen 127.0.0.1:7071
   milepost --store postgres://app@db.internal/shop serve --listen 127.0.0.1:8080
+  milepost serve --listen 0.0.0.0:7070 --tls-cert cert.pem --tls-key key.pem
   curl -H 'Content-Type: application/json' -d '{\"kind\": \"mail\"}' http://127.0.0.1:7070/v1/jobs";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070", env = "MILEPOST_LISTEN")]
-    listen: SocketAddr,
     /// The configuration [default: milepost.toml, if there is one]
     #[arg(long, value_name = "FILE", env = "MILEPOST_CONFIG")]
     config: Option<PathBuf>,
     /// Only this part; may be given several times
     #[arg(long, value_name = "PART", value_enum)]
     only: Vec<Part>,
+    #[command(flatten)]
+    access: AccessArgs,
     #[command(flatten)]
     redis: RedisArgs,
     /// How all on stderr is written
@@ -68,14 +74,8 @@ impl ServeArgs {
         self.only.is_empty() || self.only.contains(&part)
     }
 
-    /// Refuses what cannot be: an address of others, a part that has nothing to do.
+    /// Refuses a part that has nothing to do.
     fn check(&self, config: Option<&Config>) -> Result<()> {
-        if !self.listen.ip().is_loopback() {
-            bail!(
-                "{} is not an address of this machine alone, and the server asks for no token; listen at 127.0.0.1",
-                self.listen
-            );
-        }
         for part in &self.only {
             if !part.has_anything_to_do(config) {
                 bail!("there is nothing to {}: the configuration has no {}", part.verb(), part.sections());
@@ -87,7 +87,7 @@ impl ServeArgs {
 
 pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<Outcome> {
     let file = args.file();
-    let config = file.as_ref().map(|path| config::load(path, named.as_ref())).transpose()?;
+    let mut config = file.as_ref().map(|path| config::load(path, named.as_ref())).transpose()?;
     args.check(config.as_ref())?;
     let address = match &config {
         Some(config) => config.address(named),
@@ -99,24 +99,23 @@ pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let store = database.store();
-    let listener =
-        TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen at {}", args.listen))?;
+    let listen = args.access.listen(config.as_ref());
+    let options = args.access.options(config.as_mut());
+    access::check(&options, listen, store.as_ref()).await?;
+    let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen at {listen}"))?;
     let stop = CancellationToken::new();
     let configured = config.zip(file);
     let parts = Parts::start(&args, configured, database, address.clone(), &stop).await?;
-    tracing::info!(store = %address, "serving http://{}", listener.local_addr()?);
-    let options = milepost_server::Options {
-        counts: parts.counts(),
-        api: args.wants(Part::Api),
-        ..milepost_server::Options::default()
-    };
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    tracing::info!(store = %address, "serving {scheme}://{}", listener.local_addr()?);
+    let options = Options { counts: parts.counts(), api: args.wants(Part::Api), ..options };
     let serving = tokio::spawn(milepost_server::serve(listener, store, options, stop.clone()));
     until_stopped(serving, parts, &mut signals, &stop).await
 }
 
 /// Waits for a signal, then for what is under way; a second signal is for those who cannot wait.
 async fn until_stopped(
-    mut serving: JoinHandle<std::io::Result<()>>,
+    mut serving: JoinHandle<Result<(), ServerError>>,
     mut parts: Parts,
     signals: &mut Signals,
     stop: &CancellationToken,

@@ -17,7 +17,7 @@ use milepost_testkit::scene::LONG;
 use milepost_testkit::{Scene, wait};
 use serde_json::Value;
 
-use crate::{Move, assert_same, block_on, listed};
+use crate::{Move, assert_same, block_on, listed, stock};
 
 #[test]
 fn a_store_full_of_everything_arrives_as_it_was_and_goes_on() {
@@ -34,6 +34,8 @@ fn a_store_full_of_everything_arrives_as_it_was_and_goes_on() {
     block_on(async {
         let store: Arc<dyn Store> = Arc::new(both.postgres().await);
         assert_same(&old, &listed(store.as_ref()).await);
+        let token = store.token(stock::token().prefix()).await.unwrap();
+        assert!(token.is_some_and(|token| token.hash == stock::token().hash()), "tokens come along");
         assert_goes_on(&both, &store, &old).await;
     });
     let doctor = both.new.run(&["doctor"]);

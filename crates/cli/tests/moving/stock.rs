@@ -11,6 +11,7 @@ use milepost_core::port::{Operation, Store};
 use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::state::JobState;
+use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, Report};
 use milepost_testkit::scene::{LONG, failure, register, retry};
@@ -31,8 +32,14 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
     scheduled(&scene).await;
     emitted(&scene).await;
     store.audit("ada@host", "test", &json!({ "note": UNICODE })).await.unwrap();
+    store.create_token(&NewToken::new("ci", Role::Operator, &token(), "ada@host")).await.unwrap();
     let left = register(store, LONG).await;
     store.retire_worker(left).await.unwrap();
+}
+
+/// The token that is in the store.
+pub(crate) fn token() -> Secret {
+    Secret::of_random(&[7; RANDOM_BYTES])
 }
 
 /// A key that outlives its job.

@@ -18,6 +18,7 @@ mod relay;
 mod schedule;
 mod search;
 mod subscription;
+mod token;
 mod wake;
 mod worker;
 
@@ -39,6 +40,7 @@ pub use relay::{LogReader, RelayStore};
 pub use schedule::ScheduleStore;
 pub use search::SearchStore;
 pub use subscription::SubscriptionStore;
+pub use token::{SessionStore, TokenStore};
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;
 
@@ -62,6 +64,8 @@ pub trait Store:
     + RelayStore
     + SubscriptionStore
     + InboxStore
+    + TokenStore
+    + SessionStore
     + DoctorStore
     + FeedStore
     + SearchStore
@@ -82,6 +86,8 @@ impl<T> Store for T where
         + RelayStore
         + SubscriptionStore
         + InboxStore
+        + TokenStore
+        + SessionStore
         + DoctorStore
         + FeedStore
         + SearchStore

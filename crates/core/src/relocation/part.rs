@@ -34,6 +34,8 @@ named_enum! {
         DagTasks = "dag_task",
         /// What people did to the store.
         Audit = "audit",
+        /// Who may ask servers for what.
+        AccessTokens = "access_token",
         /// What was asked.
         Jobs = "job",
         /// Keys and who has them.

@@ -9,10 +9,8 @@ mod seats;
 mod watcher;
 mod window;
 
-use std::net::SocketAddr;
-
 use axum::body::{Body, Bytes};
-use axum::extract::{ConnectInfo, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
@@ -28,6 +26,7 @@ pub(crate) use self::seats::Seats;
 pub use self::seats::StreamLimits;
 use self::watcher::Watcher;
 use crate::app::App;
+use crate::client::Caller;
 use crate::params::Query;
 use crate::problem::Problem;
 
@@ -50,12 +49,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 )]
 async fn watch(
     State(app): State<App>,
-    client: Option<axum::Extension<ConnectInfo<SocketAddr>>>,
+    caller: Caller,
     headers: HeaderMap,
     Query(filter): Query<Filter>,
 ) -> Result<Response, Problem> {
     let from = place(&headers, &filter)?;
-    let seat = app.seats.take(client.map(|axum::Extension(ConnectInfo(address))| address.ip()))?;
+    let seat = app.seats.take(caller)?;
     let (upto, windows) = app.feed.watch().await.ok_or_else(not_yet)?;
     if let Some(from) = &from {
         check(&app, from).await?;

@@ -1,10 +1,10 @@
 //! How many may watch.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::client::Caller;
 use crate::metrics::{Counts, Sample};
 use crate::problem::Problem;
 
@@ -13,7 +13,7 @@ use crate::problem::Problem;
 pub struct StreamLimits {
     /// In all.
     pub streams_max: usize,
-    /// For one client: one address.
+    /// For one client: one token, or one address where none is shown.
     pub streams_per_client_max: usize,
 }
 
@@ -27,7 +27,7 @@ impl Default for StreamLimits {
 #[derive(Clone)]
 pub(crate) struct Seats {
     limits: StreamLimits,
-    taken: Arc<Mutex<HashMap<Option<IpAddr>, usize>>>,
+    taken: Arc<Mutex<HashMap<Caller, usize>>>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -37,7 +37,7 @@ impl Seats {
     }
 
     /// A place for one more.
-    pub(super) fn take(&self, client: Option<IpAddr>) -> Result<Seat, Problem> {
+    pub(super) fn take(&self, client: Caller) -> Result<Seat, Problem> {
         let mut taken = self.lock();
         let StreamLimits { streams_max, streams_per_client_max } = self.limits;
         if taken.values().sum::<usize>() >= streams_max {
@@ -45,7 +45,7 @@ impl Seats {
                 format!("{streams_max} streams are open, as many as this server keeps; try again later");
             return Err(Problem::too_many("too_many_streams", words));
         }
-        let of_client = taken.entry(client).or_default();
+        let of_client = taken.entry(client.clone()).or_default();
         if *of_client >= streams_per_client_max {
             let words =
                 format!("this client has {streams_per_client_max} streams open; close some, or share one");
@@ -56,7 +56,7 @@ impl Seats {
         Ok(Seat { seats: self.clone(), client })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Option<IpAddr>, usize>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Caller, usize>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,7 +78,7 @@ impl Counts for Seats {
 /// The place of one, given back when this is dropped.
 pub(super) struct Seat {
     seats: Seats,
-    client: Option<IpAddr>,
+    client: Caller,
 }
 
 impl Seat {

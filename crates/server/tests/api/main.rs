@@ -1,15 +1,19 @@
 //! The API over real HTTP, on real stores.
 
-#![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation is meant to panic")]
 
+mod access;
 mod bad_input;
 mod described;
 mod events;
 mod jobs;
+mod limits;
 mod numbers;
 mod place;
 mod protocol;
+mod sessions;
 mod stream;
+mod tls;
 
 /// Makes a test of a function on each store.
 macro_rules! on_both {
@@ -80,6 +84,23 @@ on_both! {
         a_watcher_is_told_of_what_it_wants_only
         a_position_that_cannot_be_gone_on_from_is_told
         only_so_many_streams_are_open_for_one_client
+    }
+    access {
+        every_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_else
+        nobody_is_asked_until_there_is_a_token_and_everybody_from_then_on
+        a_revoked_token_is_refused_within_a_second
+        a_stream_ends_with_the_token_of_its_reader
+        a_server_that_others_reach_stays_closed
+        hosts_that_are_not_named_are_refused
+        every_answer_says_what_a_browser_may_do_with_it
+    }
+    sessions {
+        somebody_signs_in_acts_and_signs_out
+        a_form_that_another_page_sends_is_refused
+        a_session_ends_with_its_token
+        the_id_of_a_session_changes_and_the_session_goes_on
+        who_tries_too_often_has_to_wait
+        a_page_sends_those_who_are_not_signed_in_to_sign_in
     }
     numbers {
         metrics_tell_of_jobs_and_subscriptions

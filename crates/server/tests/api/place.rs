@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use milepost_core::port::Store;
-use milepost_server::Options;
+use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
 use milepost_server::metrics::{Counts, Sample};
+use milepost_server::{Options, ServerError};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::database::Database;
+use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -42,7 +44,14 @@ pub(crate) struct Place {
     url: String,
     client: Client,
     stop: DropGuard,
-    serving: JoinHandle<std::io::Result<()>>,
+    serving: JoinHandle<Result<(), ServerError>>,
+}
+
+/// A token like no other.
+pub(crate) fn secret() -> Secret {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random).unwrap();
+    Secret::of_random(&random)
 }
 
 /// What came back.
@@ -68,7 +77,7 @@ impl Answer {
 
 impl Place {
     pub(crate) async fn serve(store: Arc<dyn Store>) -> Self {
-        Self::serve_with(store, Options { counts: vec![Box::new(Things)], ..Options::default() }).await
+        Self::serve_with(store, Options::default()).await
     }
 
     pub(crate) async fn serve_with(store: Arc<dyn Store>, options: Options) -> Self {
@@ -77,14 +86,40 @@ impl Place {
         // Some client of TLS has to be there, though nothing here speaks it. The first test sets it for all.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
+        let options = Options { counts: vec![Box::new(Things)], ..options };
         let serving = tokio::spawn(milepost_server::serve(listener, store.clone(), options, stop.clone()));
-        Self { store, url, client: Client::new(), stop: stop.drop_guard(), serving }
+        // Redirects are answers like others.
+        let client = Client::builder().redirect(Policy::none()).build().unwrap();
+        Self { store, url, client, stop: stop.drop_guard(), serving }
     }
 
     /// Asks the server to leave.
-    pub(crate) fn stop(self) -> JoinHandle<std::io::Result<()>> {
+    pub(crate) fn stop(self) -> JoinHandle<Result<(), ServerError>> {
         drop(self.stop);
         self.serving
+    }
+
+    /// Another server, on the same store.
+    pub(crate) async fn beside(&self, options: Options) -> Self {
+        Self::serve_with(Arc::clone(&self.store), options).await
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        self.url.strip_prefix("http://").unwrap()
+    }
+
+    /// A token of this role; its name is the role's.
+    pub(crate) async fn token(&self, role: Role) -> Secret {
+        self.token_of(NewToken::new(role.as_str(), role, &secret(), "tester")).await
+    }
+
+    /// This token, whatever its secret.
+    pub(crate) async fn token_of(&self, token: NewToken) -> Secret {
+        let secret = secret();
+        let (prefix, hash) = (secret.prefix().to_owned(), secret.hash());
+        self.store.create_token(&NewToken { prefix, hash, ..token }).await.unwrap();
+        secret
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {

@@ -4,6 +4,7 @@ mod batches;
 mod events;
 mod inbox;
 mod looks;
+mod tokens;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -21,6 +21,7 @@ pub mod runtime;
 pub mod schedules;
 pub mod search;
 pub mod testing;
+pub mod tokens;
 pub mod transitions;
 pub mod wakes;
 
@@ -238,6 +239,16 @@ macro_rules! conformance {
                 a_configuration_owns_its_schedules_and_no_others
                 an_operators_schedule_stays_whatever_a_configuration_says
                 a_worker_ticks_and_its_handler_knows_the_tick
+            }
+            tokens {
+                a_token_is_found_by_its_prefix_with_what_was_said_of_it
+                tokens_are_valid_in_their_time_only
+                a_revoked_token_stays_known_and_leaves_its_name
+                the_use_of_a_token_is_remembered
+                a_session_is_its_tokens_until_it_is_ended
+                a_session_ends_with_its_token
+                a_session_is_over_when_it_is_idle_or_old
+                the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_moment
             }
             transitions {
                 every_pair_agrees_with_the_transition_function

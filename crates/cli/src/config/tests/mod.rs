@@ -5,6 +5,7 @@ mod batch;
 mod bulk;
 mod form;
 mod sections;
+mod serve;
 mod subscription;
 
 use std::collections::BTreeSet;

@@ -17,6 +17,7 @@ use crate::ident::WorkerId;
 use crate::inbox::Consumer;
 use crate::inbox::listing::DeadLetter;
 use crate::limit::{Rate, Source};
+use crate::token::{Digest, TokenView};
 
 pub use batch::{Batch, BatchInput, BatchNote, BatchSpread, BatchTask, Dag, DagTask, DagVersion};
 pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
@@ -82,6 +83,7 @@ rows! {
     Dags(Dag),
     DagTasks(DagTask),
     Audit(Note),
+    AccessTokens(AccessToken),
     Jobs(Job),
     Keys(Key),
     Progress(Progress),
@@ -300,5 +302,20 @@ impl Row for Note {
 
     fn bytes(&self) -> usize {
         self.detail.len()
+    }
+}
+
+/// Who may ask servers for what.
+#[derive(Clone, Debug)]
+pub struct AccessToken {
+    /// What is known of it.
+    pub view: TokenView,
+    /// What its secret hashes to.
+    pub hash: Digest,
+}
+
+impl Row for AccessToken {
+    fn position(&self) -> Position {
+        Position::Name(self.view.prefix.clone())
     }
 }

@@ -1,0 +1,101 @@
+//! `[serve]`: where the server listens, and who may use it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use milepost_core::limit::Rate;
+use milepost_server::{Options, TlsFiles};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::Node;
+use super::fault::Faults;
+use super::humane::Humane;
+
+/// Where `milepost serve` listens, and who may use it ([SECURITY.md](SECURITY.md)). What makes it insecure is said on the command line
+/// only.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Serve {
+    /// Where to listen: an address and a port. The default is `127.0.0.1:7070`.
+    listen: Option<String>,
+    /// The certificate to speak TLS with, and those between it and an authority: a PEM file, seen from the folder of this file. Read
+    /// anew when it changes.
+    tls_cert: Option<String>,
+    /// The private key of the certificate: a PEM file.
+    tls_key: Option<String>,
+    /// Whether tokens are asked for though there are none in the store. The default is `false`: only once there is one.
+    require_tokens: bool,
+    /// The names by which the server is reached, such as `jobs.example.org`, beside those of this machine. The default is any, once tokens
+    /// are asked for.
+    #[schemars(length(min = 1))]
+    allowed_hosts: Option<Vec<String>>,
+    /// How many requests a token may make in a time, or an address that shows none. The default is `5000/s`; twice as many at once after a
+    /// pause.
+    #[schemars(extend("format" = "milepost-rate"))]
+    rate: Option<String>,
+    /// How many connections there may be at once; more wait. The default is 1000.
+    #[schemars(range(min = 1, max = 100_000))]
+    connections: Option<usize>,
+    /// After how long without use somebody must sign in again. The default is `30m`.
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    session_idle: Option<Humane>,
+    /// After how long somebody must sign in again in any case. The default is `12h`.
+    #[schemars(extend("format" = "milepost-duration-positive"))]
+    session_max: Option<Humane>,
+}
+
+impl Serve {
+    /// Where to listen, if the file says so.
+    pub(crate) fn listen(&self) -> Option<SocketAddr> {
+        self.listen.as_deref().and_then(|address| address.parse().ok())
+    }
+
+    /// Changes the options in what the file, which lies in `folder`, says.
+    pub(crate) fn apply(self, options: &mut Options, folder: &Path) {
+        if let (Some(cert), Some(key)) = (self.tls_cert, self.tls_key) {
+            options.tls = Some(TlsFiles { cert: folder.join(cert), key: folder.join(key) });
+        }
+        let (access, limits) = (&mut options.access, &mut options.limits);
+        access.require_tokens |= self.require_tokens;
+        access.allowed_hosts.extend(self.allowed_hosts.unwrap_or_default());
+        if let Some(idle) = self.session_idle {
+            access.sessions.idle = idle.0;
+        }
+        if let Some(max) = self.session_max {
+            access.sessions.absolute = max.0;
+        }
+        if let Some(per_second) = self.rate.and_then(|rate| Rate::parse_per_second(&rate).ok()) {
+            limits.rate = Some(Rate::new(per_second, twice(per_second)));
+        }
+        limits.connections = self.connections.unwrap_or(limits.connections);
+    }
+}
+
+/// How many may come at once: those of two seconds.
+fn twice(per_second: f64) -> u32 {
+    // Rates are at most 10,000 a second.
+    (per_second * 2.0).ceil().max(1.0) as u32
+}
+
+pub(super) fn check(serve: Option<&Node>, faults: &mut Faults) {
+    let Some(serve) = serve else { return };
+    if let Some(listen) = serve.get("listen")
+        && let Some(Err(why)) = listen.text().map(str::parse::<SocketAddr>)
+    {
+        let remedy = "write an address and a port, such as \"127.0.0.1:7070\" or \"[::]:7070\"";
+        faults.add(listen.span.start, format!("no address to listen at: {why}"), remedy);
+    }
+    for (one, other) in [("tls_cert", "tls_key"), ("tls_key", "tls_cert")] {
+        if let (Some(given), None) = (serve.get(one), serve.get(other)) {
+            let remedy = "give both: the certificate and its private key";
+            faults.add(given.span.start, format!("{one} without {other}"), remedy);
+        }
+    }
+    for host in serve.get("allowed_hosts").map(Node::nodes).unwrap_or_default() {
+        if host.text().is_some_and(|host| host.is_empty() || host.contains(['/', ':', ' '])) {
+            let remedy = "write the name alone, such as \"jobs.example.org\", without scheme and port";
+            faults.add(host.span.start, "no name of a host".to_owned(), remedy);
+        }
+    }
+}

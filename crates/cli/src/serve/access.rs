@@ -1,0 +1,86 @@
+//! Who may use the server, as the command line and the configuration say.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use milepost_core::port::Store;
+use milepost_server::{Options, TlsFiles};
+
+use crate::config::Config;
+
+const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7070);
+
+#[derive(Debug, Args)]
+pub(super) struct AccessArgs {
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7070]
+    #[arg(long, value_name = "ADDRESS", env = "MILEPOST_LISTEN")]
+    listen: Option<SocketAddr>,
+    /// Speak TLS with this certificate, a PEM file; read anew when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Ask for tokens though there are none in the store
+    #[arg(long)]
+    require_tokens: bool,
+    /// A name by which the server is reached; may be given several times
+    #[arg(long = "allowed-host", value_name = "NAME")]
+    allowed_hosts: Vec<String>,
+    /// Let tokens cross the network in the clear, or a proxy end TLS
+    #[arg(long, conflicts_with = "tls_cert")]
+    insecure_no_tls: bool,
+    /// Let everybody who reaches the address do everything while there is no token
+    #[arg(long, conflicts_with = "require_tokens")]
+    insecure_no_tokens: bool,
+}
+
+impl AccessArgs {
+    /// Where to listen: where the command line says, else the file, else the default.
+    pub(super) fn listen(&self, config: Option<&Config>) -> SocketAddr {
+        self.listen.or_else(|| config.and_then(|config| config.serve.listen())).unwrap_or(LISTEN_DEFAULT)
+    }
+
+    /// What the server is to be; the command line counts where both say something.
+    pub(super) fn options(&self, config: Option<&mut Config>) -> Options {
+        let mut options = Options::default();
+        if let Some(config) = config {
+            let folder: &Path = &config.folder;
+            std::mem::take(&mut config.serve).apply(&mut options, folder);
+        }
+        if let (Some(cert), Some(key)) = (self.tls_cert.clone(), self.tls_key.clone()) {
+            options.tls = Some(TlsFiles { cert, key });
+        }
+        let access = &mut options.access;
+        access.require_tokens |= self.require_tokens;
+        access.allowed_hosts.extend(self.allowed_hosts.iter().cloned());
+        access.behind_tls = self.insecure_no_tls;
+        access.open_to_all = self.insecure_no_tokens;
+        options
+    }
+}
+
+/// Refuses an address that others reach with nothing that keeps them out, and warns where that was asked for.
+pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn Store) -> Result<()> {
+    if let Some(tls) = &options.tls {
+        tls.check()?;
+    }
+    let exposure = options.exposure(store).await?;
+    exposure.check(address)?;
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    if !exposure.asks_for_tokens {
+        tracing::warn!(
+            "everybody who reaches {address} may do everything: no token is asked for (--insecure-no-tokens)"
+        );
+    }
+    if !exposure.tls {
+        tracing::warn!(
+            "tokens cross the network in the clear unless a proxy ends TLS before {address} (--insecure-no-tls)"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! `milepost tokens`: who may ask servers for what.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use milepost_core::token::{FoundToken, NewToken, RANDOM_BYTES, Role, Secret, Standing, TokenView};
+use serde::Serialize;
+
+use crate::args::positive_duration;
+use crate::doctor::who::operator;
+use crate::output::{self, Outcome};
+use crate::store::{self, Schema, StoreAddress};
+use crate::table::{Column, Field, Listing};
+use crate::time::relative;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokensCommand {
+    /// Make a token and print it, this once
+    #[command(after_help = CREATE_EXAMPLES)]
+    Create(CreateArgs),
+    /// List tokens, also those that were revoked; never their secrets
+    #[command(after_help = "Examples:\n  milepost tokens list\n  milepost tokens list --json")]
+    List {
+        /// Print one JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a token back, and end the sessions of those who signed in with it
+    #[command(after_help = REVOKE_EXAMPLES)]
+    Revoke(RevokeArgs),
+}
+
+impl TokensCommand {
+    /// Whether it changes nothing.
+    pub(crate) const fn only_looks(&self) -> bool {
+        matches!(self, Self::List { .. })
+    }
+}
+
+const CREATE_EXAMPLES: &str = "\
+  viewer    looks
+  operator  looks, creates jobs and events, intervenes
+  admin     all that people may do
+  worker    runs jobs by the worker protocol, and nothing else
+
+As soon as there is a token, servers on this store ask everybody for one, within
+a second. The token alone goes to stdout; the store keeps only a hash of it.
+
+Examples:
+  milepost tokens create ada --role admin --expires 90d
+  MILEPOST_TOKEN=$(milepost tokens create ci --role operator)
+  curl -H \"Authorization: Bearer $MILEPOST_TOKEN\" http://127.0.0.1:7070/v1/queues";
+
+const REVOKE_EXAMPLES: &str = "\
+The prefix is what follows mp_ in a token, up to the next _; `milepost tokens list`
+shows it. Servers refuse the token within a second.
+
+Examples:
+  milepost tokens revoke k3x9mfpa";
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// Its name: what is done with it is noted under that
+    name: String,
+    /// What it allows
+    #[arg(long, value_parser = role())]
+    role: Role,
+    /// How long it is valid, such as 90d [default: until it is revoked]
+    #[arg(long, value_name = "TIME", value_parser = positive_duration)]
+    expires: Option<Duration>,
+    /// Before when it is not valid, such as 2026-05-01T09:00:00Z [default: now]
+    #[arg(long, value_name = "WHEN")]
+    starts: Option<Timestamp>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArgs {
+    /// The token's prefix
+    prefix: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn role() -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.iter().map(|role| role.as_str())).try_map(|name| name.parse::<Role>())
+}
+
+pub(crate) async fn run(command: TokensCommand, address: &StoreAddress) -> Result<Outcome> {
+    match command {
+        TokensCommand::Create(args) => create(args, address).await?,
+        TokensCommand::List { json } => {
+            list(&store::open(address, Schema::MustFit).await?.tokens().await?, json)?;
+        }
+        TokensCommand::Revoke(args) => revoke(args, address).await?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// A token as it is answered to whom it is made.
+#[derive(Serialize)]
+struct Created<'a> {
+    token: &'a str,
+    #[serde(flatten)]
+    view: &'a TokenView,
+}
+
+async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random).context("this machine gives no random numbers")?;
+    let secret = Secret::of_random(&random);
+    let token = NewToken {
+        starts_at: args.starts,
+        lasts: args.expires,
+        ..NewToken::new(args.name, args.role, &secret, operator()?)
+    };
+    // Before the store is opened, which may make it.
+    token.check()?;
+    let store = store::open(address, Schema::MadeWhenEmpty).await?;
+    let first = !store.has_tokens().await?;
+    let view = store.create_token(&token).await?;
+    if args.json {
+        return output::heard_or_not(output::json(&Created { token: secret.reveal(), view: &view }));
+    }
+    let until = view.expires_at.map_or_else(|| "it is revoked".to_owned(), |at| format!("{at:.0}"));
+    output::note(format_args!(
+        "token {} ({}) is valid until {until}; it is shown this once:",
+        view.name, view.role
+    ));
+    if first {
+        output::note("it is the first one: servers on this store ask everybody for a token from now on");
+    }
+    output::deed(secret.reveal())
+}
+
+#[derive(Serialize)]
+struct Revoked<'a> {
+    prefix: &'a str,
+    revoked: bool,
+}
+
+async fn revoke(args: RevokeArgs, address: &StoreAddress) -> Result<()> {
+    if Secret::parse(&args.prefix).is_some() {
+        bail!("that is the whole token; give its prefix alone, and do not type tokens into a shell");
+    }
+    let store = store::open(address, Schema::MustFit).await?;
+    let revoked = store.revoke_token(&args.prefix, &operator()?).await?;
+    if !store.has_tokens().await? {
+        output::note(
+            "no token is left: a server at a loopback address asks for none, unless it has --require-tokens",
+        );
+    }
+    if args.json {
+        return output::heard_or_not(output::json(&Revoked { prefix: &args.prefix, revoked }));
+    }
+    let words = if revoked { "is revoked" } else { "was revoked already" };
+    output::deed(format_args!("token {} {words}", args.prefix))
+}
+
+/// A token as it is listed.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    view: &'a TokenView,
+    standing: Standing,
+}
+
+fn list(tokens: &[FoundToken], json: bool) -> Result<()> {
+    if json {
+        let listed = tokens.iter().map(|token| Listed { view: &token.view, standing: token.standing() });
+        return output::json(&listed.collect::<Vec<_>>());
+    }
+    if tokens.is_empty() {
+        output::note("there are no tokens; a server at a loopback address asks for none");
+        return Ok(());
+    }
+    let mut listing = Listing::new([
+        Column::new("NAME"),
+        Column::unbroken("PREFIX"),
+        Column::unbroken("ROLE"),
+        Column::unbroken("STANDING"),
+        Column::unbroken("EXPIRES"),
+        Column::unbroken("LAST USED"),
+        Column::unbroken("CREATED"),
+        Column::new("BY"),
+    ]);
+    for token in tokens {
+        let view = &token.view;
+        let when = |at: Option<Timestamp>| Field::maybe(at.map(|at| relative(at, token.at)));
+        listing.row([
+            Field::text(&view.name),
+            Field::text(&view.prefix),
+            Field::text(view.role.as_str()),
+            standing(token),
+            when(view.expires_at),
+            when(view.last_used_at),
+            when(Some(view.created_at)),
+            Field::text(&view.created_by),
+        ]);
+    }
+    Ok(listing.print()?)
+}
+
+fn standing(token: &FoundToken) -> Field {
+    match token.standing() {
+        Standing::Valid => Field::text("valid"),
+        Standing::NotYet => Field::text(format!("starts {}", relative(token.view.starts_at, token.at))),
+        Standing::Expired => Field::warning("expired"),
+        Standing::Revoked => Field::text("revoked"),
+    }
+}

@@ -1,0 +1,55 @@
+//! What a token allows.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::state::named_enum;
+
+named_enum! {
+    /// What a token allows. What is needed for a request stands with its route.
+    Role {
+        /// To look.
+        Viewer = "viewer",
+        /// To look, to create jobs and events, and to intervene.
+        Operator = "operator",
+        /// All that people may do.
+        Admin = "admin",
+        /// To run jobs by the worker protocol, and nothing else.
+        Worker = "worker",
+    }
+}
+
+impl Role {
+    /// Whether it suffices where another one is needed.
+    #[must_use]
+    pub const fn allows(self, needed: Self) -> bool {
+        match self {
+            Self::Viewer => matches!(needed, Self::Viewer),
+            Self::Operator => matches!(needed, Self::Viewer | Self::Operator),
+            Self::Admin => matches!(needed, Self::Viewer | Self::Operator | Self::Admin),
+            Self::Worker => matches!(needed, Self::Worker),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Role::{self, Admin, Operator, Viewer, Worker};
+
+    #[test]
+    fn roles_allow_what_the_table_says() {
+        let table: [(Role, &[Role]); 4] = [
+            (Viewer, &[Viewer]),
+            (Operator, &[Viewer, Operator]),
+            (Admin, &[Viewer, Operator, Admin]),
+            (Worker, &[Worker]),
+        ];
+        for (role, allowed) in table {
+            for needed in Role::ALL {
+                assert_eq!(role.allows(*needed), allowed.contains(needed), "{role} for {needed}");
+            }
+        }
+    }
+}

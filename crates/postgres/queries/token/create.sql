@@ -1,0 +1,18 @@
+-- Keeps a token and notes who made it; no row when its name is taken. $1 prefix, $2 name, $3 hash, $4 role, $5 who, $6 when it starts, or null
+-- for now, $7 for how many ms it lasts, or null
+with made as (
+    insert into milepost.access_token (prefix, name, hash, role, created_by, starts_at, expires_at)
+    select $1::text, $2::text, $3::bytea, $4::text, $5::text, start.at,
+           case when $7::bigint is not null
+                then least(start.at + $7 * interval '1 millisecond', timestamptz '9999-12-30 00:00+00') end
+    from (select coalesce($6::timestamptz, now()) as at) start
+    on conflict do nothing
+    returning *
+),
+noted as (
+    insert into milepost.audit (who, what, detail)
+    select created_by, 'token.create', jsonb_build_object('prefix', prefix, 'name', name, 'role', role, 'starts_at', starts_at,
+                                                          'expires_at', expires_at)
+    from made
+)
+select *, now() as at from made

@@ -1,0 +1,2 @@
+-- Whether there is a token that nobody has revoked.
+select exists (select from milepost.access_token where revoked_at is null)

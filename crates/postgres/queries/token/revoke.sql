@@ -1,0 +1,13 @@
+-- Revokes a token, ends its sessions and notes who did it. Answers whether that changed anything, and whether there is such a token.
+-- $1 its prefix, $2 who
+with revoked as (
+    update milepost.access_token set revoked_at = now() where prefix = $1::text and revoked_at is null returning prefix, name, role
+),
+ended as (
+    delete from milepost.console_session s using revoked r where s.token = r.prefix
+),
+noted as (
+    insert into milepost.audit (who, what, detail)
+    select $2::text, 'token.revoke', jsonb_build_object('prefix', prefix, 'name', name, 'role', role) from revoked
+)
+select exists (select from revoked), exists (select from milepost.access_token where prefix = $1::text)

@@ -1,0 +1,123 @@
+//! The ports of tokens and sessions.
+
+use async_trait::async_trait;
+use milepost_core::duration::whole_ms;
+use milepost_core::port::{SessionStore, StoreResult, TokenStore};
+use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
+use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenView};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::row::{self, Decoded, named, time};
+use crate::statement;
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl TokenStore for PostgresStore {
+    async fn create_token(&self, token: &NewToken) -> StoreResult<TokenView> {
+        token.check()?;
+        let query = sqlx::query(statement::TOKEN_CREATE)
+            .bind(token.prefix.clone())
+            .bind(token.name.clone())
+            .bind(token.hash.as_bytes().to_vec())
+            .bind(token.role.as_str())
+            .bind(token.created_by.clone())
+            .bind(token.starts_at.map(jiff_sqlx::Timestamp::from))
+            .bind(token.lasts.map(whole_ms));
+        let made = self.inner.calm.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
+        let made = made.map_err(|e| self.fail("create_token", e))?;
+        Ok(made.ok_or_else(|| InvalidToken::NameTaken(token.name.clone()))?.view)
+    }
+
+    async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>> {
+        let query = sqlx::query(statement::TOKEN).bind(prefix.to_owned());
+        let token = self.inner.calm.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
+        token.map_err(|e| self.fail("token", e))
+    }
+
+    async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
+        self.decode("tokens", self.inner.calm.rows(sqlx::query(statement::TOKENS)).await, found)
+    }
+
+    async fn has_tokens(&self) -> StoreResult<bool> {
+        let has = self.inner.calm.row(sqlx::query(statement::TOKEN_HAS)).await.and_then(row::value);
+        has.map_err(|e| self.fail("has_tokens", e))
+    }
+
+    async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool> {
+        let query = sqlx::query(statement::TOKEN_REVOKE).bind(prefix.to_owned()).bind(who.to_owned());
+        let revoked = self.inner.calm.row(query).await.and_then(|row| {
+            let row = row.ok_or(sqlx::Error::RowNotFound)?;
+            Ok((row.try_get(0)?, row.try_get(1)?))
+        });
+        match revoked.map_err(|e| self.fail("revoke_token", e))? {
+            (_, false) => Err(InvalidToken::NoSuchToken(prefix.to_owned()).into()),
+            (changed, true) => Ok(changed),
+        }
+    }
+
+    async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
+        let query = sqlx::query(statement::TOKEN_TOUCH).bind(prefix.to_owned());
+        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("touch_token", e))
+    }
+}
+
+#[async_trait]
+impl SessionStore for PostgresStore {
+    async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()> {
+        let query = sqlx::query(statement::SESSION_BEGIN)
+            .bind(session.id.as_bytes().to_vec())
+            .bind(session.token.clone())
+            .bind(session.csrf.clone())
+            .bind(whole_ms(times.absolute));
+        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("begin_session", e))
+    }
+
+    async fn session(&self, id: &Digest, times: &SessionTimes) -> StoreResult<Option<FoundSession>> {
+        let query = sqlx::query(statement::SESSION)
+            .bind(id.as_bytes().to_vec())
+            .bind(whole_ms(times.idle))
+            .bind(whole_ms(times.absolute))
+            .bind(whole_ms(times.rotate))
+            .bind(whole_ms(FORMER_ID));
+        let session = self.inner.calm.row(query).await.and_then(|row| row.as_ref().map(session).transpose());
+        session.map_err(|e| self.fail("session", e))
+    }
+
+    async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {
+        let query =
+            sqlx::query(statement::SESSION_ROTATE).bind(id.as_bytes().to_vec()).bind(to.as_bytes().to_vec());
+        let rotated = self.inner.calm.execute(query).await;
+        rotated.map(|rows| rows > 0).map_err(|e| self.fail("rotate_session", e))
+    }
+
+    async fn end_session(&self, id: &Digest) -> StoreResult<()> {
+        let query = sqlx::query(statement::SESSION_END).bind(id.as_bytes().to_vec());
+        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("end_session", e))
+    }
+}
+
+fn session(row: &PgRow) -> Decoded<FoundSession> {
+    Ok(FoundSession { token: found(row)?, csrf: row.try_get("csrf")?, rotate: row.try_get("rotate")? })
+}
+
+fn found(row: &PgRow) -> Decoded<FoundToken> {
+    let view = TokenView {
+        prefix: row.try_get("prefix")?,
+        name: row.try_get("name")?,
+        role: named(row, "role")?,
+        created_at: when(row, "created_at")?,
+        created_by: row.try_get("created_by")?,
+        starts_at: when(row, "starts_at")?,
+        expires_at: time(row, "expires_at")?,
+        revoked_at: time(row, "revoked_at")?,
+        last_used_at: time(row, "last_used_at")?,
+    };
+    let hash = Digest::from_bytes(row.try_get("hash")?)
+        .ok_or_else(|| sqlx::Error::Decode("the hash of a token is none".into()))?;
+    Ok(FoundToken { view, hash, at: when(row, "at")? })
+}
+
+fn when(row: &PgRow, column: &str) -> Decoded<jiff::Timestamp> {
+    Ok(row.try_get::<jiff_sqlx::Timestamp, _>(column)?.to_jiff())
+}

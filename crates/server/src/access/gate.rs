@@ -1,0 +1,136 @@
+//! The gate before every route.
+
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::credentials::bearer;
+use super::lasting::while_valid;
+use super::{Allowed, Identity, Needed, Recalled, check};
+use crate::app::App;
+use crate::client::Client;
+use crate::problem::Problem;
+use crate::session::{self, Signed};
+
+/// Lets requests pass whose sender may do what they ask for; the route finds an [`Identity`] with them.
+pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
+    // What meets no route is answered with that, whoever asks.
+    let Some(path) = request.extensions().get::<MatchedPath>().cloned() else {
+        return next.run(request).await;
+    };
+    let needed = match needed(&app, request.method(), path.as_str()) {
+        Ok(needed) => needed,
+        Err(problem) => return problem.into_response(),
+    };
+    let page = wants_a_page(&request)
+        .then(|| request.uri().path_and_query().map_or("/", PathAndQuery::as_str).to_owned());
+    let admitted = match admit(&app, request, needed).await {
+        Ok(admitted) => admitted,
+        Err(problem) => {
+            return match page {
+                Some(page) if problem.is_unauthorized() => {
+                    Redirect::to(&session::sign_in_path(&page)).into_response()
+                }
+                _ => problem.into_response(),
+            };
+        }
+    };
+    let mut response = next.run(admitted.request).await;
+    if let Some(token) = admitted.token {
+        response = while_valid(response, app.store, token);
+    }
+    if let Some(cookie) = admitted.cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+fn needed(app: &App, method: &Method, path: &str) -> Result<Needed, Problem> {
+    app.roles.needed(method, path).ok_or_else(|| {
+        if app.roles.knows(path) {
+            let words = format!("{path} cannot be asked with {method}; /openapi.json says how");
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", words)
+        } else {
+            Problem::new(
+                StatusCode::FORBIDDEN,
+                "no_role_known",
+                format!("nobody has said who may use {path}"),
+            )
+        }
+    })
+}
+
+/// Whether it is a person at a browser who asks, who can be asked to sign in.
+fn wants_a_page(request: &Request) -> bool {
+    let accepted = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        && !request.uri().path().starts_with("/v1/")
+        && accepted.is_some_and(|accepted| accepted.contains("text/html"))
+}
+
+/// A request that may go on.
+struct Admitted {
+    request: Request,
+    /// The prefix of the token that was shown, or signed in with.
+    token: Option<Arc<str>>,
+    /// The cookie of a session whose id was changed.
+    cookie: Option<HeaderValue>,
+}
+
+async fn admit(app: &App, mut request: Request, needed: Needed) -> Result<Admitted, Problem> {
+    let Needed::Role(role) = needed else {
+        request.extensions_mut().insert(Identity::anonymous(Allowed::Nothing));
+        return Ok(Admitted { request, token: None, cookie: None });
+    };
+    if !app.tokens.are_asked_for().await? {
+        request.extensions_mut().insert(Identity::anonymous(Allowed::Everything));
+        return Ok(Admitted { request, token: None, cookie: None });
+    }
+    let client = Client::of(request.extensions());
+    let Signed { identity, cookie } = match by_token(app, request.headers(), client).await? {
+        Some(identity) => Signed { identity, cookie: None },
+        None => {
+            let signed = session::of_headers(app, request.headers(), client).await?.ok_or_else(nobody)?;
+            request = session::check_form(request, &signed.identity).await?;
+            signed
+        }
+    };
+    if !identity.may(role) {
+        let words = format!("this needs the role {role}, which {} has not", identity.who);
+        return Err(Problem::new(StatusCode::FORBIDDEN, "role_needed", words));
+    }
+    let token = identity.token.clone();
+    request.extensions_mut().insert(identity);
+    Ok(Admitted { request, token, cookie })
+}
+
+/// Who shows a token, if one is shown.
+async fn by_token(app: &App, headers: &HeaderMap, client: Client) -> Result<Option<Identity>, Problem> {
+    let Some(secret) = bearer(headers)? else { return Ok(None) };
+    let recalled = app.tokens.recall(&secret);
+    if recalled == Recalled::Nothing {
+        // The store is asked: not as often as a stranger likes.
+        app.limits.check_stranger(client)?;
+    }
+    let found = match recalled {
+        Recalled::Fresh(token) => Some(token),
+        _ => app.tokens.find(&secret).await?,
+    };
+    let Some(token) = found else {
+        return Err(Problem::new(StatusCode::UNAUTHORIZED, "unknown_token", "this store has no such token"));
+    };
+    check(&token)?;
+    Ok(Some(Identity::of_token(&token.view)))
+}
+
+fn nobody() -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "no_token",
+        "this needs a token: Authorization: Bearer mp_…; `milepost tokens create` makes one",
+    )
+}

@@ -1,0 +1,134 @@
+//! By which name a server is asked, and from which page.
+//!
+//! A page of another origin can make a browser send requests to the loopback address, and by a name that it lets resolve to that
+//! address it can even read the answers. So a server that asks nobody for a token answers to loopback names only, and none answers
+//! what a page of elsewhere makes a browser send.
+
+use std::net::IpAddr;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::AccessOptions;
+use crate::app::App;
+use crate::problem::Problem;
+
+/// The names under which a server is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    allowed: Vec<String>,
+    open_to_all: bool,
+}
+
+impl Hosts {
+    pub(crate) fn new(options: &AccessOptions) -> Self {
+        let allowed = options.allowed_hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        Self { allowed, open_to_all: options.open_to_all }
+    }
+
+    /// Whether it may be asked by this name.
+    fn allow(&self, host: &str, asks_for_tokens: bool) -> bool {
+        is_loopback(host)
+            || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
+            || (self.allowed.is_empty() && (asks_for_tokens || self.open_to_all))
+    }
+}
+
+/// Lets requests pass that name a host of this server, and come from none of elsewhere's pages.
+pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    match check(&app, request.headers(), request.uri()).await {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn check(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+    let host = host(headers, uri)?;
+    // A store that does not answer opens no other name.
+    let asks_for_tokens = || async { app.tokens.are_asked_for().await.unwrap_or(false) };
+    if !app.hosts.allow(host.host(), false) && !app.hosts.allow(host.host(), asks_for_tokens().await) {
+        let words =
+            format!("this server does not answer to {:?}; name it in allowed_hosts of [serve]", host.host());
+        return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", words).at("header Host"));
+    }
+    if headers.contains_key(header::ORIGIN) && !comes_from_here(headers, uri) {
+        return Err(foreign());
+    }
+    Ok(())
+}
+
+/// What a page of elsewhere is told.
+pub(crate) fn foreign() -> Problem {
+    let words = "web pages of other origins may not use this server";
+    Problem::new(StatusCode::FORBIDDEN, "wrong_origin", words).at("header Origin")
+}
+
+/// Whether a browser says that one of this server's own pages sent it.
+pub(crate) fn comes_from_here(headers: &HeaderMap, uri: &Uri) -> bool {
+    let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+    let (Some(origin), Ok(host)) = (origin, host(headers, uri)) else { return false };
+    // A proxy may end TLS before this server, so that either scheme can be its own.
+    let origin = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host.as_str()))
+}
+
+fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Problem> {
+    let named = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .or_else(|| uri.authority().map(Authority::as_str));
+    named.and_then(|host| host.parse().ok()).ok_or_else(|| {
+        Problem::bad_request("no_host", "a request names the host that it is for").at("header Host")
+    })
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(allowed: &[&str], open_to_all: bool) -> Hosts {
+        let allowed_hosts = allowed.iter().map(|&host| host.to_owned()).collect();
+        Hosts::new(&AccessOptions { allowed_hosts, open_to_all, ..AccessOptions::default() })
+    }
+
+    #[test]
+    fn a_server_without_tokens_answers_to_loopback_names_only() {
+        let any = hosts(&[], false);
+        for own in ["localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "[::1]"] {
+            assert!(any.allow(own, false), "{own}");
+        }
+        for foreign in ["jobs.example.org", "10.0.0.1", "localhost.evil.example", "[::2]"] {
+            assert!(!any.allow(foreign, false) && any.allow(foreign, true), "{foreign}");
+        }
+        assert!(hosts(&[], true).allow("jobs.example.org", false), "that was asked for by name");
+    }
+
+    #[test]
+    fn allowed_hosts_are_the_only_ones() {
+        let named = hosts(&["Jobs.example.org"], true);
+        assert!(named.allow("jobs.example.ORG", true) && named.allow("localhost", true));
+        assert!(!named.allow("evil.example", true));
+    }
+
+    #[test]
+    fn only_the_servers_own_pages_come_from_here() {
+        let from = |origin: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "jobs.example.org".parse().unwrap());
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+            comes_from_here(&headers, &Uri::from_static("/"))
+        };
+        assert!(from("https://jobs.example.org") && from("http://jobs.example.org"));
+        for foreign in ["null", "https://evil.example", "https://jobs.example.org:8080", "jobs.example.org"] {
+            assert!(!from(foreign), "{foreign}");
+        }
+    }
+}

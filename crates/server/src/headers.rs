@@ -1,0 +1,38 @@
+//! Headers that every answer has: what a browser may do with it.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+/// A page has nothing but what comes from this server in files of its own: no script, style or event handler that stands in it.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; \
+     frame-ancestors 'none'";
+
+const ALWAYS: [(HeaderName, &str); 6] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    // For browsers that do not know frame-ancestors.
+    (header::X_FRAME_OPTIONS, "DENY"),
+    // Not no-referrer: with that browsers would send forms without their origin.
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+const TWO_YEARS: &str = "max-age=63072000";
+
+/// Adds them. `tls`: whether browsers are to come by HTTPS from now on.
+pub(crate) async fn add(State(tls): State<bool>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in ALWAYS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if tls {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(TWO_YEARS));
+    }
+    // What a route says of itself counts: files that are the same for everybody.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}

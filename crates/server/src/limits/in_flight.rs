@@ -1,0 +1,69 @@
+//! How much is under way for each of many.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How many are under way for each who has any.
+pub(super) struct InFlight<K: Hash + Eq> {
+    max: usize,
+    of: Mutex<HashMap<K, usize>>,
+}
+
+/// One that is under way, until this is dropped.
+pub(super) struct Place<'a, K: Hash + Eq> {
+    all: &'a InFlight<K>,
+    of: K,
+}
+
+impl<K: Hash + Eq + Clone> InFlight<K> {
+    pub(super) fn new(max: usize) -> Self {
+        Self { max, of: Mutex::default() }
+    }
+
+    /// A place for one more, unless there are too many.
+    pub(super) fn enter(&self, of: K) -> Option<Place<'_, K>> {
+        let mut all = self.lock();
+        let count = all.entry(of.clone()).or_default();
+        if *count >= self.max {
+            return None;
+        }
+        *count += 1;
+        Some(Place { all: self, of })
+    }
+}
+
+impl<K: Hash + Eq> InFlight<K> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, usize>> {
+        self.of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Hash + Eq> Drop for Place<'_, K> {
+    fn drop(&mut self) {
+        let mut all = self.all.lock();
+        if let Some(count) = all.get_mut(&self.of) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.of);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_places_of_its_own_and_gives_them_back() {
+        let all = InFlight::new(2);
+        let (one, two) = (all.enter("a"), all.enter("a"));
+        assert!(one.is_some() && two.is_some() && all.enter("a").is_none());
+        assert!(all.enter("b").is_some());
+        drop(one);
+        assert!(all.enter("a").is_some());
+        drop(two);
+        assert!(all.lock().is_empty(), "who has none takes no memory");
+    }
+}

@@ -1,0 +1,113 @@
+//! Sessions of people at a browser: a cookie in the place of a token, and what forms must carry.
+//!
+//! What a browser sends by itself proves nothing: whatever changes something must come from one of this server's pages (`Origin`) and carry what
+//! only these know (the session's `csrf`, as the field of a form or the header `x-csrf-token`).
+
+mod attempts;
+mod cookie;
+mod form;
+mod sign_in;
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, HeaderValue};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use milepost_core::error::StoreError;
+use milepost_core::session::{FoundSession, NewSession, SessionTimes};
+use milepost_core::token::{Digest, FoundToken};
+
+pub(crate) use self::attempts::Attempts;
+use self::cookie::Cookie;
+pub(crate) use self::form::check_form;
+pub(crate) use self::sign_in::{routes, sign_in_path};
+use crate::access::{Identity, Memory, Recalled, check, cookie as read_cookie};
+use crate::app::App;
+use crate::client::Client;
+use crate::problem::Problem;
+
+/// The sessions of a store, remembered for a moment.
+pub(crate) struct Sessions {
+    times: SessionTimes,
+    cookie: Cookie,
+    known: Memory<Known>,
+    attempts: Attempts,
+}
+
+#[derive(Clone)]
+struct Known {
+    token: FoundToken,
+    csrf: Arc<str>,
+}
+
+/// Somebody who is signed in, and the cookie with the next id of their session.
+pub(crate) struct Signed {
+    pub(crate) identity: Identity,
+    pub(crate) cookie: Option<HeaderValue>,
+}
+
+impl Sessions {
+    /// `secure`: whether browsers reach the server by HTTPS.
+    pub(crate) fn new(times: SessionTimes, secure: bool) -> Self {
+        Self { times, cookie: Cookie { secure }, known: Memory::default(), attempts: Attempts::default() }
+    }
+}
+
+/// Who has signed in at the browser that sends this, if anybody has.
+pub(crate) async fn of_headers(
+    app: &App,
+    headers: &HeaderMap,
+    client: Client,
+) -> Result<Option<Signed>, Problem> {
+    let sessions = &app.sessions;
+    let Some(id) = read_cookie(headers, sessions.cookie.name()).map(Digest::of) else { return Ok(None) };
+    match sessions.known.recall(&id) {
+        Recalled::Fresh(known) => return Ok(Some(Signed { identity: identity(&known), cookie: None })),
+        Recalled::Stale => {}
+        Recalled::Nothing => app.limits.check_stranger(client)?,
+    }
+    let Some(found) = app.store.session(&id, &sessions.times).await? else { return Ok(None) };
+    check(&found.token)?;
+    let cookie = if found.rotate { rotate(app, &id).await? } else { None };
+    let FoundSession { token, csrf, .. } = found;
+    let known = Known { token, csrf: csrf.into() };
+    let identity = identity(&known);
+    sessions.known.keep(&id, known);
+    Ok(Some(Signed { identity, cookie }))
+}
+
+fn identity(known: &Known) -> Identity {
+    Identity { csrf: Arc::clone(&known.csrf), ..Identity::of_token(&known.token.view) }
+}
+
+/// Changes the id; answers the cookie with the next one, unless somebody else has it.
+async fn rotate(app: &App, id: &Digest) -> Result<Option<HeaderValue>, Problem> {
+    let next = random()?;
+    let rotated = app.store.rotate_session(id, &Digest::of(&next)).await?;
+    Ok(if rotated { app.sessions.cookie.with(&next) } else { None })
+}
+
+/// Begins a session with this token; answers its cookie.
+async fn begin(app: &App, token: &FoundToken) -> Result<Option<HeaderValue>, Problem> {
+    let id = random()?;
+    let session = NewSession { id: Digest::of(&id), token: token.view.prefix.clone(), csrf: random()? };
+    app.store.begin_session(&session, &app.sessions.times).await?;
+    Ok(app.sessions.cookie.with(&id))
+}
+
+/// Ends the session that a request shows, if it shows one.
+async fn end(app: &App, headers: &HeaderMap) -> Result<(), StoreError> {
+    let Some(id) = read_cookie(headers, app.sessions.cookie.name()).map(Digest::of) else { return Ok(()) };
+    app.sessions.known.forget(&id);
+    app.store.end_session(&id).await
+}
+
+/// 256 random bits as text.
+fn random() -> Result<String, Problem> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        tracing::error!(%error, "this machine gives no random numbers");
+        Problem::internal("no_random_numbers", "this machine gives no random numbers")
+    })?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}

@@ -1,0 +1,161 @@
+//! Signing in with a token, and signing out.
+
+use std::time::Instant;
+
+use askama::Template;
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use milepost_core::token::{FoundToken, Role, Secret};
+use serde::Deserialize;
+
+use super::form::{FORM_BYTES_MAX, too_large};
+use super::{begin, end};
+use crate::access::{Needed, check, comes_from_here, foreign};
+use crate::app::App;
+use crate::client::Client;
+use crate::pages::Pages;
+use crate::params::Query;
+use crate::problem::Problem;
+
+/// Where people sign in.
+const SIGN_IN: &str = "/sign-in";
+
+pub(crate) fn routes() -> Pages {
+    Pages::default()
+        .add(Method::GET, SIGN_IN, Needed::Nothing, get(show))
+        .add(Method::POST, SIGN_IN, Needed::Nothing, post(sign_in))
+        .add(Method::POST, "/sign-out", Needed::Role(Role::Viewer), post(sign_out))
+}
+
+/// Where somebody signs in who then goes to this path.
+pub(crate) fn sign_in_path(next: &str) -> String {
+    let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    format!("{SIGN_IN}?next={next}")
+}
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct Page<'a> {
+    /// Where to go afterwards.
+    next: &'a str,
+    /// Why the attempt before failed.
+    fault: Option<&'a str>,
+}
+
+impl Page<'_> {
+    fn answer(&self, status: StatusCode) -> Response {
+        match self.render() {
+            Ok(page) => (status, Html(page)).into_response(),
+            Err(error) => {
+                tracing::error!(%error, "the page could not be written");
+                Problem::internal("page_failed", "the page could not be written").into_response()
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    next: String,
+}
+
+async fn show(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Response, Problem> {
+    if !app.tokens.are_asked_for().await? {
+        return Ok(Redirect::to(own_path(&asked.next)).into_response());
+    }
+    Ok(Page { next: own_path(&asked.next), fault: None }.answer(StatusCode::OK))
+}
+
+/// A path of this server; the first page for what is none.
+fn own_path(next: &str) -> &str {
+    let is_own = next.starts_with('/')
+        && !next.starts_with("//")
+        && !next.contains(['\\', '\n', '\r', '\t'])
+        && next.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_own { next } else { "/" }
+}
+
+async fn sign_in(State(app): State<App>, request: Request) -> Result<Response, Problem> {
+    if !comes_from_here(request.headers(), request.uri()) {
+        return Err(foreign());
+    }
+    let client = Client::of(request.extensions());
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| too_large())?;
+    let field = |name: &str| {
+        form_urlencoded::parse(&body).find(|(its, _)| its == name).map(|(_, value)| value.into_owned())
+    };
+    let (token, next) = (field("token").unwrap_or_default(), field("next").unwrap_or_default());
+    let next = own_path(&next);
+    if let Err(wait) = app.sessions.attempts.begin(client, Instant::now()) {
+        let seconds = wait.as_secs() + 1;
+        let fault = format!("Too many attempts. Try again in {seconds} s.");
+        let mut answer = Page { next, fault: Some(&fault) }.answer(StatusCode::TOO_MANY_REQUESTS);
+        answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        return Ok(answer);
+    }
+    let token = match find(&app, token.trim()).await? {
+        Ok(token) => token,
+        Err(fault) => {
+            tracing::warn!(?client, "an attempt to sign in failed");
+            return Ok(Page { next, fault: Some(&fault) }.answer(StatusCode::UNAUTHORIZED));
+        }
+    };
+    app.sessions.attempts.succeeded(client);
+    // The session before, if there is one, is not gone on with.
+    end(&app, &parts.headers).await?;
+    tracing::info!(token = token.view.name, "somebody signed in");
+    Ok(with_cookie(Redirect::to(next), begin(&app, &token).await?))
+}
+
+/// The token that can be signed in with, or why it cannot.
+async fn find(app: &App, text: &str) -> Result<Result<FoundToken, String>, Problem> {
+    let Some(secret) = Secret::parse(text) else {
+        return Ok(Err("This is not a token. A token begins with mp_.".to_owned()));
+    };
+    let Some(token) = app.tokens.find(&secret).await? else {
+        return Ok(Err("This token is not known here.".to_owned()));
+    };
+    if let Err(problem) = check(&token) {
+        return Ok(Err(format!("The {}.", problem.words())));
+    }
+    if !token.view.role.allows(Role::Viewer) {
+        return Ok(Err("This token is for workers; nobody can sign in with it.".to_owned()));
+    }
+    Ok(Ok(token))
+}
+
+async fn sign_out(State(app): State<App>, headers: HeaderMap) -> Result<Response, Problem> {
+    end(&app, &headers).await?;
+    Ok(with_cookie(Redirect::to(SIGN_IN), app.sessions.cookie.without()))
+}
+
+fn with_cookie(redirect: Redirect, cookie: Option<HeaderValue>) -> Response {
+    let mut response = redirect.into_response();
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_sent_elsewhere_after_signing_in() {
+        for own in ["/", "/jobs", "/jobs?state=failed&kind=a%20b", "/jobs/1#end"] {
+            assert_eq!(own_path(own), own);
+        }
+        for foreign in
+            ["", "//evil.example", "/\\evil.example", "https://evil.example", "jobs", "/a\r\nb", "/\tb", "/ü"]
+        {
+            assert_eq!(own_path(foreign), "/", "{foreign}");
+        }
+        assert_eq!(sign_in_path("/jobs?a=b&c"), "/sign-in?next=%2Fjobs%3Fa%3Db%26c");
+    }
+}

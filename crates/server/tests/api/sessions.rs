@@ -1,0 +1,186 @@
+//! People who sign in at a browser.
+
+use std::time::Duration;
+
+use milepost_core::session::{NewSession, SessionTimes};
+use milepost_core::token::{Digest, Role, Secret};
+use milepost_server::{AccessOptions, Options};
+use milepost_testkit::wait;
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde_json::json;
+
+use crate::place::Place;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+impl Place {
+    /// A request as a page of this server sends it.
+    fn by_page(&self, method: Method, path: &str) -> RequestBuilder {
+        self.request(method, path).header("origin", format!("http://{}", self.address()))
+    }
+
+    async fn sign_in(&self, token: &str) -> Response {
+        let form = format!("token={token}&next=%2Fmetrics");
+        let request = self.by_page(Method::POST, "/sign-in").header("content-type", FORM);
+        request.body(form).send().await.unwrap()
+    }
+
+    /// The cookie of somebody who has signed in.
+    async fn signed_in(&self, token: &Secret) -> String {
+        let answer = self.sign_in(token.reveal()).await;
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+        assert_eq!(answer.headers()["location"], "/metrics");
+        cookie(&answer).unwrap()
+    }
+
+    async fn looks(&self, cookie: &str) -> Response {
+        self.request(Method::GET, "/v1/queues").header("cookie", cookie).send().await.unwrap()
+    }
+}
+
+/// The cookie that an answer sets, without its attributes.
+fn cookie(answer: &Response) -> Option<String> {
+    let set = answer.headers().get("set-cookie")?.to_str().unwrap();
+    assert!(set.contains("; HttpOnly; SameSite=Lax"), "{set}");
+    Some(set.split(';').next().unwrap().to_owned())
+}
+
+/// What forms of the session carry: here it is read from a session that the test itself begins.
+async fn begun(place: &Place, token: &Secret) -> (String, String) {
+    let (id, csrf) = ("an-id-that-nobody-guesses", "a-word-of-its-pages");
+    let session = NewSession { id: Digest::of(id), token: token.prefix().to_owned(), csrf: csrf.to_owned() };
+    place.store.begin_session(&session, &SessionTimes::default()).await.unwrap();
+    (format!("milepost={id}"), csrf.to_owned())
+}
+
+pub(crate) async fn somebody_signs_in_acts_and_signs_out(place: Place) {
+    let token = place.token(Role::Operator).await;
+    let page = place.get("/sign-in?next=/metrics").await;
+    let html = page.body.as_str().unwrap();
+    assert!(
+        html.contains("value=\"/metrics\"") && !html.contains("style=") && !html.contains("<script"),
+        "{html}"
+    );
+    let cookie = place.signed_in(&token).await;
+    assert_eq!(place.looks(&cookie).await.status(), StatusCode::OK);
+    assert_eq!(place.looks("milepost=x").await.status(), StatusCode::UNAUTHORIZED);
+    let again = place.sign_in_with(&cookie, &token).await;
+    assert_ne!(again, cookie, "each time there is another one");
+    let old_is_over = async || place.looks(&cookie).await.status() == StatusCode::UNAUTHORIZED;
+    wait::until("the session before is over", old_is_over).await;
+
+    let (cookie, csrf) = begun(&place, &token).await;
+    let act =
+        place.by_page(Method::PUT, "/v1/queues/q").header("cookie", &cookie).header("x-csrf-token", &csrf);
+    assert_eq!(act.json(&json!({"paused": true})).send().await.unwrap().status(), StatusCode::OK);
+    let out = place.by_page(Method::POST, "/sign-out").header("cookie", &cookie).header("content-type", FORM);
+    let out = out.body(format!("csrf={csrf}")).send().await.unwrap();
+    assert_eq!(
+        (out.status(), &out.headers()["location"]),
+        (StatusCode::SEE_OTHER, &"/sign-in".parse().unwrap())
+    );
+    assert!(out.headers()["set-cookie"].to_str().unwrap().starts_with("milepost=; "));
+    assert_eq!(place.looks(&cookie).await.status(), StatusCode::UNAUTHORIZED);
+    let worker = place.token(Role::Worker).await;
+    assert_eq!(
+        place.sign_in(worker.reveal()).await.status(),
+        StatusCode::UNAUTHORIZED,
+        "workers are no people"
+    );
+}
+
+impl Place {
+    /// Signs in once more at a browser where somebody is signed in.
+    async fn sign_in_with(&self, old: &str, token: &Secret) -> String {
+        let request =
+            self.by_page(Method::POST, "/sign-in").header("cookie", old).header("content-type", FORM);
+        let answer = request.body(format!("token={}", token.reveal())).send().await.unwrap();
+        assert_eq!(answer.headers()["location"], "/");
+        cookie(&answer).unwrap()
+    }
+}
+
+pub(crate) async fn a_form_that_another_page_sends_is_refused(place: Place) {
+    let token = place.token(Role::Operator).await;
+    let (cookie, csrf) = begun(&place, &token).await;
+    let put = |request: RequestBuilder| request.header("cookie", &cookie).json(&json!({"paused": true}));
+    let path = "/v1/queues/q";
+    let elsewhere = place.request(Method::PUT, path).header("origin", "https://evil.example");
+    for (what, request) in [
+        ("without an origin", place.request(Method::PUT, path).header("x-csrf-token", &csrf)),
+        ("from elsewhere", elsewhere.header("x-csrf-token", &csrf)),
+        ("without the word", place.by_page(Method::PUT, path)),
+        ("with another word", place.by_page(Method::PUT, path).header("x-csrf-token", "guessed")),
+        ("with no word", place.by_page(Method::PUT, path).header("x-csrf-token", "")),
+    ] {
+        assert_eq!(put(request).send().await.unwrap().status(), StatusCode::FORBIDDEN, "{what}");
+    }
+    let out = |body: &str| {
+        let request = place.by_page(Method::POST, "/sign-out").header("cookie", &cookie);
+        request.header("content-type", FORM).body(body.to_owned()).send()
+    };
+    assert_eq!(out("").await.unwrap().status(), StatusCode::FORBIDDEN);
+    assert_eq!(out("csrf=guessed").await.unwrap().status(), StatusCode::FORBIDDEN);
+    assert_eq!(out(&"x".repeat(300 * 1024)).await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(place.looks(&cookie).await.status(), StatusCode::OK, "nobody was signed out");
+    let sign_in = place.request(Method::POST, "/sign-in").header("content-type", FORM);
+    let answer = sign_in.body(format!("token={}", token.reveal())).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN, "nobody is signed in by another page");
+}
+
+pub(crate) async fn a_session_ends_with_its_token(place: Place) {
+    let (token, _other) = (place.token(Role::Viewer).await, place.token(Role::Admin).await);
+    let cookie = place.signed_in(&token).await;
+    assert_eq!(place.looks(&cookie).await.status(), StatusCode::OK);
+    place.store.revoke_token(token.prefix(), "tester").await.unwrap();
+    let ended = async || place.looks(&cookie).await.status() == StatusCode::UNAUTHORIZED;
+    wait::until_within(Duration::from_secs(3), "the session ends", ended).await;
+}
+
+pub(crate) async fn the_id_of_a_session_changes_and_the_session_goes_on(place: Place) {
+    let sessions = SessionTimes { rotate: Duration::ZERO, ..SessionTimes::default() };
+    let access = AccessOptions { sessions, ..AccessOptions::default() };
+    let eager = place.beside(Options { access, ..Options::default() }).await;
+    let token = place.token(Role::Viewer).await;
+    let first = eager.signed_in(&token).await;
+    let answer = eager.looks(&first).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let second = cookie(&answer).unwrap();
+    assert_ne!(first, second);
+    for id in [&first, &second] {
+        assert_eq!(
+            eager.looks(id).await.status(),
+            StatusCode::OK,
+            "a browser asks for several things at once"
+        );
+    }
+}
+
+pub(crate) async fn who_tries_too_often_has_to_wait(place: Place) {
+    let token = place.token(Role::Viewer).await;
+    for _ in 0..5 {
+        let failed = place.sign_in("mp_guess").await;
+        assert_eq!(failed.status(), StatusCode::UNAUTHORIZED);
+        assert!(!failed.headers().contains_key("set-cookie"));
+    }
+    let refused = place.sign_in(token.reveal()).await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    let wait_s: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=2).contains(&wait_s), "{wait_s}");
+    tokio::time::sleep(Duration::from_secs(wait_s)).await;
+    place.signed_in(&token).await;
+}
+
+pub(crate) async fn a_page_sends_those_who_are_not_signed_in_to_sign_in(place: Place) {
+    place.token(Role::Viewer).await;
+    let ask = async |path: &str, accept: &str| {
+        place.request(Method::GET, path).header("accept", accept).send().await.unwrap()
+    };
+    let locked = async || ask("/metrics", "*/*").await.status() == StatusCode::UNAUTHORIZED;
+    wait::until("tokens are asked for", locked).await;
+    let sent = ask("/metrics?a=b", "text/html,*/*;q=0.8").await;
+    assert_eq!(sent.status(), StatusCode::SEE_OTHER);
+    assert_eq!(sent.headers()["location"], "/sign-in?next=%2Fmetrics%3Fa%3Db");
+    let of_api = ask("/v1/queues", "text/html").await;
+    assert_eq!(of_api.status(), StatusCode::UNAUTHORIZED, "programs are told");
+}

@@ -1,0 +1,196 @@
+//! Tokens and sessions.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use milepost_core::duration::whole_ms;
+use milepost_core::error::StoreError;
+use milepost_core::port::{SessionStore, StoreResult, TokenStore};
+use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
+use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenView};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde_json::json;
+
+use crate::clock::{later_ms, now_ms};
+use crate::command::Hint;
+use crate::failure::Failure;
+use crate::store::SqliteStore;
+use crate::{query, row};
+
+type Sql<T> = rusqlite::Result<T>;
+
+/// How often it is written that something was used.
+const USED_EVERY_MS: i64 = 60_000;
+
+#[async_trait]
+impl TokenStore for SqliteStore {
+    async fn create_token(&self, token: &NewToken) -> StoreResult<TokenView> {
+        token.check()?;
+        let token = token.clone();
+        self.write("create_token", Hint::NONE, move |tx| create(tx, &token)).await
+    }
+
+    async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>> {
+        let prefix = prefix.to_owned();
+        self.read("token", move |conn| Ok(find(conn, &prefix)?)).await
+    }
+
+    async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
+        self.read("tokens", |conn| {
+            let mut tokens = conn.prepare_cached(query::TOKENS)?;
+            let tokens = tokens.query_map((), found)?.collect::<Sql<_>>()?;
+            Ok(tokens)
+        })
+        .await
+    }
+
+    async fn has_tokens(&self) -> StoreResult<bool> {
+        self.read("has_tokens", |conn| {
+            Ok(conn.prepare_cached(query::TOKEN_HAS)?.query_row((), |row| row.get(0))?)
+        })
+        .await
+    }
+
+    async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool> {
+        let (prefix, who) = (prefix.to_owned(), who.to_owned());
+        self.write("revoke_token", Hint::NONE, move |tx| revoke(tx, prefix, &who)).await
+    }
+
+    async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
+        let prefix = prefix.to_owned();
+        self.write("touch_token", Hint::NONE, move |tx| {
+            tx.prepare_cached(query::TOKEN_TOUCH)?.execute((prefix, now_ms()))?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn create(conn: &Connection, token: &NewToken) -> Result<TokenView, Failure> {
+    let now_ms = now_ms();
+    let starts_ms = token.starts_at.map_or(now_ms, jiff::Timestamp::as_millisecond);
+    let expires_ms = token.lasts.map(|lasts| later_ms(starts_ms, lasts));
+    let NewToken { prefix, name, hash, role, created_by, .. } = token;
+    let row = (prefix, name, hash.as_bytes(), role.as_str(), now_ms, created_by, starts_ms, expires_ms);
+    if conn.prepare_cached(query::TOKEN_CREATE)?.execute(row)? == 0 {
+        return Err(refused(InvalidToken::NameTaken(name.clone())));
+    }
+    let view = find(conn, prefix)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.view;
+    let detail = json!({
+        "prefix": prefix, "name": name, "role": role, "starts_at": view.starts_at, "expires_at": view.expires_at,
+    });
+    note(conn, created_by, "token.create", &detail)?;
+    Ok(view)
+}
+
+fn revoke(conn: &Connection, prefix: String, who: &str) -> Result<bool, Failure> {
+    let Some(FoundToken { view, .. }) = find(conn, &prefix)? else {
+        return Err(refused(InvalidToken::NoSuchToken(prefix)));
+    };
+    if conn.prepare_cached(query::TOKEN_REVOKE)?.execute((&prefix, now_ms()))? == 0 {
+        return Ok(false);
+    }
+    conn.prepare_cached(query::SESSION_END_OF_TOKEN)?.execute([&prefix])?;
+    let detail = json!({ "prefix": prefix, "name": view.name, "role": view.role });
+    note(conn, who, "token.revoke", &detail)?;
+    Ok(true)
+}
+
+fn refused(invalid: InvalidToken) -> Failure {
+    Failure::Told(StoreError::Token(invalid))
+}
+
+fn note(conn: &Connection, who: &str, what: &str, detail: &serde_json::Value) -> Sql<()> {
+    conn.prepare_cached(query::AUDIT)?.execute((now_ms(), who, what, detail.to_string())).map(drop)
+}
+
+fn find(conn: &Connection, prefix: &str) -> Sql<Option<FoundToken>> {
+    conn.prepare_cached(query::TOKEN)?.query_row([prefix], found).optional()
+}
+
+fn found(row: &Row<'_>) -> Sql<FoundToken> {
+    let (view, hash) = token(row)?;
+    let at = jiff::Timestamp::from_millisecond(now_ms()).unwrap_or(jiff::Timestamp::MAX);
+    Ok(FoundToken { view, hash, at })
+}
+
+/// The token of a row, and what its secret hashes to.
+pub(crate) fn token(row: &Row<'_>) -> Sql<(TokenView, Digest)> {
+    let hash = row.get_ref(2)?.as_blob()?;
+    let hash = Digest::from_bytes(hash).ok_or_else(|| row::odd(2, Type::Blob, "it is no hash"))?;
+    let view = TokenView {
+        prefix: row.get(0)?,
+        name: row.get(1)?,
+        role: row::word(row, 3)?,
+        created_at: row::time(row, 4)?,
+        created_by: row.get(5)?,
+        starts_at: row::time(row, 6)?,
+        expires_at: row::time_opt(row, 7)?,
+        revoked_at: row::time_opt(row, 8)?,
+        last_used_at: row::time_opt(row, 9)?,
+    };
+    Ok((view, hash))
+}
+
+#[async_trait]
+impl SessionStore for SqliteStore {
+    async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()> {
+        let (session, absolute) = (session.clone(), times.absolute);
+        self.write("begin_session", Hint::NONE, move |tx| {
+            tx.prepare_cached(query::SESSION_FORGET)?.execute([ago_ms(absolute)])?;
+            let NewSession { id, token, csrf } = session;
+            tx.prepare_cached(query::SESSION_BEGIN)?.execute((id.as_bytes(), token, csrf, now_ms()))?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn session(&self, id: &Digest, times: &SessionTimes) -> StoreResult<Option<FoundSession>> {
+        let (id, times) = (*id, *times);
+        let found = self.read("session", move |conn| Ok(find_session(conn, &id, &times)?)).await?;
+        let Some((session, seen_ms)) = found else { return Ok(None) };
+        if seen_ms < now_ms() - USED_EVERY_MS {
+            self.write("session", Hint::NONE, move |tx| {
+                tx.prepare_cached(query::SESSION_TOUCH)?.execute((id.as_bytes(), now_ms()))?;
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(Some(session))
+    }
+
+    async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {
+        let (id, to) = (*id, *to);
+        self.write("rotate_session", Hint::NONE, move |tx| {
+            let mut rotate = tx.prepare_cached(query::SESSION_ROTATE)?;
+            Ok(rotate.execute((id.as_bytes(), to.as_bytes(), now_ms()))? == 1)
+        })
+        .await
+    }
+
+    async fn end_session(&self, id: &Digest) -> StoreResult<()> {
+        let id = *id;
+        self.write("end_session", Hint::NONE, move |tx| {
+            tx.prepare_cached(query::SESSION_END)?.execute([id.as_bytes()])?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// The session, and when it was used last.
+fn find_session(conn: &Connection, id: &Digest, times: &SessionTimes) -> Sql<Option<(FoundSession, i64)>> {
+    let (idle, absolute) = (ago_ms(times.idle), ago_ms(times.absolute));
+    let asked = (id.as_bytes(), idle, absolute, ago_ms(times.rotate), ago_ms(FORMER_ID));
+    let mut session = conn.prepare_cached(query::SESSION)?;
+    let session = session.query_row(asked, |row| {
+        Ok((FoundSession { token: found(row)?, csrf: row.get(10)?, rotate: row.get(11)? }, row.get(12)?))
+    });
+    session.optional()
+}
+
+/// The time so long before now.
+fn ago_ms(duration: Duration) -> i64 {
+    now_ms().saturating_sub(whole_ms(duration))
+}

@@ -1,0 +1,54 @@
+//! Tokens and sessions of a store with faults, which have none of their own.
+
+use async_trait::async_trait;
+use milepost_core::port::{SessionStore, StoreResult, TokenStore};
+use milepost_core::session::{FoundSession, NewSession, SessionTimes};
+use milepost_core::token::{Digest, FoundToken, NewToken, TokenView};
+
+use super::Faulty;
+
+#[async_trait]
+impl TokenStore for Faulty {
+    async fn create_token(&self, token: &NewToken) -> StoreResult<TokenView> {
+        self.inner.create_token(token).await
+    }
+
+    async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>> {
+        self.inner.token(prefix).await
+    }
+
+    async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
+        self.inner.tokens().await
+    }
+
+    async fn has_tokens(&self) -> StoreResult<bool> {
+        self.inner.has_tokens().await
+    }
+
+    async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool> {
+        self.inner.revoke_token(prefix, who).await
+    }
+
+    async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
+        self.inner.touch_token(prefix).await
+    }
+}
+
+#[async_trait]
+impl SessionStore for Faulty {
+    async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()> {
+        self.inner.begin_session(session, times).await
+    }
+
+    async fn session(&self, id: &Digest, times: &SessionTimes) -> StoreResult<Option<FoundSession>> {
+        self.inner.session(id, times).await
+    }
+
+    async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {
+        self.inner.rotate_session(id, to).await
+    }
+
+    async fn end_session(&self, id: &Digest) -> StoreResult<()> {
+        self.inner.end_session(id).await
+    }
+}
