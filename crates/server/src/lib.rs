@@ -6,10 +6,12 @@
 mod api;
 mod app;
 mod body;
+mod console;
 mod guard;
 mod health;
 mod idempotency;
 mod intake;
+pub mod layout;
 pub mod metrics;
 mod openapi;
 mod params;
@@ -29,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::console::series::Series;
 use crate::intake::Intake;
 use crate::metrics::{Counts, Metrics};
 pub use crate::problem::Problem;
@@ -42,7 +45,9 @@ const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub struct Options {
     /// What other parts of this process count, for `/metrics`.
     pub counts: Vec<Box<dyn Counts>>,
-    /// Whether there is an API, beside health and metrics.
+    /// What the server was started with, for the console: facts with their names, without secrets.
+    pub about: Vec<(&'static str, String)>,
+    /// Whether there are API and console, beside health and metrics.
     pub api: bool,
     /// How many may watch what happens.
     pub streams: StreamLimits,
@@ -50,7 +55,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { counts: Vec::new(), api: true, streams: StreamLimits::default() }
+        Self { counts: Vec::new(), about: Vec::new(), api: true, streams: StreamLimits::default() }
     }
 }
 
@@ -66,7 +71,9 @@ pub fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) 
     let mut counts = options.counts;
     counts.push(Box::new(seats.clone()));
     let api = if options.api { api::routes().merge(stream::routes()) } else { OpenApiRouter::new() };
-    let feed = Feed::new();
+    let console = if options.api { console::routes() } else { Router::new() };
+    let series = Arc::<Series>::default();
+    let feed = Feed::new(Arc::clone(&series));
     if options.api {
         feed.start(Arc::clone(&store), stop.clone());
     }
@@ -76,6 +83,10 @@ pub fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) 
         seats,
         store,
         metrics: Arc::new(Metrics::new(counts)),
+        known: Arc::default(),
+        paces: Arc::default(),
+        about: Arc::new(options.about),
+        series,
         stop,
     };
     let (routes, document) = OpenApiRouter::with_openapi(openapi::document()).merge(api).split_for_parts();
@@ -85,6 +96,7 @@ pub fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) 
         .route("/readyz", get(health::ready))
         .route("/metrics", get(metrics::get))
         .route("/openapi.json", get(move || std::future::ready(document.clone())))
+        .merge(console)
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
