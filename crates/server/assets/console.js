@@ -89,18 +89,20 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const charts = new Map();
 
 function lines(names, colors) {
-  return [{}, ...names.map((label, at) => ({
+  return [{ label: "at", value: (_, at) => (at == null ? "" : clock(at)) }, ...names.map((label, at) => ({
     label, stroke: color(colors[at]), width: 1.5, points: { show: false },
     value: (_, value) => (value == null ? "–" : +value.toPrecision(3) + ""),
   }))];
 }
+
+const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
 
 function chart(box, data) {
   const spec = JSON.parse(box.dataset.chart);
   const axis = { stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false } };
   const options = {
     width: box.clientWidth, height: 150, series: lines(spec.names, spec.colors), cursor: { y: false },
-    axes: [{ ...axis }, { ...axis, size: 44 }], scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    axes: [{ ...axis, values: (_, at) => at.map(clock) }, { ...axis, size: 44 }], scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
   };
   const values = [data.at, ...spec.keys.map((key) => data[key])];
   const known = charts.get(box);

@@ -120,8 +120,8 @@ impl Facts {
                 error: true,
                 title: format!("Nobody works on queue {}", queue.name),
                 words: format!(
-                    "{} wait, and no living worker serves the queue. Start one, or look why the last one ended.",
-                    several(waiting(queue).unsigned_abs(), "job", "jobs")
+                    "{}, and no living worker serves the queue. Start one, or look why the last one ended.",
+                    several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
                 ),
                 url: "/workers".to_owned(),
                 actions: pause_of(&queue.name, page).into_iter().collect(),
@@ -216,9 +216,9 @@ fn paused(queue: &QueueView, page: &Page) -> Option<Alert> {
         error: false,
         title: format!("Queue {} is paused", queue.name),
         words: format!(
-            "Since {}; {} wait.",
+            "Since {}; {}.",
             relative(since, page.now),
-            several(waiting(queue).unsigned_abs(), "job", "jobs")
+            several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
         ),
         url: "/queues".to_owned(),
         actions: resume_of(&queue.name, page).into_iter().collect(),

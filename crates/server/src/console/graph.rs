@@ -48,7 +48,7 @@ pub(super) fn draw(board: &Board, batch_url: &str, path: &[u32]) -> Option<Strin
     let steps: HashSet<(u32, u32)> = path.windows(2).map(|step| (step[0], step[1])).collect();
     let mut svg = format!(
         "<svg class=\"dag\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
-         aria-label=\"The graph of its tasks\"><defs><marker id=\"end\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" \
+         aria-label=\"The graph of its tasks\"><defs><marker id=\"end\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"7\" \
          markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker></defs>"
     );
     for edge in &layout.edges {

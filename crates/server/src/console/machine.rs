@@ -15,7 +15,7 @@ pub(super) fn draw(state: JobState, history: &[HistoryEntry]) -> String {
         |from: JobState, to: JobState| history.iter().any(|entry| entry.from == Some(from) && entry.to == to);
     let mut svg = String::from(
         "<svg class=\"machine\" viewBox=\"0 0 860 200\" role=\"img\" aria-label=\"Its way through the states\">\
-         <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" \
+         <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"9\" markerHeight=\"9\" \
          orient=\"auto\"><path d=\"M1 1L7 4L1 7\"/></marker></defs>",
     );
     for (from, to, path) in WAYS {
