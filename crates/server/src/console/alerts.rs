@@ -40,6 +40,11 @@ pub(crate) struct Alert {
     pub(crate) actions: Vec<Action>,
 }
 
+/// What failed jobs have in common: kind, queue, and what their failure is called.
+type Cause<'a> = (&'a str, &'a str, &'a str);
+/// A failed job and its failure.
+type FailedJob<'a> = (&'a JobRow, Option<&'a LastFailure>);
+
 /// What the store says, as far as it is known.
 pub(super) struct Facts {
     pub(super) queues: Option<Vec<QueueView>>,
@@ -131,7 +136,7 @@ impl Facts {
 
     /// Failed jobs, by kind and by what their failures are called.
     fn failing(&self, page: &Page) -> Vec<Alert> {
-        let mut groups: BTreeMap<(&str, &str, &str), Vec<(&JobRow, Option<&LastFailure>)>> = BTreeMap::new();
+        let mut groups: BTreeMap<Cause<'_>, Vec<FailedJob<'_>>> = BTreeMap::new();
         for job in &self.failed {
             let failure = self.failures.iter().find(|failure| failure.job == job.id);
             let code = failure.and_then(|failure| failure.code.as_deref()).unwrap_or_default();
@@ -141,27 +146,26 @@ impl Facts {
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_by_key(|(_, jobs)| std::cmp::Reverse(jobs.len()));
         groups.truncate(8);
-        let alert =
-            |((kind, queue, code), jobs): ((&str, &str, &str), Vec<(&JobRow, Option<&LastFailure>)>)| {
-                let last = jobs.iter().filter_map(|(_, failure)| *failure).max_by_key(|failure| failure.at);
-                let words = last.map_or_else(String::new, |last| {
-                    let message = last.message.as_deref().unwrap_or("no words were left");
-                    format!(
-                        "{}, the last {}: {}",
-                        if code.is_empty() { "failed" } else { code },
-                        relative(last.at, page.now),
-                        cut(message, 160)
-                    )
-                });
-                let filter = [("state", "failed"), ("kind", kind), ("queue", queue), ("error", code)];
-                Alert {
-                    error: true,
-                    title: format!("{}{more} failed: {kind}", several(jobs.len() as u64, "job", "jobs")),
-                    words,
-                    url: format!("/jobs?{}", query(&filter)),
-                    actions: pause_of(queue, page).into_iter().collect(),
-                }
-            };
+        let alert = |((kind, queue, code), jobs): (Cause<'_>, Vec<FailedJob<'_>>)| {
+            let last = jobs.iter().filter_map(|(_, failure)| *failure).max_by_key(|failure| failure.at);
+            let words = last.map_or_else(String::new, |last| {
+                let message = last.message.as_deref().unwrap_or("no words were left");
+                format!(
+                    "{}, the last {}: {}",
+                    if code.is_empty() { "failed" } else { code },
+                    relative(last.at, page.now),
+                    cut(message, 160)
+                )
+            });
+            let filter = [("state", "failed"), ("kind", kind), ("queue", queue), ("error", code)];
+            Alert {
+                error: true,
+                title: format!("{}{more} failed: {kind}", several(jobs.len() as u64, "job", "jobs")),
+                words,
+                url: format!("/jobs?{}", query(&filter)),
+                actions: pause_of(queue, page).into_iter().collect(),
+            }
+        };
         groups.into_iter().map(alert).collect()
     }
 
