@@ -63,24 +63,17 @@ function soon() {
   if (!again) again = setTimeout(refresh, Math.max(0, fetchedAt + AT_MOST_EVERY_MS - Date.now()));
 }
 
-// A page says by data-concerns which kinds of changes it shows, and by data-of the one thing that it is about.
-function concerns(kind, change) {
-  const main = one("#page");
-  if (!(main.dataset.concerns || "").split(" ").includes(kind)) return false;
-  const of = main.dataset.of;
-  return !of || Object.values(change).includes(of);
-}
+// A page says by data-stream which changes it wants to be told of: few enough for a browser, however busy the store is. Of all
+// others it learns by the timer. Somebody who does not look is not told.
+let stream = null;
 
 function listen() {
-  if (!window.EventSource || !one("#page")?.dataset.concerns) return;
-  const stream = new EventSource("/v1/stream");
-  for (const kind of ["job", "batch", "bulk", "event", "queue", "schedule"]) {
-    stream.addEventListener(kind, (event) => {
-      let change = {};
-      try { change = JSON.parse(event.data); } catch (_) { /* What cannot be read may concern us. */ }
-      if (concerns(kind, change)) soon();
-    });
-  }
+  const wanted = one("#page").dataset.stream;
+  if (stream) stream.close();
+  stream = null;
+  if (!window.EventSource || !wanted || document.hidden) return;
+  stream = new EventSource("/v1/stream?" + wanted);
+  for (const kind of ["job", "batch", "reset"]) stream.addEventListener(kind, soon);
 }
 
 // --- Charts.
@@ -191,10 +184,13 @@ function change(event) {
 document.addEventListener("keydown", key);
 document.addEventListener("click", click);
 document.addEventListener("change", change);
-document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
 addEventListener("resize", draw);
 if (one("#page")?.dataset.live !== undefined) {
   setInterval(() => { if (Date.now() - fetchedAt >= EVERY_MS - 100) refresh(); }, EVERY_MS);
+  document.addEventListener("visibilitychange", () => {
+    listen();
+    if (!document.hidden) refresh();
+  });
   listen();
 }
 draw();

@@ -76,6 +76,15 @@ impl Search {
         ])
     }
 
+    /// Which changes may change what is found; of all jobs only failures, since nobody can read all that happens.
+    fn stream(&self) -> String {
+        let state = match self.state {
+            None if self.kind.is_empty() && self.queue.is_empty() => Some(JobState::Failed),
+            state => state,
+        };
+        query(&[("state", state.map_or("", JobState::as_str)), ("kind", &self.kind), ("queue", &self.queue)])
+    }
+
     /// The jobs that are found, at most so many, within the bounds of one look.
     pub(super) async fn look(&self, most: usize, store: &dyn Store) -> Result<Found, Problem> {
         let begun = std::time::Instant::now();
@@ -184,6 +193,8 @@ struct Jobs {
     search: Search,
     /// What is wrong with what was asked for.
     wrong: Option<String>,
+    /// Which changes the page is told of.
+    stream: String,
     states: &'static [JobState],
     deeds: [Deed; 8],
     rows: Vec<Row>,
@@ -216,6 +227,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
             .to_owned()
     });
     let jobs = Jobs {
+        stream: search.stream(),
         wrong,
         states: JobState::ALL,
         deeds: Deed::ALL,

@@ -195,7 +195,7 @@ pub(crate) async fn jobs_are_found_by_what_they_say_and_changed_together(place: 
     let failed = place.page("/jobs?state=failed&error=ALERT(1)").await.1;
     assert!(failed.contains("class=\"pick\""), "{failed}");
     assert!(!place.page("/jobs?state=failed&error=absent").await.1.contains("class=\"pick\""));
-    assert!(place.page("/jobs?payload=order").await.1.contains("is no search of payloads"));
+    assert!(place.page("/jobs?payload=order").await.1.contains("is no path=value"));
     let first = place.page("/jobs?kind=order").await.1;
     assert_eq!(first.matches("class=\"pick\"").count(), 50);
     let preview = place.page("/jobs/change?all=yes&kind=order&deed=cancel").await.1;
