@@ -57,6 +57,19 @@ pub struct JobsFound {
     pub next: Option<JobId>,
 }
 
+/// Why a job failed the last time that it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastFailure {
+    /// Which job.
+    pub job: JobId,
+    /// When.
+    pub at: Timestamp,
+    /// A stable name of the failure.
+    pub code: Option<String>,
+    /// The failure, for people; the first 500 characters.
+    pub message: Option<String>,
+}
+
 impl JobsFound {
     /// The page of the jobs that were found, at most `limit` of them, when the look ended at `looked_to`, or at the last of all.
     #[must_use]

@@ -5,7 +5,7 @@ use jiff_sqlx::ToSqlx;
 use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, SCAN_MAX};
+use milepost_core::search::{JobSearch, JobsFound, LastFailure, SCAN_MAX};
 use milepost_core::state::JobState;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
@@ -30,6 +30,19 @@ impl SearchStore for PostgresStore {
         });
         let (rows, looked_to) = found.map_err(|e| self.fail("search_jobs", e))?;
         Ok(JobsFound::page(rows, search.limit, looked_to))
+    }
+
+    async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {
+        let ids: Vec<uuid::Uuid> = jobs.iter().map(|job| job.0).collect();
+        let rows = self.inner.calm.rows(sqlx::query(statement::LAST_FAILURES).bind(ids)).await;
+        self.decode("last_failures", rows, |row| {
+            Ok(LastFailure {
+                job: JobId(row.try_get("id")?),
+                at: row.try_get::<jiff_sqlx::Timestamp, _>("at")?.to_jiff(),
+                code: row.try_get("error_code")?,
+                message: row.try_get("error_message")?,
+            })
+        })
     }
 }
 

@@ -59,6 +59,7 @@ statements! {
     JOBS_RUNNING = "jobs_running";
     JOBS_WITH_KEY = "jobs_with_key";
     LANES = "lanes";
+    LAST_FAILURES = "last_failures";
     LIMITS = "limits";
     LIMIT_TIME = "limit_time";
     LOCK_RUNS = "lock_runs";

@@ -6,6 +6,8 @@ use milepost_core::port::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Hosts, Roles, Tokens};
+use crate::console::series::Series;
+use crate::console::{Known, Paces};
 use crate::intake::Intake;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
@@ -31,6 +33,14 @@ pub(crate) struct App {
     pub(crate) feed: Feed,
     /// How many watch.
     pub(crate) seats: Seats,
+    /// What pages of the console share.
+    pub(crate) known: Arc<Known>,
+    /// How fast bulk jobs go, as pages saw it.
+    pub(crate) paces: Arc<Paces>,
+    /// What this server was started with, for people; without secrets.
+    pub(crate) about: Arc<Vec<(&'static str, String)>>,
+    /// What happened lately, for the charts of the console.
+    pub(crate) series: Arc<Series>,
     /// Cancelled when the server shuts down.
     pub(crate) stop: CancellationToken,
 }

@@ -8,11 +8,13 @@ mod api;
 mod app;
 mod body;
 mod client;
+mod console;
 mod exposure;
 mod headers;
 mod health;
 mod idempotency;
 mod intake;
+pub mod layout;
 mod limits;
 mod listen;
 pub mod metrics;
@@ -40,6 +42,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub use crate::access::AccessOptions;
 use crate::access::{Hosts, Needed, Roles, Tokens};
 use crate::app::App;
+use crate::console::series::Series;
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
 use crate::limits::Counted;
@@ -57,7 +60,9 @@ use crate::stream::{Feed, Seats};
 pub struct Options {
     /// What other parts of this process count, for `/metrics`.
     pub counts: Vec<Box<dyn Counts>>,
-    /// Whether there is an API, beside health and metrics.
+    /// What the server was started with, for the console: facts with their names, without secrets.
+    pub about: Vec<(&'static str, String)>,
+    /// Whether there are API and console, beside health and metrics.
     pub api: bool,
     /// How many may watch what happens.
     pub streams: StreamLimits,
@@ -72,7 +77,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (access, limits) = (AccessOptions::default(), Limits::default());
-        Self { counts: Vec::new(), api: true, streams: StreamLimits::default(), access, limits, tls: None }
+        let streams = StreamLimits::default();
+        Self { counts: Vec::new(), about: Vec::new(), api: true, streams, access, limits, tls: None }
     }
 }
 
@@ -105,17 +111,19 @@ pub enum ServerError {
 
 /// All that the server answers. Must be called within a Tokio runtime.
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
-    let Options { mut counts, api, streams, access, limits, tls } = options;
-    let (seats, feed) = (Seats::new(streams), Feed::new());
+    let Options { mut counts, about, api, streams, access, limits, tls } = options;
+    let series = Arc::<Series>::default();
+    let (seats, feed) = (Seats::new(streams), Feed::new(Arc::clone(&series)));
     counts.push(Box::new(seats.clone()));
     if api {
         feed.start(Arc::clone(&store), stop.clone());
     }
+    let console = if api { console::routes() } else { Pages::default() };
     let api = if api { api::routes().merge(stream::routes()) } else { OpenApiRouter::new() };
     let (routes, document) = OpenApiRouter::with_openapi(openapi::document()).merge(api).split_for_parts();
     let mut roles = Roles::of(&document).map_err(|unknown| ServerError::Route(unknown.to_string()))?;
     let document = openapi::text(document);
-    let pages = pages().add(
+    let pages = pages().merge(console).add(
         Method::GET,
         "/openapi.json",
         Needed::Nothing,
@@ -134,6 +142,10 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         feed,
         seats,
         store,
+        known: Arc::default(),
+        paces: Arc::default(),
+        about: Arc::new(about),
+        series,
         stop,
     };
     Ok(routes
@@ -158,7 +170,8 @@ fn pages() -> Pages {
 /// The routes that are not in the OpenAPI document: their methods and paths, and which role each needs, if any.
 #[must_use]
 pub fn other_routes() -> Vec<(Method, &'static str, Option<Role>)> {
-    let routes = pages().needs().into_iter().chain([(Method::GET, "/openapi.json", Needed::Nothing)]);
+    let pages = pages().merge(console::routes());
+    let routes = pages.needs().into_iter().chain([(Method::GET, "/openapi.json", Needed::Nothing)]);
     let role = |needed| match needed {
         Needed::Nothing => None,
         Needed::Role(role) => Some(role),

@@ -3,6 +3,7 @@
 use axum::Router;
 use axum::http::Method;
 use axum::routing::MethodRouter;
+use tower_http::compression::CompressionLayer;
 
 use crate::access::{Needed, Roles};
 use crate::app::App;
@@ -26,6 +27,13 @@ impl Pages {
     ) -> Self {
         self.router = self.router.route(path, route);
         self.needs.push((method, path, needed));
+        self
+    }
+
+    /// Has them sent compressed to those who can read that.
+    #[must_use]
+    pub(crate) fn compressed(mut self) -> Self {
+        self.router = self.router.layer(CompressionLayer::new());
         self
     }
 

@@ -93,6 +93,16 @@ impl Problem {
         self
     }
 
+    /// What is wrong, for people.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The HTTP status.
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
     /// The problem, which may be none after so many seconds.
     #[must_use]
     pub(crate) fn retry_after_s(mut self, seconds: u64) -> Self {
@@ -180,7 +190,7 @@ fn of_relay(error: &RelayError, words: String) -> Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = self.status();
         let retry_after_s = self.retry_after_s;
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();

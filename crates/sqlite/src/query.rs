@@ -79,6 +79,7 @@ queries! {
     KIND_LIMIT = "kind_limit",
     KIND_LIMITS = "kind_limits",
     LAST_ENTRY = "last_entry",
+    LAST_FAILURE = "last_failure",
     LEAVE_ENDED = "leave_ended",
     LEAVE_LIVE = "leave_live",
     LIST_GROUP_LIMITS = "list_group_limits",

@@ -1,11 +1,12 @@
 //! Looking for jobs.
 
 use async_trait::async_trait;
+use milepost_core::ident::JobId;
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, PayloadMatch, SCAN_MAX};
+use milepost_core::search::{JobSearch, JobsFound, LastFailure, PayloadMatch, SCAN_MAX};
 use milepost_core::state::JobState;
 use rusqlite::types::Type;
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
 use crate::failure::Failure;
 use crate::row::{self, Id};
@@ -18,6 +19,29 @@ impl SearchStore for SqliteStore {
         let search = search.clone();
         self.read("search_jobs", move |conn| find(conn, &search)).await
     }
+
+    async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {
+        let jobs = jobs.to_vec();
+        self.read("last_failures", move |conn| last_failures(conn, &jobs)).await
+    }
+}
+
+fn last_failures(conn: &Connection, jobs: &[JobId]) -> Result<Vec<LastFailure>, Failure> {
+    let mut statement = conn.prepare_cached(query::LAST_FAILURE)?;
+    let mut failures = Vec::new();
+    for job in jobs {
+        failures.extend(statement.query_row([Id(job)], read_failure).optional()?);
+    }
+    Ok(failures)
+}
+
+fn read_failure(row: &Row<'_>) -> rusqlite::Result<LastFailure> {
+    Ok(LastFailure {
+        job: row::job_id(row, 0)?,
+        at: row::time(row, 1)?,
+        code: row.get(2)?,
+        message: row.get(3)?,
+    })
 }
 
 fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
@@ -36,9 +60,9 @@ fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
         "?6": search.kind,
         "?7": search.queue,
         "?8": search.key,
-        "?9": search.created_from.map(|at| at.as_millisecond()),
-        "?10": search.created_before.map(|at| at.as_millisecond()),
-        "?11": search.failed_from.map(|at| at.as_millisecond()),
+        "?9": search.created_from.map(jiff::Timestamp::as_millisecond),
+        "?10": search.created_before.map(jiff::Timestamp::as_millisecond),
+        "?11": search.failed_from.map(jiff::Timestamp::as_millisecond),
         "?12": search.error,
         "?13": payload.map(path),
         "?14": payload.map(|found| found.value.to_string()),

@@ -7,7 +7,7 @@ mod parts;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use milepost_server::{Options, ServerError};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -104,13 +104,27 @@ pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<
     access::check(&options, listen, store.as_ref()).await?;
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen at {listen}"))?;
     let stop = CancellationToken::new();
+    let configuration = config.as_ref().and(file.clone());
     let configured = config.zip(file);
     let parts = Parts::start(&args, configured, database, address.clone(), &stop).await?;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     tracing::info!(store = %address, "serving {scheme}://{}", listener.local_addr()?);
-    let options = Options { counts: parts.counts(), api: args.wants(Part::Api), ..options };
+    let about = about(&address, configuration, &args);
+    let options = Options { counts: parts.counts(), about, api: args.wants(Part::Api), ..options };
     let serving = tokio::spawn(milepost_server::serve(listener, store, options, stop.clone()));
     until_stopped(serving, parts, &mut signals, &stop).await
+}
+
+/// What the console says of this process.
+fn about(
+    address: &StoreAddress,
+    configuration: Option<PathBuf>,
+    args: &ServeArgs,
+) -> Vec<(&'static str, String)> {
+    let configuration = configuration.map_or_else(|| "none".to_owned(), |file| file.display().to_string());
+    let parts: Vec<&str> =
+        Part::value_variants().iter().filter(|part| args.wants(**part)).map(|part| part.verb()).collect();
+    vec![("store", address.to_string()), ("configuration", configuration), ("does", parts.join(", "))]
 }
 
 /// Waits for a signal, then for what is under way; a second signal is for those who cannot wait.

@@ -3,11 +3,15 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::search::{JobSearch, JobsFound};
+use crate::ident::JobId;
+use crate::search::{JobSearch, JobsFound, LastFailure};
 
 /// Finds jobs by what is in them.
 #[async_trait]
 pub trait SearchStore: Send + Sync {
     /// Looks at no more than [`SCAN_MAX`](crate::search::SCAN_MAX) jobs, newest first, and answers those that fit.
     async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound>;
+
+    /// The last failure of each of these jobs that has failed once, in no order. Reads these jobs and nothing else.
+    async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>>;
 }

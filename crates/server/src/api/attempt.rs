@@ -12,24 +12,24 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Attempt {
     /// Which try, from 1. One that was given back does not count, and the next has its number.
-    attempt: u32,
+    pub(crate) attempt: u32,
     /// The token of its claim.
-    token: RunToken,
+    pub(crate) token: RunToken,
     /// Who made it.
-    worker: Option<WorkerId>,
+    pub(crate) worker: Option<WorkerId>,
     /// When it began.
-    started_at: Timestamp,
+    pub(crate) started_at: Timestamp,
     /// When it ended.
-    ended_at: Option<Timestamp>,
+    pub(crate) ended_at: Option<Timestamp>,
     /// How it ended. Missing while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<Verb>,
+    pub(crate) outcome: Option<Verb>,
     /// A stable name of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error_code: Option<String>,
+    pub(crate) error_code: Option<String>,
     /// Its failure, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error_message: Option<String>,
+    pub(crate) error_message: Option<String>,
 }
 
 /// The attempts of a history, the oldest first.

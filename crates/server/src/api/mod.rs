@@ -1,6 +1,6 @@
 //! `/v1`: what programs ask for. A module a noun; its `routes` are all that the rest of the server knows of it.
 
-mod attempt;
+pub(crate) mod attempt;
 mod create;
 mod events;
 mod jobs;

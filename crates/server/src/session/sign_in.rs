@@ -16,6 +16,7 @@ use super::{begin, end};
 use crate::access::{Needed, check, comes_from_here, foreign};
 use crate::app::App;
 use crate::client::Client;
+use crate::console::asset;
 use crate::pages::Pages;
 use crate::params::Query;
 use crate::problem::Problem;
@@ -46,6 +47,10 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    fn asset(name: &str) -> String {
+        asset(name)
+    }
+
     fn answer(&self, status: StatusCode) -> Response {
         match self.render() {
             Ok(page) => (status, Html(page)).into_response(),

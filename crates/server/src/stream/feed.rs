@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::window::Window;
+use crate::console::series::Series;
 
 /// How often the store is looked at while somebody watches.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -35,15 +36,17 @@ struct Shared {
     /// Where the last window ended; nothing until the store has answered once. Windows are sent under this lock.
     at: Mutex<Option<FeedPosition>>,
     windows: broadcast::Sender<Arc<Window>>,
+    /// What is counted of all that happens.
+    series: Arc<Series>,
     /// Whether the store has answered once.
     begun: watch::Sender<bool>,
 }
 
 impl Feed {
-    /// One that does not look yet.
-    pub(crate) fn new() -> Self {
+    /// One that does not look yet. What it sees is counted in `series`.
+    pub(crate) fn new(series: Arc<Series>) -> Self {
         let windows = broadcast::Sender::new(WINDOWS_MAX);
-        let shared = Shared { at: Mutex::default(), windows, begun: watch::Sender::new(false) };
+        let shared = Shared { at: Mutex::default(), windows, series, begun: watch::Sender::new(false) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -109,6 +112,7 @@ impl Feed {
         let mut at = self.shared.at.lock().unwrap_or_else(PoisonError::into_inner);
         *at = Some(page.end.clone());
         if page.end != after {
+            self.shared.series.learn(page.changes.iter().map(|(_, change)| change));
             // Nobody may be listening.
             let _ = self.shared.windows.send(Arc::new(Window::new(after, page.end, page.changes)));
         }

@@ -4,6 +4,7 @@
 
 mod access;
 mod bad_input;
+mod console;
 mod described;
 mod events;
 mod jobs;
@@ -61,6 +62,15 @@ on_both! {
         what_is_not_there_is_not_found
         no_bad_request_is_the_servers_fault
         a_page_of_another_origin_is_refused
+    }
+    console {
+        an_empty_store_has_pages_that_say_what_to_do_next
+        every_link_leads_to_a_page_and_nothing_stored_becomes_markup
+        the_first_page_is_small_and_loads_nothing_from_elsewhere
+        a_form_does_what_it_says_and_wants_to_know_why
+        jobs_are_found_by_what_they_say_and_changed_together
+        a_batch_is_stopped_goes_on_and_runs_again
+        what_is_parked_and_given_up_is_mended_on_its_page
     }
     protocol {
         a_job_is_run_by_a_worker_that_speaks_http

@@ -144,6 +144,36 @@ impl Place {
         self.send(self.request(Method::POST, path).json(body)).await
     }
 
+    /// A page of the console, as text.
+    pub(crate) async fn page(&self, path: &str) -> (StatusCode, String) {
+        let response = self.request(Method::GET, path).send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    }
+
+    /// Sends a form of the console. Answers where it leads, and what is said there.
+    pub(crate) fn form(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> impl Future<Output = (String, String)> + use<> {
+        let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let request = client
+            .post(format!("{}{path}", self.url))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("origin", &self.url)
+            .body(body);
+        async move {
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), StatusCode::SEE_OTHER, "{}", response.url());
+            let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+            let cookie = header("set-cookie");
+            let said = cookie.split(['=', ';']).nth(1).unwrap();
+            let said = percent_encoding::percent_decode_str(said).decode_utf8().unwrap().into_owned();
+            (header("location"), said)
+        }
+    }
+
     /// The id of a job that is created.
     pub(crate) async fn created(&self, body: &Value) -> String {
         let answer = self.post("/v1/jobs", body).await;

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use milepost_core::feed::{FeedPage, FeedPosition};
+use milepost_core::ident::JobId;
 use milepost_core::port::{FeedStore, SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound};
+use milepost_core::search::{JobSearch, JobsFound, LastFailure};
 
 use super::Faulty;
 
@@ -27,5 +28,9 @@ impl FeedStore for Faulty {
 impl SearchStore for Faulty {
     async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound> {
         self.inner.search_jobs(search).await
+    }
+
+    async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {
+        self.inner.last_failures(jobs).await
     }
 }

@@ -2,7 +2,6 @@
 
 mod dot;
 mod drawing;
-mod layout;
 mod svg;
 mod text;
 
@@ -15,6 +14,7 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::dag::state::TaskState;
 use milepost_core::ident::BatchId;
 use milepost_core::port::BatchStore;
+use milepost_server::layout;
 
 use super::file;
 use super::find::{self, WhichArgs};

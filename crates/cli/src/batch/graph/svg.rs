@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use milepost_core::dag::state::TaskState;
 use unicode_width::UnicodeWidthStr;
 
@@ -37,7 +37,8 @@ const STYLE: &str = "\
 
 pub(super) fn draw(scene: &Scene) -> Result<String> {
     let graph = scene.dag.graph();
-    let layout = layout::of(graph)?;
+    let layout = layout::of(graph)
+        .context("--format text counts what is in each layer, and --format dot has all of it")?;
     let columns = columns(scene);
     let (top, rows) = (MARGIN + LEGEND, layout.places.iter().copied().fold(0.0, f64::max));
     let y = |place: f64| top + place * ROW + ROW / 2.0;

@@ -1,31 +1,51 @@
 //! Where the tasks of a graph lie when it is drawn: layer by layer, with as few crossings as can be had quickly.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
-use anyhow::{Result, bail};
 use milepost_core::dag::graph::Graph;
 use rust_sugiyama::configure::{Config, CrossingMinimization, RankingType};
 
 /// The most tasks with bends of edges, or edges from layer to layer, that are drawn.
 const POINTS_MAX: usize = 20_000;
 
+/// A graph that is too large to be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMuch;
+
+impl fmt::Display for TooMuch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this graph has too much in it to be drawn: more than {POINTS_MAX} tasks or edges")
+    }
+}
+
+impl std::error::Error for TooMuch {}
+
 /// A graph with a place for everything.
-pub(super) struct Layout {
+#[derive(Clone, Debug)]
+pub struct Layout {
     /// The place of each task within its layer, by number.
-    pub(super) places: Vec<f64>,
-    pub(super) edges: Vec<Edge>,
+    pub places: Vec<f64>,
+    /// Its edges.
+    pub edges: Vec<Edge>,
 }
 
 /// An edge on its way through the layers.
-pub(super) struct Edge {
-    pub(super) from: u32,
-    pub(super) to: u32,
+#[derive(Clone, Debug)]
+pub struct Edge {
+    /// The task that is waited for.
+    pub from: u32,
+    /// The task that waits.
+    pub to: u32,
     /// Its places in the layers between them, in order.
-    pub(super) bends: Vec<f64>,
+    pub bends: Vec<f64>,
 }
 
 /// Lays a graph out; places are multiples of about one.
-pub(super) fn of(graph: &Graph) -> Result<Layout> {
+///
+/// # Errors
+/// [`TooMuch`] when it would take long, and nobody could read it.
+pub fn of(graph: &Graph) -> Result<Layout, TooMuch> {
     let tasks = u32::try_from(graph.len()).unwrap_or(u32::MAX);
     let all = (0..tasks).flat_map(|from| graph.successors(from).iter().map(move |&to| (from, to)));
     // Where edges pass layers they have a point in each, those from one task the same, so that they have their way.
@@ -41,10 +61,7 @@ pub(super) fn of(graph: &Graph) -> Result<Layout> {
         edges.push((from, to, way));
         let points = graph.len() + passing.len();
         if points.max(short.len()) > POINTS_MAX {
-            bail!(
-                "this graph has too much in it to be drawn: more than {POINTS_MAX} tasks or edges; --format text \
-                 counts what is in each layer, and --format dot has all of it"
-            );
+            return Err(TooMuch);
         }
     }
     let points = tasks + u32::try_from(passing.len()).unwrap_or(u32::MAX);

@@ -1,0 +1,10 @@
+-- The last failure of each of the jobs $1 that has failed once.
+select asked.id, h.at, h.error_code, left(h.error_message, 500) as error_message
+from unnest($1::uuid[]) as asked (id)
+cross join lateral (
+    select at, error_code, error_message
+    from milepost.history
+    where job_id = asked.id and (error_code is not null or error_message is not null)
+    order by pos desc
+    limit 1
+) h

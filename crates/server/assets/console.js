@@ -1,0 +1,196 @@
+// What the console does in the browser: it keeps the page new, draws charts and answers keys. Without it every page and form works.
+"use strict";
+
+const EVERY_MS = 5000; // for what no event tells
+const AT_MOST_EVERY_MS = 1000;
+
+const one = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const remember = (name, value) => {
+  try { localStorage.setItem("milepost-" + name, value); } catch (_) { /* Storage may be forbidden. */ }
+};
+
+// --- The page is fetched again and its differences are put in place.
+
+let fetching = false;
+let fetchedAt = Date.now();
+let again = 0;
+
+// Nothing is changed under somebody who fills in a form or has chosen rows.
+function busy() {
+  const at = document.activeElement;
+  const typing = at && at.closest("main") && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
+  return document.hidden || typing || one("[popover]:popover-open, input.pick:checked") !== null;
+}
+
+async function refresh() {
+  clearTimeout(again);
+  again = 0;
+  if (fetching || busy()) return;
+  fetching = true;
+  fetchedAt = Date.now();
+  try {
+    const answer = await fetch(location.href, { headers: { accept: "text/html" }, cache: "no-store" });
+    if (answer.redirected) return location.reload();
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!busy()) take(page);
+    live(answer.ok ? "live" : "failing");
+  } catch (_) {
+    live("offline");
+  } finally {
+    fetching = false;
+  }
+}
+
+function take(page) {
+  for (const id of ["page", "alerts"]) {
+    const [now, then] = [document.getElementById(id), page.getElementById(id)];
+    if (now && then) Idiomorph.morph(now, then, { callbacks: { beforeNodeMorphed: (node) => !node.dataset?.kept } });
+  }
+  draw();
+}
+
+function live(how) {
+  const mark = one("#live");
+  if (!mark) return;
+  const words = { live: "live", failing: "server fails", offline: "no connection" };
+  mark.dataset.how = how;
+  mark.textContent = words[how];
+}
+
+// Soon, but at most once a second.
+function soon() {
+  if (!again) again = setTimeout(refresh, Math.max(0, fetchedAt + AT_MOST_EVERY_MS - Date.now()));
+}
+
+// A page says by data-stream which changes it wants to be told of: few enough for a browser, however busy the store is. Of all
+// others it learns by the timer. Somebody who does not look is not told.
+let stream = null;
+
+function listen() {
+  const wanted = one("#page").dataset.stream;
+  if (stream) stream.close();
+  stream = null;
+  if (!window.EventSource || !wanted || document.hidden) return;
+  stream = new EventSource("/v1/stream?" + wanted);
+  for (const kind of ["job", "batch", "reset"]) stream.addEventListener(kind, soon);
+}
+
+// --- Charts.
+
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const charts = new Map();
+
+function lines(names, colors) {
+  return [{ label: "at", value: (_, at) => (at == null ? "" : clock(at)) }, ...names.map((label, at) => ({
+    label, stroke: color(colors[at]), width: 1.5, points: { show: false },
+    value: (_, value) => (value == null ? "–" : +value.toPrecision(3) + ""),
+  }))];
+}
+
+const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
+
+function chart(box, data) {
+  const spec = JSON.parse(box.dataset.chart);
+  const axis = { stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false } };
+  const options = {
+    width: box.clientWidth, height: 150, series: lines(spec.names, spec.colors), cursor: { y: false },
+    axes: [{ ...axis, values: (_, at) => at.map(clock) }, { ...axis, size: 44 }], scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+  };
+  const values = [data.at, ...spec.keys.map((key) => data[key])];
+  const known = charts.get(box);
+  if (known && known.u.width === options.width && known.theme === theme()) return known.u.setData(values);
+  if (known) known.u.destroy();
+  charts.set(box, { u: new uPlot(options, values, box), theme: theme() });
+}
+
+async function draw() {
+  const boxes = all("[data-chart]");
+  if (boxes.length === 0 || !window.uPlot) return;
+  try {
+    const data = await (await fetch("/series.json", { cache: "no-store" })).json();
+    boxes.forEach((box) => chart(box, data));
+  } catch (_) { /* The next time. */ }
+}
+
+// --- Light and dark; times relative and exact.
+
+const theme = () => document.documentElement.dataset.theme
+  || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+function switchTheme() {
+  const next = theme() === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  remember("theme", next);
+  draw();
+}
+
+function switchTimes() {
+  const next = document.documentElement.dataset.times === "exact" ? "relative" : "exact";
+  document.documentElement.dataset.times = next;
+  remember("times", next);
+}
+
+// --- Keys.
+
+let chord = 0;
+
+function step(by) {
+  const rows = all("main [data-row]");
+  if (rows.length === 0) return;
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  const row = rows[Math.min(rows.length - 1, Math.max(0, at + by))];
+  (one("a", row) || row).focus();
+}
+
+function key(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  if (chord > Date.now()) {
+    chord = 0;
+    const link = one(`nav a[data-key="${CSS.escape(event.key)}"]`);
+    if (link) { event.preventDefault(); location.assign(link.href); }
+    return;
+  }
+  const does = {
+    "/": () => one("[data-search]")?.focus(),
+    "?": () => one("#keys")?.togglePopover(),
+    j: () => step(1),
+    k: () => step(-1),
+    x: () => one("input.pick", document.activeElement?.closest("[data-row]") || document)?.click(),
+    t: switchTimes,
+    d: switchTheme,
+    r: refresh,
+    g: () => { chord = Date.now() + 1500; },
+  }[event.key];
+  if (does) { event.preventDefault(); does(); }
+}
+
+function click(event) {
+  const does = { theme: switchTheme, times: switchTimes }[event.target.closest("[data-does]")?.dataset.does];
+  if (does) does();
+}
+
+function change(event) {
+  if (event.target.matches("input.pick-all")) {
+    all("input.pick").forEach((box) => { box.checked = event.target.checked; });
+  }
+  if (event.target.closest("form[data-at-once]") && event.target.tagName === "SELECT") event.target.form.requestSubmit();
+}
+
+document.addEventListener("keydown", key);
+document.addEventListener("click", click);
+document.addEventListener("change", change);
+addEventListener("resize", draw);
+if (one("#page")?.dataset.live !== undefined) {
+  setInterval(() => { if (Date.now() - fetchedAt >= EVERY_MS - 100) refresh(); }, EVERY_MS);
+  document.addEventListener("visibilitychange", () => {
+    listen();
+    if (!document.hidden) refresh();
+  });
+  listen();
+}
+draw();

@@ -1,0 +1,218 @@
+//! Forms: what changes something asks first, wants a reason, and comes back to its page.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::response::{IntoResponse, Response};
+
+use milepost_core::port::Store;
+
+use super::flash::Flash;
+use super::page::Page;
+use crate::app::App;
+use crate::problem::Problem;
+
+/// How long a reason may be.
+const REASON_CHARS_MAX: usize = 1000;
+
+/// A button that opens a form, which asks and does it.
+#[derive(Debug, Template)]
+#[template(path = "action.html")]
+pub(crate) struct Action {
+    /// Names it among those of its page.
+    id: String,
+    url: String,
+    /// What stands on the button.
+    label: &'static str,
+    /// What it asks, and what will happen.
+    question: String,
+    effect: String,
+    /// Whether it destroys or stops something.
+    danger: bool,
+    /// Whether it wants to know why.
+    reason: bool,
+    fields: Vec<Field>,
+    back: String,
+    csrf: String,
+}
+
+/// Something a form asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    /// What it is called; empty: it is not shown.
+    pub(crate) label: &'static str,
+    pub(crate) value: String,
+    pub(crate) hint: &'static str,
+    pub(crate) required: bool,
+    /// Whether it has many lines.
+    pub(crate) long: bool,
+}
+
+impl Field {
+    /// One that nobody sees.
+    pub(crate) fn hidden(name: &'static str, value: impl Into<String>) -> Self {
+        Self { name, label: "", value: value.into(), hint: "", required: false, long: false }
+    }
+
+    /// One to be filled in.
+    pub(crate) fn shown(
+        name: &'static str,
+        label: &'static str,
+        value: impl Into<String>,
+        hint: &'static str,
+    ) -> Self {
+        Self { name, label, value: value.into(), hint, required: false, long: false }
+    }
+}
+
+impl askama::filters::HtmlSafe for Action {}
+
+impl Action {
+    /// One that comes back to its page. `id` has to be its own on it.
+    pub(crate) fn new(
+        page: &Page,
+        id: impl Into<String>,
+        url: impl Into<String>,
+        label: &'static str,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            url: url.into(),
+            label,
+            question: String::new(),
+            effect: String::new(),
+            danger: false,
+            reason: false,
+            fields: Vec::new(),
+            back: page.url.clone(),
+            csrf: page.viewer.csrf.clone(),
+        }
+    }
+
+    /// Asks this before, and says what it will do.
+    #[must_use]
+    pub(crate) fn asks(mut self, question: impl Into<String>, effect: impl Into<String>) -> Self {
+        (self.question, self.effect) = (question.into(), effect.into());
+        self
+    }
+
+    /// It stops or destroys something.
+    #[must_use]
+    pub(crate) fn danger(mut self) -> Self {
+        self.danger = true;
+        self
+    }
+
+    /// It wants to know why.
+    #[must_use]
+    pub(crate) fn with_reason(mut self) -> Self {
+        self.reason = true;
+        self
+    }
+
+    /// The same among several on a page.
+    #[must_use]
+    pub(crate) fn among(mut self, place: usize) -> Self {
+        self.id = format!("{}-{place}", self.id);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with(mut self, field: Field) -> Self {
+        self.fields.push(field);
+        self
+    }
+}
+
+/// The store as whoever sent a form uses it, with why. Until the audit is there it is the store itself.
+pub(crate) fn acting(app: &App, _sent: &Sent) -> Arc<dyn Store> {
+    app.known.forget();
+    Arc::clone(&app.store)
+}
+
+/// A form that was sent.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    fields: HashMap<String, String>,
+}
+
+impl Sent {
+    /// A field, without space around it; `None` when it is empty.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// A field that has to be there.
+    pub(crate) fn needed(&self, name: &str) -> Result<&str, Flash> {
+        self.field(name).ok_or_else(|| Flash::refused(format!("nothing was done: {name} is missing")))
+    }
+
+    /// A field that has to be readable, if it is there.
+    pub(crate) fn read<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, Flash> {
+        let refuse = |value: &str, error: T::Err| {
+            Flash::refused(format!("nothing was done: {name} is {value:?}, which cannot be read: {error}"))
+        };
+        self.field(name).map(|value| value.parse().map_err(|error| refuse(value, error))).transpose()
+    }
+
+    /// Why; who finds it changed will ask.
+    pub(crate) fn reason(&self) -> Result<String, Flash> {
+        let reason = self.field("reason").ok_or_else(|| {
+            Flash::refused("nothing was done: a reason is needed; whoever finds it changed will ask why")
+        })?;
+        Ok(reason.chars().take(REASON_CHARS_MAX).collect())
+    }
+
+    /// The page it came from: a path of this server, whatever was sent.
+    fn back(&self) -> &str {
+        let own = |back: &&str| {
+            back.starts_with('/') && !back.starts_with("//") && !back.contains(['\\', '\r', '\n'])
+        };
+        self.field("back").filter(own).unwrap_or("/")
+    }
+
+    /// Says what became of it on the page that it came from.
+    pub(crate) fn answer(&self, done: Result<String, Flash>) -> Response {
+        match done {
+            Ok(words) => Flash::done(words).on(self.back()),
+            Err(flash) => flash.on(self.back()),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Sent {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+            Problem::new(rejection.status(), "body_unreadable", rejection.body_text()).into_response()
+        })?;
+        Ok(Self { fields: form_urlencoded::parse(&bytes).into_owned().collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_leads_back_to_this_server_only() {
+        for (back, to) in [
+            ("/jobs?state=failed", "/jobs?state=failed"),
+            ("//elsewhere.example/", "/"),
+            ("https://elsewhere.example/", "/"),
+            ("/\\elsewhere.example", "/"),
+            ("", "/"),
+        ] {
+            let sent = Sent { fields: HashMap::from([("back".to_owned(), back.to_owned())]) };
+            assert_eq!(sent.back(), to);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `/bulk`: bulk jobs, how far they are and what holds them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use askama::Template;
+use axum::extract::State;
+use jiff::Timestamp;
+use milepost_core::bulk::estimate::Pace;
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::ident::JobId;
+use milepost_core::state::JobState;
+
+use super::act::{Action, Field};
+use super::deed::Deed;
+use super::page::{Drawn, Page, draw};
+use super::words::{between, count, cut, length};
+use crate::app::App;
+
+/// How many runs are shown.
+const ROWS: u32 = 100;
+/// Of how many runs the pace is remembered.
+const PACES_MAX: usize = 200;
+
+/// How fast runs go, as pages have seen it.
+#[derive(Default)]
+pub(crate) struct Paces {
+    known: Mutex<HashMap<JobId, (Instant, u64, Pace)>>,
+}
+
+impl Paces {
+    fn known(&self) -> MutexGuard<'_, HashMap<JobId, (Instant, u64, Pace)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Rows a second now, and how long the rest takes: `2 min to 5 min`.
+    pub(super) fn learn(&self, view: &BulkView, now: Timestamp) -> (Option<f64>, Option<String>) {
+        if view.state != JobState::Running {
+            return (None, None);
+        }
+        let (seen_at, passed) = (Instant::now(), view.passed());
+        let mut known = self.known();
+        if known.len() >= PACES_MAX && !known.contains_key(&view.id) {
+            known.clear();
+        }
+        let (at, rows, pace) = known.entry(view.id).or_insert_with(|| (seen_at, passed, Pace::default()));
+        pace.learn(passed.saturating_sub(*rows), seen_at - *at);
+        (*at, *rows) = (seen_at, passed);
+        let left = view.total.map(|total| total.rows.saturating_sub(passed));
+        if let Some(remaining) = left.and_then(|left| pace.remaining(left)) {
+            let (soonest, latest) = (length(remaining.soonest), length(remaining.latest));
+            let range = if soonest == latest { soonest } else { format!("{soonest} to {latest}") };
+            return (pace.rows_per_s(), Some(range));
+        }
+        // Nobody has watched it for long: by what it did since it began.
+        let took = view.started_at.map_or(0.0, |at| between(at, now).as_secs_f64());
+        let rate = (took > 1.0 && passed > 0).then(|| passed as f64 / took);
+        let rest = rate
+            .zip(left)
+            .and_then(|(rate, left)| std::time::Duration::try_from_secs_f64(left as f64 / rate).ok());
+        (rate, rest.map(|rest| format!("about {}", length(rest))))
+    }
+}
+
+/// A run as a row.
+pub(super) struct Row {
+    pub(super) id: JobId,
+    pub(super) name: String,
+    pub(super) labels: String,
+    pub(super) state: &'static str,
+    pub(super) stopping: bool,
+    pub(super) turn: String,
+    pub(super) progress: String,
+    pub(super) passed: u64,
+    /// At least 1, for the bar.
+    pub(super) total: Option<u64>,
+    pub(super) bar: &'static str,
+    pub(super) rate: Option<String>,
+    pub(super) eta: Option<String>,
+    pub(super) throttle: Option<String>,
+    pub(super) failed: u64,
+    pub(super) at: Timestamp,
+    pub(super) actions: Vec<Action>,
+}
+
+impl Row {
+    pub(super) fn of(view: BulkView, paces: &Paces, page: &Page) -> Self {
+        let (rate, eta) = paces.learn(&view, page.now);
+        let labels: Vec<&str> = view.r#type.iter().chain(&view.category).map(String::as_str).collect();
+        let bar = match view.state {
+            JobState::Succeeded => "done",
+            JobState::Failed => "bad",
+            _ => "",
+        };
+        let since = |at: Option<Timestamp>| {
+            at.map_or_else(String::new, |at| format!(" for {}", length(between(at, page.now))))
+        };
+        let held = view.throttle.as_ref().filter(|_| view.state == JobState::Running);
+        Self {
+            labels: labels.join(", "),
+            state: view.state.as_str(),
+            stopping: view.stopping.is_some(),
+            turn: turn(&view, page.now),
+            progress: progress(&view),
+            passed: view.passed(),
+            total: view.total.map(|total| total.rows.max(view.passed()).max(1)),
+            bar,
+            rate: rate.map(per_second),
+            eta,
+            throttle: held.map(|why| format!("{}{}", cut(why, 200), since(view.throttle_since))),
+            failed: view.counts.failed,
+            at: view.ended_at.or(view.updated_at).unwrap_or(view.created_at),
+            actions: actions(&view, page),
+            id: view.id,
+            name: view.name,
+        }
+    }
+}
+
+/// Rows a second in words.
+pub(super) fn per_second(rows: f64) -> String {
+    if rows < 10.0 { format!("{rows:.1} rows/s") } else { format!("{} rows/s", count(rows as u64)) }
+}
+
+/// How far it is: `12,300 of 1,000,000 (1.2 %)`. What is not quite all is not said to be.
+fn progress(view: &BulkView) -> String {
+    let passed = count(view.passed());
+    let Some(total) = view.total else { return format!("{passed} targets") };
+    let about = if total.exact { "" } else { "about " };
+    let percent = view.share().map_or(0.0, |share| (share * 1000.0).floor() / 10.0);
+    format!("{passed} of {about}{} ({percent:.1} %)", count(total.rows))
+}
+
+/// Whose turn it is in the group.
+fn turn(view: &BulkView, now: Timestamp) -> String {
+    match (view.state, view.next, view.due_at) {
+        (JobState::Blocked | JobState::Pending, _, Some(at)) if view.started_at.is_none() && at > now => {
+            format!("starts {}", super::words::relative(at, now))
+        }
+        (JobState::Blocked, Some(1), _) => "next in its group".to_owned(),
+        (JobState::Blocked, Some(place), _) => format!("number {place} in its group"),
+        _ => String::new(),
+    }
+}
+
+/// Pause, go on, and give up: a run that is aborted keeps its cursor.
+fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
+    if !page.viewer.operates {
+        return Vec::new();
+    }
+    let id = view.id;
+    let act = |deed: Deed, label, question: String, effect: &str| {
+        Action::new(page, format!("{deed}-{id}"), format!("/jobs/{id}/operate"), label)
+            .asks(question, effect)
+            .with(Field::hidden("deed", deed.name()))
+            .with_reason()
+    };
+    let name = &view.name;
+    let mut actions = Vec::new();
+    if Deed::Abort.verb(view.state).is_some() && view.stopping.is_none() {
+        let effect = "It stops before its next chunk and keeps its place; it can be resumed.";
+        actions.push(act(Deed::Abort, "Pause", format!("Pause {name}?"), effect).danger());
+    }
+    if Deed::Retry.verb(view.state).is_some() {
+        let effect = "It goes on behind the last target that is done.";
+        actions.push(act(Deed::Retry, "Resume", format!("Let {name} go on?"), effect));
+    }
+    if Deed::Cancel.verb(view.state).is_some() {
+        let effect = "It ends for good; what was done stays done, and the rest is left.";
+        actions.push(act(Deed::Cancel, "Give up", format!("Give {name} up?"), effect).danger());
+    }
+    actions
+}
+
+#[derive(Template)]
+#[template(path = "bulks.html")]
+struct Bulks {
+    page: Page,
+    rows: Vec<Row>,
+}
+
+pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+    let views = app.store.bulks(&BulkFilter { limit: ROWS, ..BulkFilter::default() }).await?;
+    let rows = views.into_iter().map(|view| Row::of(view, &app.paces, &page)).collect();
+    Ok(draw(&Bulks { rows, page }))
+}

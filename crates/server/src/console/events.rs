@@ -1,0 +1,269 @@
+//! `/events`: subscriptions, what is parked, and the log.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use milepost_core::event::Aggregate;
+use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
+use milepost_core::event::relay_listing::{ParkedVerb, ParkedView, Replay, SubscriptionView};
+use serde::Deserialize;
+
+use super::act::{Action, Field, Sent, acting};
+use super::flash::Flash;
+use super::page::{Drawn, Page, draw};
+use super::words::{between, count, cut, encoded, length, pretty, query};
+use crate::app::App;
+use crate::params::Query;
+
+/// How many parked aggregates are shown.
+const PARKED: u32 = 50;
+/// How many events of the log are shown.
+const EVENTS: u32 = 50;
+
+/// What is looked for; what is empty is not.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Search {
+    #[serde(default)]
+    subscription: String,
+    #[serde(default)]
+    aggregate_type: String,
+    #[serde(default)]
+    aggregate_id: String,
+    #[serde(default)]
+    event_type: String,
+    #[serde(default)]
+    before: String,
+}
+
+#[derive(Template)]
+#[template(path = "events.html")]
+struct Events {
+    page: Page,
+    search: Search,
+    counted: bool,
+    subscriptions: Vec<Subscription>,
+    parked: Vec<Parked>,
+    log: Vec<LoggedEvent>,
+    next: Option<String>,
+}
+
+struct Subscription {
+    view: SubscriptionView,
+    lag: String,
+    state: &'static str,
+    /// What its sinks said.
+    down: Option<String>,
+    actions: Vec<Action>,
+}
+
+struct Parked {
+    view: ParkedView,
+    payload: String,
+    actions: Vec<Action>,
+}
+
+pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
+    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let aggregate = (!search.aggregate_type.is_empty() && !search.aggregate_id.is_empty())
+        .then(|| Aggregate::new(search.aggregate_type.clone(), search.aggregate_id.clone()));
+    let filter = EventFilter {
+        aggregate,
+        event_type: some(&search.event_type),
+        page: EventPage::Before(search.before.parse().ok()),
+        limit: EVENTS,
+    };
+    let only = some(&search.subscription);
+    let (subscriptions, parked, log) = tokio::join!(
+        app.known.subscriptions(&app.store),
+        app.store.parked(only.as_deref(), PARKED),
+        app.store.events(&filter)
+    );
+    let (subscriptions, log) = (subscriptions?, log?);
+    let next = log.last().filter(|_| log.len() == EVENTS as usize).map(|last| {
+        let Search { subscription, aggregate_type, aggregate_id, event_type, .. } = &search;
+        let before = last.pos.to_string();
+        query(&[
+            ("subscription", subscription),
+            ("aggregate_type", aggregate_type),
+            ("aggregate_id", aggregate_id),
+            ("event_type", event_type),
+            ("before", &before),
+        ])
+    });
+    let counted = subscriptions.is_some();
+    let known = subscriptions.into_iter().flatten();
+    let subscriptions = known.enumerate().map(|(place, view)| subscription(view, place, &page)).collect();
+    let parked =
+        parked?.into_iter().enumerate().map(|(place, view)| parked_row(view, place, &page)).collect();
+    Ok(draw(&Events { page, search, counted, subscriptions, parked, log, next }))
+}
+
+impl Events {
+    fn encoded(&self, text: &str) -> String {
+        encoded(text)
+    }
+
+    fn cut(&self, text: &str) -> String {
+        cut(text, 160)
+    }
+}
+
+fn subscription(view: SubscriptionView, place: usize, page: &Page) -> Subscription {
+    let down = view.publishers.iter().find(|publisher| publisher.down_since.is_some());
+    let state = if view.paused_at.is_some() {
+        "paused"
+    } else if view.halted_aggregates > 0 {
+        "halted"
+    } else if view.publishers.is_empty() || down.is_some() {
+        "warning"
+    } else {
+        "ok"
+    };
+    Subscription {
+        lag: view.oldest_at.map_or_else(|| "–".to_owned(), |at| length(between(at, page.now))),
+        down: down.map(|publisher| cut(publisher.down_why.as_deref().unwrap_or("it did not say why"), 200)),
+        actions: if page.viewer.operates { actions(&view, place, page) } else { Vec::new() },
+        state,
+        view,
+    }
+}
+
+fn actions(view: &SubscriptionView, place: usize, page: &Page) -> Vec<Action> {
+    let name = &view.name;
+    let act = |id: &str, label, deed: &str| {
+        Action::new(page, id, "/events/subscription", label)
+            .with(Field::hidden("subscription", name))
+            .with(Field::hidden("deed", deed))
+            .with_reason()
+            .among(place)
+    };
+    let stop = if view.paused_at.is_some() {
+        act("resume", "Resume", "resume")
+            .asks(format!("Let {name} go on?"), "It is published again from where it stopped.")
+    } else {
+        let effect =
+            "Nothing of it is published until somebody resumes it; what is on its way is waited for.";
+        act("pause", "Pause", "pause").asks(format!("Pause {name}?"), effect).danger()
+    };
+    let replay = Action::new(page, "replay", "/events/replay", "Replay")
+        .asks(
+            format!("Publish events of {name} again?"),
+            "Those of one aggregate from a sequence on, or all since a time. Receivers that keep no inbox see them twice.",
+        )
+        .with(Field::hidden("subscription", name))
+        .with(Field::shown("since", "All since this time", "", "2026-11-01T00:00:00Z"))
+        .with(Field::shown("aggregate_type", "Or of the aggregate of this type", "", "order"))
+        .with(Field::shown("aggregate_id", "with this id", "", "17"))
+        .with(Field::shown("from", "from this sequence on", "", "1"))
+        .danger()
+        .with_reason()
+        .among(place);
+    vec![stop, replay]
+}
+
+fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
+    let act = |id: &str, label, deed: &str| {
+        let of = &view.first.aggregate;
+        Action::new(page, id, "/events/parked", label)
+            .with(Field::hidden("subscription", &view.subscription))
+            .with(Field::hidden("aggregate_type", &of.kind))
+            .with(Field::hidden("aggregate_id", &of.id))
+            .with(Field::hidden("deed", deed))
+            .with_reason()
+            .among(place)
+    };
+    let payload = pretty(view.first.payload.get());
+    let actions = if page.viewer.operates {
+        vec![
+            act("retry", "Retry", "retry")
+                .asks("Try its first event now?", "With all its attempts before it."),
+            act("edit", "Edit", "edit")
+                .asks(
+                    "Publish another payload instead?",
+                    "The log keeps what was emitted; this is what goes out.",
+                )
+                .with(Field {
+                    required: true,
+                    long: true,
+                    ..Field::shown("payload", "Payload, JSON", &payload, "")
+                }),
+            act("skip", "Skip", "skip")
+                .asks("Skip its first event?", "It is kept as skipped, and the next one goes on.")
+                .danger(),
+        ]
+    } else {
+        Vec::new()
+    };
+    Parked { payload, actions, view }
+}
+
+/// Pauses a subscription, or lets it go on.
+pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        let (reason, name) = (sent.reason()?, sent.needed("subscription")?);
+        let store = acting(&app, &sent);
+        match sent.needed("deed")? {
+            "pause" => {
+                store.pause_subscription(name, &reason).await?;
+                Ok(format!("Subscription {name} is paused."))
+            }
+            "resume" => {
+                store.resume_subscription(name).await?;
+                Ok(format!("Subscription {name} goes on."))
+            }
+            other => {
+                Err(Flash::refused(format!("nothing was done: {other:?} cannot be done to a subscription")))
+            }
+        }
+    };
+    let done = done.await;
+    sent.answer(done)
+}
+
+/// Has events published again.
+pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        sent.reason()?;
+        let name = sent.needed("subscription")?;
+        let since: Option<Timestamp> = sent.read("since")?;
+        let replay = match (since, sent.field("aggregate_type"), sent.field("aggregate_id")) {
+            (Some(since), None, None) => Replay::Since(since),
+            (None, Some(of), Some(id)) => {
+                Replay::Aggregate { aggregate: Aggregate::new(of, id), from: sent.read("from")?.unwrap_or(1) }
+            }
+            _ => return Err(Flash::refused("nothing was done: give a time, or type and id of an aggregate")),
+        };
+        let events = acting(&app, &sent).replay(name, &replay).await?;
+        Ok(format!("{} events of {name} go out again.", count(events)))
+    };
+    let done = done.await;
+    sent.answer(done)
+}
+
+/// Does something with the first event of a parked aggregate.
+pub(super) async fn change_parked(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        sent.reason()?;
+        let name = sent.needed("subscription")?;
+        let aggregate = Aggregate::new(sent.needed("aggregate_type")?, sent.needed("aggregate_id")?);
+        let (verb, words) = match sent.needed("deed")? {
+            "retry" => (ParkedVerb::Retry, "is tried now"),
+            "skip" => (ParkedVerb::Skip, "was skipped; the next one goes on"),
+            "edit" => {
+                let payload = sent.needed("payload")?;
+                let edit = ParkedVerb::edit(payload).map_err(|error| Flash::refused(error.to_string()))?;
+                (edit, "was edited and is tried now")
+            }
+            other => {
+                return Err(Flash::refused(format!(
+                    "nothing was done: {other:?} cannot be done to an event"
+                )));
+            }
+        };
+        acting(&app, &sent).change_parked(name, &aggregate, &verb).await?;
+        Ok(format!("The first event of {} {} {words}.", aggregate.kind, aggregate.id))
+    };
+    let done = done.await;
+    sent.answer(done)
+}

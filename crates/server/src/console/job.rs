@@ -1,0 +1,212 @@
+//! `/jobs/{id}`: one job, its way, and why it does not run.
+
+use std::str::FromStr;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use milepost_core::bulk::listing::BulkFilter;
+use milepost_core::history::HistoryEntry;
+use milepost_core::ident::JobId;
+use milepost_core::listing::{JobView, Waiting};
+use milepost_core::schedule::schedule_of_key;
+
+use super::act::{Action, Field, Sent, acting};
+use super::alerts::resume_of;
+use super::deed::{Deed, told, wait};
+use super::flash::Flash;
+use super::page::{Drawn, Page, Trouble, draw};
+use super::words::{between, encoded, length, pretty, why};
+use super::{machine, words};
+use crate::api::attempt::{Attempt, attempts};
+use crate::app::App;
+use crate::params::Path;
+
+/// How many changes are shown: a bulk job that is held for a night has thousands.
+const CHANGES: usize = 200;
+/// How many attempts are drawn.
+const ATTEMPTS: usize = 50;
+
+#[derive(Template)]
+#[template(path = "job.html")]
+struct Job {
+    page: Page,
+    view: JobView,
+    payload: String,
+    result: Option<String>,
+    checkpoint: Option<String>,
+    schedule: Option<String>,
+    is_bulk: bool,
+    why: Option<Why>,
+    failure: Option<String>,
+    machine: String,
+    lanes: Vec<Lane>,
+    history: Vec<Entry>,
+    earlier: usize,
+    actions: Vec<Action>,
+}
+
+/// Why it does not run, and where to go about it.
+struct Why {
+    words: String,
+    link: Option<(String, &'static str)>,
+    action: Option<Action>,
+}
+
+/// An attempt on the line of time.
+struct Lane {
+    attempt: Attempt,
+    took: String,
+    /// From where to where, of 1000.
+    x: f64,
+    width: f64,
+    class: &'static str,
+}
+
+struct Entry {
+    entry: HistoryEntry,
+    after: String,
+    reasons: String,
+}
+
+pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Page) -> Drawn {
+    let view = app
+        .store
+        .job(id)
+        .await?
+        .ok_or_else(|| Trouble::not_found(format!("There is no job {id}, or it was forgotten.")))?;
+    let history = app.store.history(id).await?;
+    let bulk = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
+    let is_bulk = !app.store.bulks(&bulk).await?.is_empty();
+    let last_failure = history.iter().rev().find_map(failure);
+    let earlier = history.len().saturating_sub(CHANGES);
+    let job = Job {
+        why: view.waiting_for.as_ref().map(|waiting| reason_of(waiting, &page)),
+        failure: last_failure.filter(|_| !view.row.state.is_ended()),
+        machine: machine::draw(view.row.state, &history),
+        lanes: lanes(&history, page.now),
+        actions: actions(&page, &view),
+        schedule: view.row.key.as_deref().and_then(schedule_of_key).map(str::to_owned),
+        payload: pretty(view.payload.get()),
+        result: view.result.as_ref().map(|json| pretty(json.get())),
+        checkpoint: view.checkpoint.as_ref().map(|json| pretty(json.get())),
+        history: entries(history, earlier),
+        is_bulk,
+        earlier,
+        view,
+        page,
+    };
+    Ok(draw(&job))
+}
+
+impl Job {
+    fn encoded(&self, text: &str) -> String {
+        encoded(text)
+    }
+
+    /// How far it says it is.
+    fn share(&self) -> Option<String> {
+        let progress = self.view.progress.as_ref()?;
+        let of = progress.total.map_or_else(String::new, |total| format!(" of {}", words::count(total)));
+        let message = progress.message.as_ref().map_or_else(String::new, |message| format!(", {message}"));
+        Some(format!("{}{of}{message}", words::count(progress.done)))
+    }
+}
+
+fn reason_of(waiting: &Waiting, page: &Page) -> Why {
+    let (link, action) = match waiting {
+        Waiting::Group { holder: Some(job), .. } => {
+            (Some((format!("/jobs/{job}"), "The job that holds it")), None)
+        }
+        Waiting::PausedQueue { queue } => (Some(("/queues".to_owned(), "Queues")), resume_of(queue, page)),
+        Waiting::NoWorker { .. } => (Some(("/workers".to_owned(), "Workers")), None),
+        Waiting::Turn => (Some(("/workers".to_owned(), "What they are busy with")), None),
+        _ => (None, None),
+    };
+    Why { words: why(waiting, page.now), link, action }
+}
+
+fn failure(entry: &HistoryEntry) -> Option<String> {
+    let parts: Vec<&str> =
+        [entry.error_code.as_deref(), entry.error_message.as_deref()].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(": "))
+}
+
+fn actions(page: &Page, view: &JobView) -> Vec<Action> {
+    if !page.viewer.operates {
+        return Vec::new();
+    }
+    let (id, state) = (view.row.id, view.row.state);
+    let possible = Deed::ALL.into_iter().filter(|deed| deed.verb(state).is_some());
+    possible
+        .map(|deed| {
+            let action = Action::new(page, deed.name(), format!("/jobs/{id}/operate"), deed.label())
+                .asks(format!("{} this job?", deed.label()), deed.effect())
+                .with(Field::hidden("deed", deed.name()))
+                .with_reason();
+            let action = match deed {
+                Deed::Snooze => action.with(Field {
+                    required: true,
+                    ..Field::shown("wait", "For how long", "10m", "90s, 10m, 2h or 1d")
+                }),
+                _ => action,
+            };
+            if deed.is_dangerous() { action.danger() } else { action }
+        })
+        .collect()
+}
+
+/// The attempts, each with its part of the time between the first and the last.
+fn lanes(history: &[HistoryEntry], now: Timestamp) -> Vec<Lane> {
+    let attempts = attempts(history);
+    let skipped = attempts.len().saturating_sub(ATTEMPTS);
+    let attempts: Vec<Attempt> = attempts.into_iter().skip(skipped).collect();
+    let Some(first) = attempts.first().map(|attempt| attempt.started_at) else { return Vec::new() };
+    let last = attempts.iter().map(|attempt| attempt.ended_at.unwrap_or(now)).max().unwrap_or(now);
+    let whole = between(first, last).as_secs_f64().max(0.001);
+    let lane = |attempt: Attempt| {
+        let took = between(attempt.started_at, attempt.ended_at.unwrap_or(now));
+        let x = between(first, attempt.started_at).as_secs_f64() / whole * 990.0;
+        let class = match attempt.outcome {
+            None => "",
+            Some(milepost_core::transition::Verb::Succeed) => "good",
+            Some(_) => "bad",
+        };
+        let width = (took.as_secs_f64() / whole * 990.0).max(6.0);
+        Lane { took: length(took), x: x.min(990.0), width, class, attempt }
+    };
+    attempts.into_iter().map(lane).rev().collect()
+}
+
+/// The last changes, newest first.
+fn entries(history: Vec<HistoryEntry>, earlier: usize) -> Vec<Entry> {
+    let mut before: Option<Timestamp> = None;
+    let mut entries = Vec::new();
+    for entry in history {
+        let mut reasons: Vec<String> = failure(&entry).into_iter().chain(entry.note.clone()).collect();
+        if let Some(ready_at) = entry.ready_at.filter(|ready_at| *ready_at > entry.at) {
+            reasons.push(format!("not before {} later", length(between(entry.at, ready_at))));
+        }
+        let after =
+            before.map_or_else(String::new, |before| format!("+{}", length(between(before, entry.at))));
+        before = Some(entry.at);
+        entries.push(Entry { after, reasons: reasons.join("; "), entry });
+    }
+    entries.drain(..earlier);
+    entries.reverse();
+    entries
+}
+
+/// Does something to the job.
+pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
+    let done = async {
+        let (reason, deed) = (sent.reason()?, sent.needed("deed")?);
+        let deed = Deed::from_str(deed).map_err(Flash::refused)?;
+        let wait = sent.field("wait").map(wait).transpose()?;
+        let operated = deed.to(id, wait, &reason, acting(&app, &sent).as_ref()).await?;
+        Ok(format!("{}: the job is {}", deed.label(), told(operated)))
+    };
+    let done = done.await;
+    sent.answer(done)
+}

@@ -1,0 +1,255 @@
+//! `/jobs`: looking for jobs. What is looked for stands in the URL.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect};
+use jiff::Timestamp;
+use milepost_core::ident::JobId;
+use milepost_core::listing::JobRow;
+use milepost_core::port::Store;
+use milepost_core::search::{JobSearch, LastFailure, PayloadMatch};
+use milepost_core::state::JobState;
+
+use super::deed::Deed;
+use super::page::{Drawn, Page, draw};
+use super::words::{self, between, cut, length, query, relative};
+use crate::app::App;
+use crate::problem::Problem;
+
+/// How many jobs a page shows.
+const ROWS: usize = 50;
+/// How long a page looks.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// What is looked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Search {
+    pub(super) state: Option<JobState>,
+    pub(super) kind: String,
+    pub(super) queue: String,
+    pub(super) key: String,
+    pub(super) error: String,
+    pub(super) payload: String,
+    before: Option<JobId>,
+    payload_match: Option<PayloadMatch>,
+}
+
+impl Search {
+    /// Reads it; what is empty is not looked for.
+    pub(super) fn read(url_query: &str) -> Result<Self, String> {
+        let mut fields: HashMap<String, String> =
+            form_urlencoded::parse(url_query.as_bytes()).into_owned().collect();
+        let mut take =
+            |name: &str| fields.remove(name).map(|value| value.trim().to_owned()).unwrap_or_default();
+        let (state, payload, before) = (take("state"), take("payload"), take("before"));
+        let state = (!state.is_empty())
+            .then(|| state.parse::<JobState>())
+            .transpose()
+            .map_err(|error| error.to_string())?;
+        let payload_match = (!payload.is_empty()).then(|| PayloadMatch::parse(&payload)).transpose()?;
+        Ok(Self {
+            state,
+            kind: take("kind"),
+            queue: take("queue"),
+            key: take("key"),
+            error: take("error"),
+            before: before.parse().ok(),
+            payload,
+            payload_match,
+        })
+    }
+
+    /// As a query, from this job on.
+    pub(super) fn query(&self, before: Option<JobId>) -> String {
+        let before = before.map(|job| job.to_string()).unwrap_or_default();
+        query(&[
+            ("state", self.state.map_or("", JobState::as_str)),
+            ("kind", &self.kind),
+            ("queue", &self.queue),
+            ("key", &self.key),
+            ("error", &self.error),
+            ("payload", &self.payload),
+            ("before", &before),
+        ])
+    }
+
+    /// Which changes may change what is found; of all jobs only failures, since nobody can read all that happens.
+    fn stream(&self) -> String {
+        let state = match self.state {
+            None if self.kind.is_empty() && self.queue.is_empty() => Some(JobState::Failed),
+            state => state,
+        };
+        query(&[("state", state.map_or("", JobState::as_str)), ("kind", &self.kind), ("queue", &self.queue)])
+    }
+
+    /// The jobs that are found, at most so many, within the bounds of one look.
+    pub(super) async fn look(&self, most: usize, store: &dyn Store) -> Result<Found, Problem> {
+        let begun = std::time::Instant::now();
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let mut search = JobSearch {
+            state: self.state,
+            kind: some(&self.kind),
+            queue: some(&self.queue),
+            key: some(&self.key),
+            error: some(&self.error),
+            payload: self.payload_match.clone(),
+            before: self.before,
+            ..JobSearch::default()
+        };
+        let mut found = Found::default();
+        loop {
+            search.limit = u32::try_from(most - found.jobs.len()).unwrap_or(u32::MAX);
+            let page = store.search_jobs(&search).await?;
+            let ids: Vec<JobId> = page.rows.iter().map(|row| row.id).collect();
+            let failures = store.last_failures(&ids).await?;
+            let mut failures: HashMap<JobId, LastFailure> =
+                failures.into_iter().map(|failure| (failure.job, failure)).collect();
+            found
+                .jobs
+                .extend(page.rows.into_iter().map(|row| FoundJob { failure: failures.remove(&row.id), row }));
+            found.next = page.next;
+            if page.next.is_none() || found.jobs.len() >= most {
+                return Ok(found);
+            }
+            if begun.elapsed() > PATIENCE {
+                found.gave_up = true;
+                return Ok(found);
+            }
+            search.before = page.next;
+        }
+    }
+}
+
+/// A job that was found.
+pub(super) struct FoundJob {
+    pub(super) row: JobRow,
+    pub(super) failure: Option<LastFailure>,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) jobs: Vec<FoundJob>,
+    /// From where on there is more.
+    pub(super) next: Option<JobId>,
+    /// Whether the look ended before there were enough.
+    gave_up: bool,
+}
+
+/// A job as a row of the page.
+struct Row {
+    id: JobId,
+    kind: String,
+    queue: String,
+    key: Option<String>,
+    state: &'static str,
+    tries: String,
+    when: String,
+    created_at: Timestamp,
+    failure: Option<String>,
+}
+
+impl Row {
+    fn of(job: FoundJob, now: Timestamp) -> Self {
+        let failure = job.failure.filter(|_| job.row.state != JobState::Succeeded).map(|failure| {
+            let words: Vec<&str> =
+                [failure.code.as_deref(), failure.message.as_deref()].into_iter().flatten().collect();
+            cut(&words.join(": "), 160)
+        });
+        let row = job.row;
+        Self {
+            id: row.id,
+            when: when(&row, now),
+            tries: format!("{}/{}", row.attempt, row.max_attempts),
+            state: row.state.as_str(),
+            created_at: row.created_at,
+            failure,
+            kind: row.kind,
+            queue: row.queue,
+            key: row.key,
+        }
+    }
+}
+
+/// The time that matters most in the job's state.
+fn when(row: &JobRow, now: Timestamp) -> String {
+    match (row.state, row.ready_at, row.started_at, row.ended_at) {
+        (JobState::Pending | JobState::RetryWait, Some(at), _, _) if at > now => {
+            format!("due {}", relative(at, now))
+        }
+        (JobState::Running, _, Some(at), _) => format!("for {}", length(between(at, now))),
+        (state, _, _, Some(at)) if state.is_ended() => relative(at, now),
+        _ => format!("{} old", length(between(row.created_at, now))),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "jobs.html")]
+struct Jobs {
+    page: Page,
+    search: Search,
+    /// What is wrong with what was asked for.
+    wrong: Option<String>,
+    /// Which changes the page is told of.
+    stream: String,
+    states: &'static [JobState],
+    deeds: [Deed; 8],
+    rows: Vec<Row>,
+    /// What the page did not look at.
+    remark: Option<String>,
+    next: Option<String>,
+    /// Whether it is not the first page.
+    later: bool,
+    /// The first page's query.
+    first: String,
+}
+
+pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+    let (search, wrong) = match Search::read(page.url.split_once('?').map_or("", |(_, query)| query)) {
+        Ok(search) => (search, None),
+        Err(wrong) => (Search::default(), Some(wrong)),
+    };
+    // Somebody who has an id looks for the job.
+    if let Ok(id) = search.key.parse::<JobId>()
+        && app.store.job(id).await?.is_some()
+    {
+        return Ok(Redirect::to(&format!("/jobs/{id}")).into_response());
+    }
+    let found = match &wrong {
+        Some(_) => Found::default(),
+        None => search.look(ROWS, app.store.as_ref()).await?,
+    };
+    let remark = found.gave_up.then(|| {
+        "There are more to look at; go on with the older ones. A state or a key makes the search shorter."
+            .to_owned()
+    });
+    let jobs = Jobs {
+        stream: search.stream(),
+        wrong,
+        states: JobState::ALL,
+        deeds: Deed::ALL,
+        remark,
+        next: found.next.map(|job| search.query(Some(job))),
+        later: search.before.is_some(),
+        first: search.query(None),
+        rows: found.jobs.into_iter().map(|job| Row::of(job, page.now)).collect(),
+        search,
+        page,
+    };
+    Ok(draw(&jobs))
+}
+
+impl Jobs {
+    /// Whether anything is looked for.
+    fn is_narrowed(&self) -> bool {
+        !self.first.is_empty()
+    }
+
+    /// The queue as part of a URL.
+    fn encoded(&self, text: &str) -> String {
+        words::encoded(text)
+    }
+}

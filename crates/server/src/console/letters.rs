@@ -1,0 +1,153 @@
+//! `/dead-letters`: what was given up: jobs, events of subscriptions, and events that inboxes could not take in.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use milepost_core::event::relay_listing::{DeadVerb, DeadView};
+use milepost_core::ident::EventId;
+use milepost_core::inbox::listing::{DeadFilter, DeadLetter, Gap, LetterId};
+use milepost_core::listing::JobFilter;
+use milepost_core::state::JobState;
+use serde::Deserialize;
+
+use super::act::{Action, Field, Sent, acting};
+use super::flash::Flash;
+use super::page::{Drawn, Page, draw};
+use super::words::{cut, pretty};
+use crate::app::App;
+use crate::params::Query;
+
+/// How many of each sort are shown.
+const ROWS: u32 = 50;
+
+/// What is looked for; what is empty is not.
+#[derive(Debug, Deserialize)]
+pub(super) struct Search {
+    #[serde(default)]
+    subscription: String,
+    #[serde(default)]
+    consumer: String,
+}
+
+#[derive(Template)]
+#[template(path = "letters.html")]
+struct Letters {
+    page: Page,
+    failed_jobs: usize,
+    events: Vec<(DeadView, Vec<Action>)>,
+    letters: Vec<(DeadLetter, Vec<Action>)>,
+    gaps: Vec<Gap>,
+}
+
+pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
+    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let (subscription, consumer) = (some(&search.subscription), some(&search.consumer));
+    let failed = JobFilter { state: Some(JobState::Failed), limit: ROWS, ..JobFilter::default() };
+    let filter = DeadFilter { consumer: consumer.clone(), before: None, limit: ROWS };
+    let (failed, events, letters, gaps) = tokio::try_join!(
+        app.store.jobs(&failed),
+        app.store.dead_events(subscription.as_deref(), ROWS),
+        app.store.dead_letters(&filter),
+        app.store.gaps(consumer.as_deref(), ROWS)
+    )?;
+    let events =
+        events.into_iter().enumerate().map(|(place, view)| (event_actions(&view, place, &page), view));
+    let letters =
+        letters.into_iter().enumerate().map(|(place, view)| (letter_actions(&view, place, &page), view));
+    let page_of = Letters {
+        failed_jobs: failed.len(),
+        events: events.map(|(actions, view)| (view, actions)).collect(),
+        letters: letters.map(|(actions, view)| (view, actions)).collect(),
+        gaps,
+        page,
+    };
+    Ok(draw(&page_of))
+}
+
+impl Letters {
+    fn cut(&self, text: &str) -> String {
+        cut(text, 200)
+    }
+
+    fn pretty(&self, json: &str) -> String {
+        pretty(json)
+    }
+}
+
+fn event_actions(view: &DeadView, place: usize, page: &Page) -> Vec<Action> {
+    if !page.viewer.operates {
+        return Vec::new();
+    }
+    let act = |id: &str, label, deed: &str| {
+        Action::new(page, id, "/dead-letters/event", label)
+            .with(Field::hidden("subscription", &view.subscription))
+            .with(Field::hidden("event", view.event.id.to_string()))
+            .with(Field::hidden("deed", deed))
+            .with_reason()
+            .among(place)
+    };
+    vec![
+        act("retry", "Retry", "retry")
+            .asks("Publish this event now?", "Later events of its aggregate may have gone before it."),
+        act("drop", "Drop", "drop")
+            .asks("Forget this event?", "The subscription will never get it; the log keeps it.")
+            .danger(),
+    ]
+}
+
+fn letter_actions(view: &DeadLetter, place: usize, page: &Page) -> Vec<Action> {
+    if !page.viewer.operates {
+        return Vec::new();
+    }
+    let act = |id: &str, label, deed: &str| {
+        Action::new(page, format!("inbox-{id}"), "/dead-letters/inbox", label)
+            .with(Field::hidden("letter", view.id.to_string()))
+            .with(Field::hidden("deed", deed))
+            .with_reason()
+            .among(place)
+    };
+    vec![
+        act("retry", "Retry", "retry")
+            .asks("Let it wait again for what is missing?", "Its consumer must not have gone on past it."),
+        act("drop", "Drop", "drop").asks("Drop it for good?", "Its consumer will never get it.").danger(),
+    ]
+}
+
+/// Does something with an event that a subscription gave up.
+pub(super) async fn change_event(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        sent.reason()?;
+        let (name, event) = (sent.needed("subscription")?, sent.needed("event")?);
+        let event: EventId =
+            event.parse().map_err(|_| Flash::refused("nothing was done: that is no id of an event"))?;
+        let (verb, words) = match sent.needed("deed")? {
+            "retry" => (DeadVerb::Retry, "is published now"),
+            "drop" => (DeadVerb::Drop, "was dropped"),
+            other => return Err(Flash::refused(format!("nothing was done: {other:?} cannot be done to it"))),
+        };
+        acting(&app, &sent).change_dead(name, event, verb).await?;
+        Ok(format!("Event {event} {words}."))
+    };
+    let done = done.await;
+    sent.answer(done)
+}
+
+/// Does something with what an inbox gave up.
+pub(super) async fn change_letter(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        let reason = sent.reason()?;
+        let letter: i64 =
+            sent.read("letter")?.ok_or_else(|| Flash::refused("nothing was done: which one?"))?;
+        let store = acting(&app, &sent);
+        let who = format!("console: {reason}");
+        let letters = [LetterId(letter)];
+        match sent.needed("deed")? {
+            "retry" => store.retry_dead(&letters, &who).await.map(|_| "It waits again.".to_owned()),
+            "drop" => store.drop_dead(&letters, &who).await.map(|_| "It was dropped.".to_owned()),
+            other => return Err(Flash::refused(format!("nothing was done: {other:?} cannot be done to it"))),
+        }
+        .map_err(Flash::from)
+    };
+    let done = done.await;
+    sent.answer(done)
+}

@@ -1,0 +1,84 @@
+//! The console: pages for people, made here and kept new by a small script. A file a page.
+//!
+//! Pages read the store's ports as the API does. What changes something is a form that asks for a reason ([`act`]) and comes back to
+//! its page, which says what became of it ([`flash`]). What is slow to count is remembered for a while ([`kept`]).
+
+mod act;
+mod alerts;
+mod assets;
+mod batch;
+mod batches;
+mod board;
+mod bulk;
+mod bulks;
+mod choice;
+mod deed;
+mod events;
+mod flash;
+mod graph;
+mod job;
+mod jobs;
+mod kept;
+mod letters;
+mod machine;
+mod overview;
+mod page;
+mod queues;
+mod rerun;
+mod schedules;
+pub(crate) mod series;
+mod settings;
+mod stack;
+mod words;
+mod workers;
+
+use axum::http::Method;
+use axum::routing::{get, post};
+use milepost_core::token::Role;
+
+use crate::access::Needed;
+use crate::pages::Pages;
+pub(crate) use assets::url as asset;
+pub(crate) use bulks::Paces;
+pub(crate) use kept::Known;
+
+/// Who may look.
+const VIEWER: Needed = Needed::Role(Role::Viewer);
+/// Who may change something.
+const OPERATOR: Needed = Needed::Role(Role::Operator);
+
+/// All pages, and what they send.
+pub(crate) fn routes() -> Pages {
+    Pages::default()
+        .add(Method::GET, "/", VIEWER, get(overview::show))
+        .add(Method::GET, "/series.json", VIEWER, get(series::get))
+        .add(Method::GET, "/jobs", VIEWER, get(jobs::list))
+        .add(Method::GET, "/jobs/change", VIEWER, get(choice::preview))
+        .add(Method::POST, "/jobs/change", OPERATOR, post(choice::change))
+        .add(Method::GET, "/jobs/{id}", VIEWER, get(job::show))
+        .add(Method::POST, "/jobs/{id}/operate", OPERATOR, post(job::operate))
+        .add(Method::GET, "/queues", VIEWER, get(queues::list))
+        .add(Method::POST, "/queues/set", OPERATOR, post(queues::set))
+        .add(Method::GET, "/workers", VIEWER, get(workers::list))
+        .add(Method::GET, "/schedules", VIEWER, get(schedules::list))
+        .add(Method::POST, "/schedules/operate", OPERATOR, post(schedules::operate))
+        .add(Method::GET, "/bulk", VIEWER, get(bulks::list))
+        .add(Method::GET, "/bulk/{id}", VIEWER, get(bulk::show))
+        .add(Method::POST, "/bulk/{id}/set", OPERATOR, post(bulk::set))
+        .add(Method::POST, "/bulk/{id}/retry-failures", OPERATOR, post(bulk::retry_failures))
+        .add(Method::GET, "/batches", VIEWER, get(batches::list))
+        .add(Method::GET, "/batches/{id}", VIEWER, get(batch::show))
+        .add(Method::POST, "/batches/{id}/operate", OPERATOR, post(batch::operate))
+        .add(Method::GET, "/batches/{id}/rerun", VIEWER, get(rerun::preview))
+        .add(Method::POST, "/batches/{id}/rerun", OPERATOR, post(rerun::rerun))
+        .add(Method::GET, "/events", VIEWER, get(events::list))
+        .add(Method::POST, "/events/subscription", OPERATOR, post(events::operate))
+        .add(Method::POST, "/events/replay", OPERATOR, post(events::replay))
+        .add(Method::POST, "/events/parked", OPERATOR, post(events::change_parked))
+        .add(Method::GET, "/dead-letters", VIEWER, get(letters::list))
+        .add(Method::POST, "/dead-letters/event", OPERATOR, post(letters::change_event))
+        .add(Method::POST, "/dead-letters/inbox", OPERATOR, post(letters::change_letter))
+        .add(Method::GET, "/settings", VIEWER, get(settings::show))
+        .add(Method::GET, "/assets/{edition}/{name}", Needed::Nothing, get(assets::get))
+        .compressed()
+}

@@ -1,0 +1,147 @@
+//! `/`: what is wrong, and how it goes.
+
+use askama::Template;
+use axum::extract::State;
+use milepost_core::event::relay_listing::SubscriptionView;
+use milepost_core::listing::QueueView;
+use milepost_core::state::JobState;
+
+use super::alerts::{Alert, Facts, waiting};
+use super::page::{Drawn, Page, draw};
+use super::series::Minute;
+use super::stack::Stack;
+use super::words::{self, between, count, length};
+use crate::app::App;
+
+/// How many queues are shown.
+const QUEUES: usize = 8;
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct Overview {
+    page: Page,
+    alerts: Vec<Alert>,
+    /// Whether nothing was ever done here.
+    is_new: bool,
+    /// Whether the counts are known yet.
+    counted: bool,
+    tiles: Vec<Tile>,
+    queues: Vec<Backlog>,
+    relay: Vec<Lag>,
+}
+
+/// A number that matters.
+struct Tile {
+    number: String,
+    what: &'static str,
+    url: &'static str,
+    class: &'static str,
+}
+
+struct Backlog {
+    name: String,
+    paused: bool,
+    waiting: String,
+    running: String,
+    failed: String,
+    stack: Stack,
+}
+
+struct Lag {
+    name: String,
+    backlog: String,
+    age: String,
+    state: &'static str,
+}
+
+pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
+    let (facts, queues, subscriptions, consumers) = tokio::join!(
+        Facts::read(&app.store),
+        app.known.queues(&app.store),
+        app.known.subscriptions(&app.store),
+        app.known.consumers(&app.store)
+    );
+    let facts = Facts { queues: queues?, subscriptions: subscriptions?, consumers: consumers?, ..facts? };
+    let mut queues: Vec<&QueueView> = facts.queues.iter().flatten().collect();
+    let waits: i64 = queues.iter().map(|queue| waiting(queue)).sum();
+    if facts.queues.is_some() {
+        app.series.record_backlog(page.now, waits);
+    }
+    queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|(_, number)| number).sum::<i64>()));
+    let overview = Overview {
+        alerts: facts.alerts(&page),
+        is_new: queues.is_empty() && facts.workers.is_empty() && facts.queues.is_some(),
+        counted: facts.queues.is_some(),
+        tiles: tiles(&facts, waits, app.series.last_minute(page.now)),
+        queues: queues.into_iter().take(QUEUES).map(backlog).collect(),
+        relay: facts.subscriptions.iter().flatten().map(|of| lag(of, &page)).collect(),
+        page,
+    };
+    Ok(draw(&overview))
+}
+
+fn number(queue: &QueueView, state: JobState) -> i64 {
+    queue.counts.iter().find(|(of, _)| *of == state).map_or(0, |(_, number)| *number)
+}
+
+fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
+    let sum = |state| facts.queues.iter().flatten().map(|queue| number(queue, state)).sum::<i64>();
+    let known = |number: i64| if facts.queues.is_some() { count(number) } else { "…".to_owned() };
+    let (running, failed, retrying) =
+        (sum(JobState::Running), sum(JobState::Failed), sum(JobState::RetryWait));
+    let alive = facts.alive().count();
+    let class = |wrong: bool, class| if wrong { class } else { "" };
+    let tile = |number, what, url, class| Tile { number, what, url, class };
+    vec![
+        tile(known(failed), "failed", "/jobs?state=failed", class(failed > 0, "bad")),
+        tile(known(retrying), "wait to be retried", "/jobs?state=retry_wait", class(retrying > 0, "warn")),
+        tile(known(waits), "wait for a worker", "/jobs?state=pending", ""),
+        tile(known(running), "running", "/jobs?state=running", class(running > 0, "busy")),
+        tile(count(minute.started), "started in the last minute", "/jobs", ""),
+        tile(count(minute.succeeded), "succeeded in it", "/jobs?state=succeeded", ""),
+        tile(
+            count(minute.failed),
+            "attempts failed in it",
+            "/jobs?state=retry_wait",
+            class(minute.failed > 0, "warn"),
+        ),
+        tile(
+            minute
+                .wait_p99_ms
+                .map_or_else(|| "–".to_owned(), |ms| length(std::time::Duration::from_millis(ms))),
+            "wait to start (p99)",
+            "/queues",
+            "",
+        ),
+        tile(count(alive as u64), "workers live", "/workers", class(alive == 0, "warn")),
+    ]
+}
+
+fn backlog(queue: &QueueView) -> Backlog {
+    Backlog {
+        name: queue.name.clone(),
+        paused: queue.paused_at.is_some(),
+        waiting: count(waiting(queue)),
+        running: count(number(queue, JobState::Running)),
+        failed: count(number(queue, JobState::Failed)),
+        stack: Stack::of_jobs(&queue.counts),
+    }
+}
+
+fn lag(of: &SubscriptionView, page: &Page) -> Lag {
+    let state = if of.paused_at.is_some() {
+        "paused"
+    } else if of.halted_aggregates > 0 {
+        "halted"
+    } else if of.publishers.is_empty() {
+        "warning"
+    } else {
+        "ok"
+    };
+    Lag {
+        name: of.name.clone(),
+        backlog: count(of.backlog),
+        age: of.oldest_at.map_or_else(|| "–".to_owned(), |at| length(between(at, page.now))),
+        state,
+    }
+}

@@ -1,0 +1,188 @@
+//! What every page has: who looks, where it is in the menu, what to say at its top.
+
+use std::convert::Infallible;
+
+use askama::Template;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use jiff::Timestamp;
+use milepost_core::error::StoreError;
+use milepost_core::token::Role;
+
+use super::assets;
+use super::flash::Flash;
+use super::words::{Badge, When};
+use crate::access::Identity;
+use crate::problem::Problem;
+
+/// Who looks at the console, and what they may do. Where no token is asked for everybody may do everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Viewer {
+    /// What they are called, if that is known.
+    pub(crate) name: Option<String>,
+    /// Whether they may change things.
+    pub(crate) operates: bool,
+    /// What every form carries back, so that no other site can send it.
+    pub(crate) csrf: String,
+}
+
+impl Viewer {
+    /// Nobody of whom anything is known.
+    fn nobody() -> Self {
+        Self { name: None, operates: false, csrf: String::new() }
+    }
+
+    fn of(parts: &Parts) -> Self {
+        let Some(identity) = parts.extensions.get::<Identity>() else { return Self::nobody() };
+        Self {
+            name: identity.token.as_ref().map(|_| identity.who.trim_start_matches("token:").to_owned()),
+            operates: identity.may(Role::Operator),
+            csrf: identity.csrf.to_string(),
+        }
+    }
+}
+
+/// What the frame of a page needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    pub(crate) viewer: Viewer,
+    pub(crate) now: Timestamp,
+    /// Its path and query.
+    pub(crate) url: String,
+    /// What became of what was done last.
+    pub(crate) flash: Option<Flash>,
+}
+
+/// A place in the menu.
+pub(crate) struct Place {
+    pub(crate) key: char,
+    pub(crate) url: &'static str,
+    pub(crate) title: &'static str,
+}
+
+const PLACES: &[Place] = &[
+    Place { key: 'o', url: "/", title: "Overview" },
+    Place { key: 'j', url: "/jobs", title: "Jobs" },
+    Place { key: 'q', url: "/queues", title: "Queues" },
+    Place { key: 'w', url: "/workers", title: "Workers" },
+    Place { key: 's', url: "/schedules", title: "Schedules" },
+    Place { key: 'b', url: "/bulk", title: "Bulk" },
+    Place { key: 'a', url: "/batches", title: "Batches" },
+    Place { key: 'e', url: "/events", title: "Events" },
+    Place { key: 'l', url: "/dead-letters", title: "Dead letters" },
+    Place { key: ',', url: "/settings", title: "Settings" },
+];
+
+impl Page {
+    pub(crate) fn places(&self) -> &'static [Place] {
+        PLACES
+    }
+
+    /// Whether the page is at this place of the menu, or below it.
+    pub(crate) fn is_at(&self, place: &Place) -> bool {
+        let path = self.url.split('?').next().unwrap_or_default();
+        path == place.url
+            || (place.url != "/" && path.strip_prefix(place.url).is_some_and(|rest| rest.starts_with('/')))
+    }
+
+    pub(crate) fn asset(&self, name: &str) -> String {
+        assets::url(name)
+    }
+
+    pub(crate) const fn when(&self, at: &Timestamp) -> When {
+        When { at: *at, now: self.now }
+    }
+
+    /// A time, or nothing.
+    pub(crate) fn maybe(&self, at: &Option<Timestamp>) -> MaybeWhen {
+        MaybeWhen(at.map(|at| self.when(&at)))
+    }
+
+    pub(crate) const fn badge(&self, state: &'static str) -> Badge {
+        Badge(state)
+    }
+}
+
+/// A time that may be missing.
+pub(crate) struct MaybeWhen(Option<When>);
+
+impl std::fmt::Display for MaybeWhen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(when) => when.fmt(f),
+            None => f.write_str("<span class=\"none\">–</span>"),
+        }
+    }
+}
+
+impl askama::filters::HtmlSafe for MaybeWhen {}
+
+impl<S: Send + Sync> FromRequestParts<S> for Page {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let url = parts.uri.path_and_query().map_or("/", |url| url.as_str()).to_owned();
+        let flash = Flash::of(&parts.headers);
+        Ok(Self { viewer: Viewer::of(parts), now: Timestamp::now(), url, flash })
+    }
+}
+
+/// Draws a page. What was said at its top is not said again.
+pub(crate) fn draw(template: &impl Template) -> Response {
+    match template.render() {
+        Ok(html) => {
+            let mut response = Html(html).into_response();
+            response.headers_mut().insert(header::SET_COOKIE, Flash::forgotten());
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            response
+        }
+        Err(error) => {
+            tracing::error!(%error, "a page could not be drawn");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// What a page answers.
+pub(crate) type Drawn = Result<Response, Trouble>;
+
+/// A page that cannot be shown.
+#[derive(Debug)]
+pub(crate) struct Trouble(pub(crate) Problem);
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<Problem> for Trouble {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl Trouble {
+    /// There is no such thing.
+    pub(crate) fn not_found(words: impl Into<String>) -> Self {
+        Self(Problem::not_found("not_found", words))
+    }
+}
+
+#[derive(Template)]
+#[template(path = "trouble.html")]
+struct TroublePage<'a> {
+    page: Page,
+    words: &'a str,
+}
+
+impl IntoResponse for Trouble {
+    fn into_response(self) -> Response {
+        let page = Page { viewer: Viewer::nobody(), now: Timestamp::now(), url: String::new(), flash: None };
+        let mut response = draw(&TroublePage { page, words: self.0.detail() });
+        *response.status_mut() = self.0.status();
+        response
+    }
+}

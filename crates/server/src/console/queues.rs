@@ -1,0 +1,85 @@
+//! `/queues`: what waits where, and which of it is stopped.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use milepost_core::job::check_queue;
+use milepost_core::state::JobState;
+
+use super::act::{Action, Sent, acting};
+use super::alerts::{pause_of, resume_of, waiting};
+use super::flash::Flash;
+use super::page::{Drawn, Page, draw};
+use super::stack::Stack;
+use super::words::{count, encoded};
+use crate::app::App;
+
+#[derive(Template)]
+#[template(path = "queues.html")]
+struct Queues {
+    page: Page,
+    counted: bool,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    name: String,
+    encoded: String,
+    paused_at: Option<Timestamp>,
+    /// How many living workers serve it.
+    workers: usize,
+    /// Whether jobs wait that nobody will claim.
+    forsaken: bool,
+    waiting: String,
+    counts: Vec<(&'static str, String)>,
+    stack: Stack,
+    action: Option<Action>,
+}
+
+pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+    let (queues, workers) = tokio::join!(app.known.queues(&app.store), app.store.workers());
+    let (queues, workers) = (queues?, workers?);
+    let serves = |name: &str| {
+        let alive = workers.iter().filter(|worker| worker.ended_at.is_none());
+        alive.filter(|worker| worker.queues.iter().any(|queue| queue == name)).count()
+    };
+    let counted = queues.is_some();
+    let rows = queues.into_iter().flatten().enumerate().map(|(place, queue)| {
+        let served = serves(&queue.name);
+        let action = if queue.paused_at.is_some() {
+            resume_of(&queue.name, &page)
+        } else {
+            pause_of(&queue.name, &page)
+        };
+        let some = queue.counts.iter().filter(|(_, number)| *number > 0);
+        Row {
+            encoded: encoded(&queue.name),
+            paused_at: queue.paused_at,
+            workers: served,
+            forsaken: served == 0 && waiting(&queue) > 0,
+            waiting: count(waiting(&queue)),
+            counts: some.map(|(state, number): &(JobState, i64)| (state.as_str(), count(*number))).collect(),
+            stack: Stack::of_jobs(&queue.counts),
+            action: action.map(|action| action.among(place)),
+            name: queue.name,
+        }
+    });
+    let rows = rows.collect();
+    Ok(draw(&Queues { rows, counted, page }))
+}
+
+/// Pauses a queue, or lets it go on.
+pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        sent.reason()?;
+        let (queue, paused) = (sent.needed("queue")?, sent.needed("paused")? == "true");
+        check_queue(queue).map_err(|invalid| Flash::refused(invalid.to_string()))?;
+        let changed = acting(&app, &sent).pause_queue(queue, paused).await?;
+        let is = if paused { "is paused" } else { "goes on" };
+        let before = if changed { "" } else { "; it did before, too" };
+        Ok(format!("Queue {queue} {is}{before}."))
+    };
+    let done = done.await;
+    sent.answer(done)
+}

@@ -1,0 +1,271 @@
+//! The last quarter of an hour in numbers, kept in memory: what started and ended, and how long it took.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::Json;
+use axum::extract::State;
+use jiff::Timestamp;
+use milepost_core::feed::{Change, JobChange};
+use milepost_core::ident::JobId;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use serde::Serialize;
+
+use crate::app::App;
+
+/// How long a bucket is, in seconds.
+const BUCKET_S: i64 = 5;
+/// How many buckets are kept: 15 minutes.
+const BUCKETS: usize = 180;
+/// How many lengths of time a bucket remembers, for its quantiles.
+const LENGTHS_MAX: usize = 512;
+/// Of how many jobs it is remembered since when they wait or run.
+const JOBS_MAX: usize = 50_000;
+
+/// Lengths of time, of which a bounded sample is kept.
+#[derive(Clone, Debug, Default)]
+struct Lengths {
+    seen: usize,
+    kept: Vec<u64>,
+}
+
+impl Lengths {
+    /// Reservoir sampling: every one has the same chance to be among those that are kept.
+    fn add(&mut self, ms: u64) {
+        self.seen += 1;
+        if self.kept.len() < LENGTHS_MAX {
+            self.kept.push(ms);
+        } else if let Some(kept) = self.kept.get_mut(fastrand::usize(..self.seen)) {
+            *kept = ms;
+        }
+    }
+
+    /// The length that this share of them does not go over.
+    fn quantile(&self, share: f64) -> Option<u64> {
+        let mut sorted = self.kept.clone();
+        sorted.sort_unstable();
+        let at = (share * sorted.len().saturating_sub(1) as f64).round() as usize;
+        sorted.get(at).copied()
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Bucket {
+    /// Its place in time: seconds since 1970, by [`BUCKET_S`].
+    at: i64,
+    started: u64,
+    succeeded: u64,
+    failed: u64,
+    waits: Lengths,
+    runs: Lengths,
+    backlog: Option<i64>,
+}
+
+/// What happened lately, of all nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Series {
+    buckets: Mutex<VecDeque<Bucket>>,
+    /// Since when jobs wait or run.
+    since: Mutex<HashMap<JobId, Timestamp>>,
+}
+
+/// The series as charts want it: a column a name, oldest first; the bucket that is being filled is left out.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Columns {
+    /// Seconds since 1970.
+    at: Vec<i64>,
+    /// A second.
+    started: Vec<f64>,
+    succeeded: Vec<f64>,
+    failed: Vec<f64>,
+    /// In seconds.
+    wait_p50: Vec<Option<f64>>,
+    wait_p99: Vec<Option<f64>>,
+    run_p50: Vec<Option<f64>>,
+    run_p99: Vec<Option<f64>>,
+    /// Jobs that wait.
+    backlog: Vec<Option<i64>>,
+}
+
+impl Series {
+    fn buckets(&self) -> MutexGuard<'_, VecDeque<Bucket>> {
+        // What a panic left behind are numbers still.
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes changes in. What is older than what is kept is left out.
+    pub(crate) fn learn<'a>(&self, changes: impl Iterator<Item = &'a Change>) {
+        for change in changes {
+            if let Change::Job(change) = change {
+                self.learn_of(change);
+            }
+        }
+    }
+
+    fn learn_of(&self, change: &JobChange) {
+        let passed = self.passed(change);
+        self.fill(change.at, |bucket| match change.verb {
+            Verb::Claim => {
+                bucket.started += 1;
+                passed.into_iter().for_each(|ms| bucket.waits.add(ms));
+            }
+            Verb::Succeed => {
+                bucket.succeeded += 1;
+                passed.into_iter().for_each(|ms| bucket.runs.add(ms));
+            }
+            Verb::Retry | Verb::Fail => bucket.failed += 1,
+            _ => {}
+        });
+    }
+
+    /// How long the job has waited, or run, if what it began with was seen, in ms; remembers what begins.
+    fn passed(&self, change: &JobChange) -> Option<u64> {
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = since.remove(&change.job);
+        if matches!(change.to, JobState::Pending | JobState::RetryWait | JobState::Running) {
+            if since.len() >= JOBS_MAX {
+                since.clear();
+            }
+            since.insert(change.job, change.ready_at.map_or(change.at, |ready_at| ready_at.max(change.at)));
+        }
+        let passed = change.at.duration_since(begun?);
+        u64::try_from(passed.as_millis().max(0)).ok()
+    }
+
+    /// Takes in how many jobs wait now.
+    pub(crate) fn record_backlog(&self, at: Timestamp, jobs: i64) {
+        self.fill(at, |bucket| bucket.backlog = Some(jobs));
+    }
+
+    fn fill(&self, at: Timestamp, fill: impl FnOnce(&mut Bucket)) {
+        let at = at.as_second().div_euclid(BUCKET_S);
+        let mut buckets = self.buckets();
+        let first = buckets.front().map_or(at, |bucket| bucket.at);
+        let last = buckets.back().map_or(at - 1, |bucket| bucket.at);
+        if at < first {
+            return;
+        }
+        let missing = (last + 1).max(at + 1 - BUCKETS as i64)..=at;
+        buckets.extend(missing.map(|at| Bucket { at, ..Bucket::default() }));
+        while buckets.len() > BUCKETS {
+            buckets.pop_front();
+        }
+        if let Some(bucket) = buckets.iter_mut().rev().find(|bucket| bucket.at == at) {
+            fill(bucket);
+        }
+    }
+
+    /// How many started, succeeded and failed in the last minute, and the quantiles of how long they waited.
+    pub(super) fn last_minute(&self, now: Timestamp) -> Minute {
+        let since = now.as_second().div_euclid(BUCKET_S) - 60 / BUCKET_S;
+        let buckets = self.buckets();
+        let mut minute = Minute::default();
+        let mut waits = Lengths::default();
+        for bucket in buckets.iter().filter(|bucket| bucket.at >= since) {
+            minute.started += bucket.started;
+            minute.succeeded += bucket.succeeded;
+            minute.failed += bucket.failed;
+            bucket.waits.kept.iter().for_each(|&ms| waits.add(ms));
+        }
+        minute.wait_p99_ms = waits.quantile(0.99);
+        minute
+    }
+
+    pub(super) fn columns(&self, now: Timestamp) -> Columns {
+        let current = now.as_second().div_euclid(BUCKET_S);
+        let (mut columns, per_s) = (Columns::default(), |number: u64| number as f64 / BUCKET_S as f64);
+        let seconds = |ms: Option<u64>| ms.map(|ms| ms as f64 / 1000.0);
+        let known = self.buckets();
+        let mut buckets = known.iter().filter(|bucket| bucket.at < current).peekable();
+        for at in current - BUCKETS as i64..current {
+            let empty = Bucket::default();
+            let bucket = buckets.next_if(|bucket| bucket.at == at).unwrap_or(&empty);
+            columns.at.push(at * BUCKET_S);
+            columns.started.push(per_s(bucket.started));
+            columns.succeeded.push(per_s(bucket.succeeded));
+            columns.failed.push(per_s(bucket.failed));
+            columns.wait_p50.push(seconds(bucket.waits.quantile(0.5)));
+            columns.wait_p99.push(seconds(bucket.waits.quantile(0.99)));
+            columns.run_p50.push(seconds(bucket.runs.quantile(0.5)));
+            columns.run_p99.push(seconds(bucket.runs.quantile(0.99)));
+            columns.backlog.push(bucket.backlog);
+        }
+        columns
+    }
+}
+
+/// The last minute in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Minute {
+    pub(super) started: u64,
+    pub(super) succeeded: u64,
+    pub(super) failed: u64,
+    pub(super) wait_p99_ms: Option<u64>,
+}
+
+/// What charts are drawn from.
+pub(super) async fn get(State(app): State<App>) -> Json<Columns> {
+    Json(app.series.columns(Timestamp::now()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + second).unwrap()
+    }
+
+    fn tell(series: &Series, job: JobId, second: i64, verb: Verb, to: JobState) {
+        let change = JobChange {
+            pos: 0,
+            job,
+            kind: None,
+            queue: None,
+            batch: None,
+            at: at(second),
+            verb,
+            from: None,
+            to,
+            attempt: 1,
+            worker: None,
+            ready_at: None,
+            error_code: None,
+        };
+        series.learn([Change::Job(change)].iter());
+    }
+
+    #[test]
+    fn what_happened_is_counted_by_the_second() {
+        let series = Series::default();
+        let jobs: Vec<JobId> = (0..10).map(|_| JobId::new()).collect();
+        jobs.iter().for_each(|&job| tell(&series, job, -4, Verb::Create, JobState::Pending));
+        jobs.iter().for_each(|&job| tell(&series, job, 0, Verb::Claim, JobState::Running));
+        tell(&series, jobs[0], 7, Verb::Succeed, JobState::Succeeded);
+        tell(&series, jobs[1], 8, Verb::Retry, JobState::RetryWait);
+        let columns = series.columns(at(10));
+        assert_eq!(columns.at.len(), BUCKETS);
+        assert_eq!(columns.started[BUCKETS - 2..], [2.0, 0.0]);
+        assert_eq!(columns.succeeded[BUCKETS - 2..], [0.0, 0.2]);
+        assert_eq!((columns.wait_p99[BUCKETS - 2], columns.run_p50[BUCKETS - 1]), (Some(4.0), Some(7.0)));
+        let minute = series.last_minute(at(10));
+        assert_eq!(
+            (minute.started, minute.succeeded, minute.failed, minute.wait_p99_ms),
+            (10, 1, 1, Some(4_000))
+        );
+    }
+
+    #[test]
+    fn it_stays_small_over_long_rests_and_takes_late_changes() {
+        let series = Series::default();
+        let fail = |second| tell(&series, JobId::new(), second, Verb::Fail, JobState::Failed);
+        [0, 100_000].into_iter().for_each(fail);
+        assert_eq!(series.buckets().len(), BUCKETS);
+        [99_990, 0].into_iter().for_each(fail);
+        assert_eq!(series.columns(at(100_005)).failed.iter().sum::<f64>(), 0.4);
+        let mut lengths = Lengths::default();
+        (0..5_000).for_each(|ms| lengths.add(ms));
+        assert_eq!(lengths.kept.len(), LENGTHS_MAX);
+    }
+}

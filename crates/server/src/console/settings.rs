@@ -1,0 +1,65 @@
+//! `/settings`: what this server is, and whether the store can keep its promises.
+
+use askama::Template;
+use axum::extract::State;
+use futures::future::join_all;
+use milepost_core::doctor::{Check, Cost, Finding, Look, PATIENCE_DEFAULT};
+use milepost_core::limit::LimitView;
+use serde::Deserialize;
+
+use super::page::{Drawn, Page, draw};
+use crate::app::App;
+use crate::params::Query;
+
+/// How long a check may take.
+const CHECK_MAX: std::time::Duration = std::time::Duration::from_secs(5);
+/// The checks of the database's own settings, which are made each time; all of them are quick.
+const OF_SETTINGS: [Check; 7] = [
+    Check::WeakDurability,
+    Check::CommitsUnsafe,
+    Check::AutovacuumOff,
+    Check::ClockDifference,
+    Check::MissingPrivilege,
+    Check::LogHeldBack,
+    Check::DiskShort,
+];
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Asked {
+    /// Whether all quick checks are to be made.
+    #[serde(default)]
+    examine: String,
+}
+
+#[derive(Template)]
+#[template(path = "settings.html")]
+struct Settings {
+    page: Page,
+    about: Vec<(&'static str, String)>,
+    limits: Vec<LimitView>,
+    examined: bool,
+    checks: usize,
+    findings: Vec<Finding>,
+    /// Checks that could not be made.
+    unable: Vec<(&'static str, String)>,
+}
+
+pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>, page: Page) -> Drawn {
+    let examined = !asked.examine.is_empty();
+    let wanted =
+        |check: &Check| if examined { check.cost() == Cost::Quick } else { OF_SETTINGS.contains(check) };
+    let checks: Vec<Check> = app.store.checks().into_iter().filter(wanted).collect();
+    let look = Look { now: page.now, patience: PATIENCE_DEFAULT, time_limit: CHECK_MAX };
+    let answers = join_all(checks.iter().map(|&check| app.store.examine(check, &look))).await;
+    let (mut findings, mut unable) = (Vec::new(), Vec::new());
+    for (check, answer) in checks.iter().zip(answers) {
+        match answer {
+            Ok(found) => findings.extend(found),
+            Err(error) => unable.push((check.as_str(), error.to_string())),
+        }
+    }
+    let limits = app.store.limits().await?;
+    let mut about = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
+    about.extend(app.about.iter().cloned());
+    Ok(draw(&Settings { page, about, limits, examined, checks: checks.len(), findings, unable }))
+}

@@ -1,0 +1,72 @@
+//! How many stand where, as a bar.
+
+use std::fmt;
+
+use askama::filters::HtmlSafe;
+use milepost_core::dag::state::{Counts, TaskState};
+use milepost_core::state::JobState;
+
+/// How wide the drawing is, in its own units.
+const WIDTH: f64 = 1000.0;
+
+/// A bar of parts.
+#[derive(Clone, Debug)]
+pub(crate) struct Stack(Vec<(&'static str, u64)>);
+
+impl Stack {
+    /// Of jobs, by state.
+    pub(crate) fn of_jobs(counts: &[(JobState, i64)]) -> Self {
+        let order = [
+            JobState::Failed,
+            JobState::Aborted,
+            JobState::RetryWait,
+            JobState::Running,
+            JobState::Pending,
+            JobState::Blocked,
+        ];
+        let number = |state| counts.iter().find(|(of, _)| *of == state).map_or(0, |(_, number)| *number);
+        Self(order.into_iter().map(|state| (state.as_str(), number(state).unsigned_abs())).collect())
+    }
+
+    /// Of tasks, by state; what has ended first.
+    pub(crate) fn of_tasks(counts: &Counts) -> Self {
+        Self(by_state(counts).map(|(state, number)| (state.as_str(), number)).to_vec())
+    }
+}
+
+/// How many tasks stand where, as they are told.
+pub(crate) const fn by_state(counts: &Counts) -> [(TaskState, u64); 8] {
+    [
+        (TaskState::Succeeded, counts.succeeded),
+        (TaskState::Skipped, counts.skipped),
+        (TaskState::Canceled, counts.canceled),
+        (TaskState::Failed, counts.failed),
+        (TaskState::Aborted, counts.aborted),
+        (TaskState::Active, counts.active),
+        (TaskState::Due, counts.due),
+        (TaskState::Waiting, counts.waiting),
+    ]
+}
+
+impl fmt::Display for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let some: Vec<_> = self.0.iter().filter(|(_, number)| *number > 0).collect();
+        let total: u64 = some.iter().map(|(_, number)| number).sum();
+        let words: Vec<String> = some.iter().map(|(state, number)| format!("{number} {state}")).collect();
+        write!(
+            f,
+            "<svg class=\"stack\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
+            words.join(", ")
+        )?;
+        let mut x = 0.0;
+        for (state, number) in some {
+            // The few among many are seen, too.
+            let width = (*number as f64 / total as f64 * WIDTH).max(8.0);
+            write!(f, "<rect class=\"b-{state}\" x=\"{x:.0}\" width=\"{width:.0}\" height=\"10\"/>")?;
+            x += width;
+        }
+        f.write_str("</svg>")
+    }
+}
+
+impl HtmlSafe for Stack {}

@@ -1,0 +1,54 @@
+//! `/workers`: who works, and who does not any more.
+
+use askama::Template;
+use axum::extract::State;
+use milepost_core::listing::{JobFilter, JobRow};
+use milepost_core::state::JobState;
+use milepost_core::worker::WorkerView;
+
+use super::page::{Drawn, Page, draw};
+use super::words::{between, length};
+use crate::app::App;
+
+/// How many jobs that run are shown.
+const RUNNING: u32 = 50;
+/// How many workers that ended are shown.
+const ENDED: usize = 30;
+/// How many names of kinds or queues are told.
+const NAMES: usize = 6;
+
+#[derive(Template)]
+#[template(path = "workers.html")]
+struct Workers {
+    page: Page,
+    alive: Vec<WorkerView>,
+    ended: Vec<WorkerView>,
+    running: Vec<JobRow>,
+}
+
+pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+    let running = JobFilter { state: Some(JobState::Running), limit: RUNNING, ..JobFilter::default() };
+    let (workers, mut running) = tokio::try_join!(app.store.workers(), app.store.jobs(&running))?;
+    let (mut alive, mut ended): (Vec<WorkerView>, Vec<WorkerView>) =
+        workers.into_iter().partition(|worker| worker.ended_at.is_none());
+    alive.sort_by_key(|worker| std::cmp::Reverse(worker.running));
+    ended.sort_by_key(|worker| std::cmp::Reverse(worker.ended_at));
+    ended.truncate(ENDED);
+    // What has run for longest is what somebody looks for.
+    running.sort_by_key(|job| job.started_at);
+    Ok(draw(&Workers { page, alive, ended, running }))
+}
+
+impl Workers {
+    fn some(&self, names: &[String]) -> String {
+        let shown = names.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+        match names.len().saturating_sub(NAMES) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
+    }
+
+    fn lasts(&self, job: &JobRow) -> String {
+        job.started_at.map_or_else(String::new, |at| length(between(at, self.page.now)))
+    }
+}

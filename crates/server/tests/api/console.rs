@@ -1,0 +1,276 @@
+//! The console: every page answers, nothing that is stored becomes markup, and forms do what they say.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use milepost_core::batch::start::NewBatch;
+use milepost_core::claim::Claim;
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::event::{Aggregate, Failure as Undone, NewEvent, Outcome, PageSize, Undelivered};
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::ident::{BatchId, JobId};
+use milepost_core::job::NewJob;
+use milepost_core::port::{Operation, Store};
+use milepost_core::schedule::{Schedule, Source, Spec};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_core::worker::NewWorker;
+use milepost_testkit::relay;
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::place::Place;
+
+/// What must never be read as markup, wherever it is stored.
+const EVIL: &str = "x<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
+
+const PAGES: [&str; 11] = [
+    "/",
+    "/jobs",
+    "/queues",
+    "/workers",
+    "/schedules",
+    "/bulk",
+    "/batches",
+    "/events",
+    "/dead-letters",
+    "/settings",
+    "/settings?examine=yes",
+];
+
+/// A store with something evil in all that can be named.
+async fn fill(store: &dyn Store) -> (JobId, BatchId) {
+    let job = |key: &str| {
+        let mut job = NewJob::new(EVIL, &json!({ EVIL: EVIL })).unwrap();
+        (job.queue, job.group, job.key) = (EVIL.into(), Some(EVIL.into()), Some(format!("{key}{EVIL}")));
+        job
+    };
+    let failing = store.enqueue(&job("1")).await.unwrap().job;
+    let names = vec![EVIL.to_owned()];
+    let lease = Duration::from_secs(60);
+    let worker = NewWorker { name: EVIL.into(), queues: names.clone(), kinds: names.clone(), lease };
+    let worker = store.register_worker(&worker).await.unwrap();
+    let claim = Claim { worker, claim_id: 1, queues: names.clone(), kinds: names, limit: 1, thorough: true };
+    let run = store.claim(&claim).await.unwrap()[0].run;
+    let end = End::Fail { failure: Failure { code: EVIL.into(), message: EVIL.into() } };
+    store.finish_many(worker, &[Finish { run, end, grouped: true, task: false }]).await.unwrap();
+    let waiting = store.enqueue(&job("2")).await.unwrap().job;
+    store.enqueue(&job("3")).await.unwrap();
+    store.operate(waiting, &Operation::new(Verb::Abort).note(EVIL)).await.unwrap();
+    store.pause_queue(EVIL, true).await.unwrap();
+    let hourly = Spec::every(Duration::from_secs(3600)).unwrap();
+    let schedule = Schedule::new(EVIL, hourly, NewJob::new(EVIL, &EVIL).unwrap());
+    store.put_schedule(&schedule, Source::Operator).await.unwrap();
+    let events = ["a", "b"].map(|id| {
+        let aggregate = Aggregate::new(EVIL, format!("{id}{EVIL}"));
+        NewEvent::new(aggregate, EVIL, &json!({ EVIL: EVIL })).unwrap()
+    });
+    store.emit_many(&events).await.unwrap();
+    let (_, mut reader) = relay::reader(store, EVIL, lease).await;
+    let page = reader.page(PageSize { events_max: 100, bytes_max: 1_000_000 }).await.unwrap();
+    let ends = [Undelivered::Halt, Undelivered::DeadLetter];
+    let failures = page.events.iter().zip(ends);
+    let failures =
+        failures.map(|(event, then)| Undone { event: event.id, deliveries: 1, why: EVIL.into(), then });
+    reader.commit(&Outcome { failures: failures.collect(), ..Outcome::default() }).await.unwrap();
+    (failing, start(store).await)
+}
+
+/// A batch of a DAG whose names are as evil as they may be.
+async fn start(store: &dyn Store) -> BatchId {
+    let after = format!("b{EVIL}");
+    let definition =
+        Definition::new(EVIL).task(EVIL, Task::job(EVIL)).task(&after, Task::job(EVIL).after([EVIL]));
+    let dag = Dag::check(definition).unwrap();
+    store.define_dag(&dag).await.unwrap();
+    let input = serde_json::value::to_raw_value(&json!({ EVIL: EVIL })).unwrap();
+    let (id, dag, key) = (BatchId::new(), EVIL.to_owned(), Some(EVIL.to_owned()));
+    store.start_batch(&NewBatch { id, dag, version: None, key, input, nominal_at: None }).await.unwrap().batch
+}
+
+/// What a page must never have: markup out of what is stored, or what its own policy forbids.
+fn assert_harmless(url: &str, html: &str) {
+    for bad in ["<script>", "<img", "alert(1)</script", " style=\"", " onclick", " onload", "javascript:"] {
+        assert!(!html.contains(bad), "{bad} in {url}: {html}");
+    }
+}
+
+pub(crate) async fn an_empty_store_has_pages_that_say_what_to_do_next(place: Place) {
+    for url in PAGES {
+        let (status, html) = place.page(url).await;
+        assert_eq!(status, StatusCode::OK, "{url}");
+        assert_harmless(url, &html);
+        let tells = html.contains("class=\"empty\"")
+            || html.contains("class=\"card empty\"")
+            || url.contains("settings");
+        assert!(tells, "{url}: {html}");
+    }
+    assert_eq!(place.page("/jobs/0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(place.page("/series.json").await.0, StatusCode::OK);
+}
+
+pub(crate) async fn every_link_leads_to_a_page_and_nothing_stored_becomes_markup(place: Place) {
+    let (job, batch) = fill(place.store.as_ref()).await;
+    let mut seen: BTreeSet<String> = PAGES.into_iter().map(str::to_owned).collect();
+    let mut left: VecDeque<String> = seen.iter().cloned().collect();
+    let mut escaped = 0;
+    while let Some(url) = left.pop_front() {
+        let (status, html) = place.page(&url).await;
+        assert_eq!(status, StatusCode::OK, "{url}: {html}");
+        if url.starts_with("/assets/") {
+            continue;
+        }
+        assert_harmless(&url, &html);
+        escaped += usize::from(html.contains("&#60;script&#62;"));
+        for part in html.split("href=\"").skip(1).chain(html.split("src=\"").skip(1)) {
+            let link = part.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&");
+            let link = link.split('#').next().unwrap().to_owned();
+            if link.starts_with('/') && seen.insert(link.clone()) {
+                left.push_back(link);
+            }
+        }
+    }
+    for url in [format!("/jobs/{job}"), format!("/batches/{batch}")] {
+        assert!(seen.contains(&url), "{url} is not linked: {seen:?}");
+    }
+    assert!(escaped > 10, "what is stored is shown on {escaped} of {} pages", seen.len());
+}
+
+pub(crate) async fn the_first_page_is_small_and_loads_nothing_from_elsewhere(place: Place) {
+    fill(place.store.as_ref()).await;
+    let response = place.request(reqwest::Method::GET, "/").send().await.unwrap();
+    let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
+    let html = response.text().await.unwrap();
+    let mut bytes = html.len();
+    for part in html.split("=\"/assets/").skip(1) {
+        let name = part.split('"').next().unwrap();
+        let asset = place.request(reqwest::Method::GET, &format!("/assets/{name}")).send().await.unwrap();
+        assert!(asset.headers()["cache-control"].to_str().unwrap().contains("immutable"), "{name}");
+        bytes += asset.bytes().await.unwrap().len();
+    }
+    assert!((50_000..200_000).contains(&bytes), "{bytes} bytes, not compressed");
+    assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
+}
+
+pub(crate) async fn a_form_does_what_it_says_and_wants_to_know_why(place: Place) {
+    let store = place.store.as_ref();
+    let job = store.enqueue(&NewJob::new("mail", &json!({"to": "ada"})).unwrap()).await.unwrap().job;
+    let page = format!("/jobs/{job}");
+    let abort = |reason: &'static str| {
+        place.form(&format!("/jobs/{job}/operate"), &[("deed", "abort"), ("reason", reason), ("back", &page)])
+    };
+    let (to, said) = abort("").await;
+    assert!(to == page && said.starts_with("refused") && said.contains("reason"), "{said}");
+    assert_eq!(store.job(job).await.unwrap().unwrap().row.state, JobState::Pending);
+    let (to, said) = abort("too early").await;
+    assert!(to == page && said.starts_with("done") && said.contains("aborted"), "{said}");
+    assert_eq!(store.history(job).await.unwrap()[1].note.as_deref(), Some("too early"));
+    let pause = [("queue", "default"), ("paused", "true"), ("reason", "calm"), ("back", "//evil.example")];
+    assert_eq!(place.form("/queues/set", &pause).await.0, "/");
+    assert!(store.queues().await.unwrap()[0].paused_at.is_some());
+    let html = place.page("/").await.1;
+    assert!(html.contains("Queue default is paused") && html.contains("Resume the queue"), "{html}");
+    place
+        .form(&format!("/jobs/{job}/operate"), &[("deed", "retry"), ("reason", "go"), ("back", &page)])
+        .await;
+    let html = place.page(&page).await.1;
+    assert!(html.contains("Why is it not running?") && html.contains("queue default is paused"), "{html}");
+}
+
+pub(crate) async fn jobs_are_found_by_what_they_say_and_changed_together(place: Place) {
+    let store = place.store.as_ref();
+    fill(store).await;
+    let jobs: Vec<NewJob> = (0..60)
+        .map(|n| NewJob::new("order", &json!({"order": {"no": n, "lines": [{"sku": "A"}]}})).unwrap())
+        .collect();
+    let made = store.enqueue_many(&jobs).await.unwrap();
+    let found = place.page("/jobs?payload=order.no%3D17").await.1;
+    assert!(
+        found.contains(&made[17].job.to_string()) && !found.contains(&made[18].job.to_string()),
+        "{found}"
+    );
+    let failed = place.page("/jobs?state=failed&error=ALERT(1)").await.1;
+    assert!(failed.contains("class=\"pick\""), "{failed}");
+    assert!(!place.page("/jobs?state=failed&error=absent").await.1.contains("class=\"pick\""));
+    assert!(place.page("/jobs?payload=order").await.1.contains("is no path=value"));
+    let first = place.page("/jobs?kind=order").await.1;
+    assert_eq!(first.matches("class=\"pick\"").count(), 50);
+    let preview = place.page("/jobs/change?all=yes&kind=order&deed=cancel").await.1;
+    assert!(preview.contains("Cancel: 60 jobs?"), "{preview}");
+    let ids = made.iter().map(|made| made.job.to_string()).collect::<Vec<_>>().join(" ");
+    let (_, said) = place
+        .form(
+            "/jobs/change",
+            &[("deed", "cancel"), ("ids", &ids), ("reason", "not these"), ("back", "/jobs")],
+        )
+        .await;
+    assert!(said.contains("60 canceled"), "{said}");
+    let id = made[3].job;
+    let by_id = place.page(&format!("/jobs?key={id}")).await.1;
+    assert!(by_id.contains("not these"), "an id leads to its job: {by_id}");
+}
+
+pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
+    let store = place.store.as_ref();
+    let batch = start(store).await;
+    let page = format!("/batches/{batch}");
+    let html = place.page(&page).await.1;
+    assert!(html.contains("<svg class=\"dag\"") && html.contains("g-active"), "{html}");
+    let generation = store.batch(batch).await.unwrap().unwrap().row.generation.to_string();
+    let operate = |deed: &'static str| {
+        let fields = [("deed", deed), ("generation", &*generation), ("reason", "night"), ("back", &*page)];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let place = &place;
+        async move {
+            let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+            place.form(&format!("/batches/{batch}/operate"), &fields).await.1
+        }
+    };
+    let said = operate("abort").await;
+    assert!(said.starts_with("done"), "{said}");
+    assert!(store.batch(batch).await.unwrap().unwrap().row.stopped);
+    let preview = place.page(&format!("{page}/rerun?what=failed")).await.1;
+    assert!(preview.contains("1 task runs again") && preview.contains("aborted"), "{preview}");
+    let again = [("what", "failed"), ("generation", &*generation), ("reason", "again"), ("back", &*page)];
+    let said = place.form(&format!("{page}/rerun"), &again).await.1;
+    assert!(said.contains("Rerun 1: 1 task put back"), "{said}");
+    assert!(operate("resume").await.starts_with("refused"), "it was looked at before the rerun");
+}
+
+pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Place) {
+    let store = place.store.as_ref();
+    fill(store).await;
+    let parked = store.parked(None, 1).await.unwrap().remove(0);
+    let of = &parked.first.aggregate;
+    let edit = |payload: &'static str| {
+        place.form(
+            "/events/parked",
+            &[
+                ("subscription", EVIL),
+                ("aggregate_type", &of.kind),
+                ("aggregate_id", &of.id),
+                ("deed", "edit"),
+                ("payload", payload),
+                ("reason", "typo"),
+            ],
+        )
+    };
+    assert!(edit("{").await.1.starts_with("refused"));
+    assert!(edit("{\"mended\": true}").await.1.starts_with("done"));
+    assert!(place.page("/events").await.1.contains("mended"));
+    let dead = store.dead_events(None, 1).await.unwrap().remove(0).event.id.to_string();
+    let drop = [("subscription", EVIL), ("event", &*dead), ("deed", "drop"), ("reason", "old")];
+    assert!(place.form("/dead-letters/event", &drop).await.1.starts_with("done"));
+    assert!(store.dead_events(None, 1).await.unwrap().is_empty());
+    let since = (Timestamp::now() - Duration::from_secs(60)).to_string();
+    let replay = [("subscription", EVIL), ("since", &*since), ("reason", "lost")];
+    assert!(place.form("/events/replay", &replay).await.1.contains("go out again"));
+    let pause = [("subscription", EVIL), ("deed", "pause"), ("reason", "the broker moves")];
+    assert!(place.form("/events/subscription", &pause).await.1.starts_with("done"));
+    assert_eq!(store.subscriptions().await.unwrap()[0].paused_why.as_deref(), Some("the broker moves"));
+    let run = [("schedule", EVIL), ("deed", "run"), ("reason", "now")];
+    assert!(place.form("/schedules/operate", &run).await.1.contains("was enqueued"));
+}
