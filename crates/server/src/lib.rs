@@ -3,6 +3,7 @@
 //! [`router`] makes everything the server answers out of a store; [`serve`] listens until it is to stop. The API's own description
 //! is made from its code and served at `/openapi.json`.
 
+mod actor;
 mod api;
 mod app;
 mod body;
