@@ -9,6 +9,7 @@ use milepost_core::job::{Priority, StartAt};
 use milepost_core::retention::Keep;
 use milepost_core::state::JobState;
 
+use crate::audit::AuditArgs;
 use crate::batch::BatchCommand;
 use crate::bench::BenchCommand;
 use crate::bulk::BulkArgs;
@@ -103,6 +104,8 @@ pub(crate) enum Command {
     /// Look at the workers
     #[command(subcommand)]
     Workers(WorkersCommand),
+    /// Look at who did what, why, and what it changed
+    Audit(AuditArgs),
     /// Forget what is over, now
     Prune(PruneArgs),
     /// Hold the store against its promises, and mend what is safe
@@ -130,7 +133,7 @@ impl Command {
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),
-            Self::Workers(_) => true,
+            Self::Workers(_) | Self::Audit(_) => true,
             _ => false,
         }
     }
