@@ -34,7 +34,10 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
     let nobodys = || NewJob::new("nobody's", &()).unwrap();
     let ada = Actor::new("ada@host").unwrap().because(Some(UNICODE)).unwrap();
     store.acting_as(ada.clone()).pause_queue(UNICODE, true).await.unwrap();
-    store.acting_as(ada).enqueue_many(&[nobodys(), nobodys()]).await.unwrap();
+    let ada = store.acting_as(ada);
+    for made in ada.enqueue_many(&[nobodys(), nobodys()]).await.unwrap() {
+        ada.operate(made.job, &Operation::new(Verb::Cancel)).await.unwrap();
+    }
     let left = register(store, LONG).await;
     store.retire_worker(left).await.unwrap();
 }
