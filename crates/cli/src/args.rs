@@ -9,6 +9,7 @@ use milepost_core::job::{Priority, StartAt};
 use milepost_core::retention::Keep;
 use milepost_core::state::JobState;
 
+use crate::audit::AuditArgs;
 use crate::batch::BatchCommand;
 use crate::bench::BenchCommand;
 use crate::bulk::BulkArgs;
@@ -107,6 +108,8 @@ pub(crate) enum Command {
     /// Tokens by which servers know who asks: make them, look at them, revoke them
     #[command(subcommand)]
     Tokens(TokensCommand),
+    /// Look at who did what, why, and what it changed
+    Audit(AuditArgs),
     /// Forget what is over, now
     Prune(PruneArgs),
     /// Hold the store against its promises, and mend what is safe
@@ -135,7 +138,7 @@ impl Command {
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),
             Self::Tokens(command) => command.only_looks(),
-            Self::Workers(_) => true,
+            Self::Workers(_) | Self::Audit(_) => true,
             _ => false,
         }
     }

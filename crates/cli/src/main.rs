@@ -1,6 +1,7 @@
 //! The `milepost` command: the one place where stores and tools are put together.
 
 mod args;
+mod audit;
 mod batch;
 mod bench;
 mod bulk;
@@ -16,6 +17,7 @@ mod log;
 mod migrate;
 mod moving;
 mod nearest;
+mod operator;
 mod output;
 mod prune;
 mod queues;
@@ -111,6 +113,7 @@ async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Ou
         Command::Relay(args) => relay::run(*args, named).await,
         Command::Serve(args) => serve::run(*args, named).await,
         Command::Config(command) => config::command::run(command, named.as_ref()),
+        Command::Audit(args) => audit::run(&args, address).await,
         Command::Prune(args) => prune::run(&args, address).await,
         Command::Bench(command) => bench::run(command, address).await,
     }

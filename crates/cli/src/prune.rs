@@ -64,6 +64,9 @@ pub(crate) struct PruneArgs {
     /// How long events are kept that every subscription has gone past
     #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
     events: Keep,
+    /// How long entries of the audit are kept
+    #[arg(long, value_name = "PERIOD", default_value = "400d", value_parser = args::keep)]
+    audit: Keep,
     /// Only count what would be forgotten; events are not counted
     #[arg(long)]
     dry_run: bool,
@@ -84,6 +87,7 @@ impl PruneArgs {
             batches: self.batches,
             inbox: self.inbox,
             events: self.events,
+            audit: self.audit,
         }
     }
 }
@@ -202,6 +206,7 @@ fn report(args: &PruneArgs, report: &Report<'_>) -> Result<()> {
         ("ids of events taken in", args.inbox, counts.inbox),
         ("dead letters of inboxes", args.failed, counts.inbox_dead),
         ("events", args.events, counts.events),
+        ("entries of the audit", args.audit, counts.audit),
     ] {
         let uncounted = report.dry_run && what == "events";
         let count = if uncounted { "?".to_owned() } else { count.to_string() };

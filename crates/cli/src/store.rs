@@ -15,7 +15,7 @@ use milepost_core::schema::Migrated;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
-use crate::output;
+use crate::{operator, output};
 
 /// Where the jobs are. Shown without its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,12 +122,12 @@ pub(crate) enum Schema {
     MadeWhenEmpty,
 }
 
-/// Opens the store and sees that its tables fit.
+/// Opens the store and sees that its tables fit. It is used by the operator: what is changed through it is audited.
 pub(crate) async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn Store>> {
-    Ok(open_database(address, schema).await?.store())
+    operator::acting(open_database(address, schema).await?.store().as_ref())
 }
 
-/// The same, of which one can tell whose SQL it speaks.
+/// The same, for what runs by itself, of which one can tell whose SQL it speaks.
 pub(crate) async fn open_database(address: &StoreAddress, schema: Schema) -> Result<Database> {
     if let (StoreAddress::Sqlite(path), Schema::MustFit) = (address, schema)
         && !path.exists()

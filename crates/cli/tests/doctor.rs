@@ -70,7 +70,10 @@ fn a_repair_mends_what_is_safe_and_is_noted_with_who_did_it(place: Place) {
     let who = place.tamper("select who from milepost.audit where what = 'doctor.repair'");
     let (user, host) = who.split_once('@').unwrap();
     assert!(!user.is_empty() && !host.is_empty(), "{who}");
-    assert!(place.tamper("select detail from milepost.audit").contains(&id), "the note names the job");
+    assert!(
+        place.tamper("select detail from milepost.audit where what = 'doctor.repair'").contains(&id),
+        "the note names the job"
+    );
 }
 
 fn what_a_repair_cannot_mend_is_still_an_error(place: Place) {

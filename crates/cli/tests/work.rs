@@ -20,6 +20,7 @@ on_each_store! {
     a_second_signal_ends_all_at_once,
     a_program_dies_with_a_worker_that_is_killed,
     what_an_operator_set_stays_and_the_log_says_so_once,
+    what_a_configuration_changes_is_audited_once,
 }
 
 /// Starts a worker; returns when it says what it runs.
@@ -320,4 +321,14 @@ fn what_ends_a_worker_is_an_object_too_when_the_log_is_in_json() {
         assert_eq!(last["level"], "ERROR");
         assert!(last["message"].as_str().unwrap().contains(words), "{last}");
     }
+}
+
+fn what_a_configuration_changes_is_audited_once(place: Place) {
+    for _ in 0..2 {
+        configured_log(&place);
+    }
+    let audit = place.run(&["audit", "--json"]).json();
+    let told: Vec<_> = audit.as_array().unwrap().iter().map(|it| (&it["what"], &it["why"])).collect();
+    let why = &json!("the configuration says so");
+    assert_eq!(told, [(&json!("schedule.put"), why), (&json!("limit.put"), why)]);
 }

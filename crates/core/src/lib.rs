@@ -6,6 +6,7 @@
 //! [retry policy](retry::RetryPolicy), typed [errors](error::StoreError), and the [ports](port) that
 //! the stores implement and the runtime, the console and the CLI use. Time is always an argument.
 
+pub mod audit;
 pub mod batch;
 pub mod bulk;
 pub mod claim;

@@ -65,11 +65,14 @@ pub struct RetentionPolicy {
     /// Events in the log, from their emission; those that a subscription has not gone past, that are parked or were given up
     /// stay.
     pub events: Keep,
+    /// What people did, from then.
+    pub audit: Keep,
 }
 
 impl Default for RetentionPolicy {
     /// A week for what went well or was called off, ninety days for dead letters, history and keys with their
-    /// job, a week for workers, batches and events, two weeks for the ids of events that were taken in.
+    /// job, a week for workers, batches and events, two weeks for the ids of events that were taken in, and a good year for
+    /// the audit.
     fn default() -> Self {
         Self {
             succeeded: Keep::days(7),
@@ -81,6 +84,7 @@ impl Default for RetentionPolicy {
             batches: Keep::days(7),
             inbox: Keep::days(14),
             events: Keep::days(7),
+            audit: Keep::days(400),
         }
     }
 }
@@ -97,6 +101,7 @@ impl RetentionPolicy {
         batches: Keep::Forever,
         inbox: Keep::Forever,
         events: Keep::Forever,
+        audit: Keep::Forever,
     };
 
     /// How long a job is kept that came to stand in this state. What still needs attention is kept for ever.
@@ -125,6 +130,7 @@ impl RetentionPolicy {
             ("batches", self.batches),
             ("inbox", self.inbox),
             ("events", self.events),
+            ("audit", self.audit),
         ];
         for (field, keep) in periods {
             if keep.period().is_some_and(|period| period > WAIT_MAX) {
@@ -188,6 +194,8 @@ pub struct Prunable {
     pub inbox_dead: u64,
     /// Events. They are not counted beforehand.
     pub events: u64,
+    /// Entries of the audit.
+    pub audit: u64,
 }
 
 impl Prunable {
@@ -218,6 +226,7 @@ impl Prunable {
             + self.inbox
             + self.inbox_dead
             + self.events
+            + self.audit
     }
 }
 
@@ -246,6 +255,7 @@ impl AddAssign for Pruned {
         sum.inbox += what.inbox;
         sum.inbox_dead += what.inbox_dead;
         sum.events += what.events;
+        sum.audit += what.audit;
         self.rows += more.rows;
         self.more = more.more;
     }

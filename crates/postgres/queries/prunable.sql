@@ -1,5 +1,5 @@
 -- How much there is to forget by periods in ms (null: for ever): $1 succeeded, $2 canceled and skipped, $3 failed,
--- $4 history, $5 keys, $6 workers, $7 batches, $8 ids of events.
+-- $4 history, $5 keys, $6 workers, $7 batches, $8 ids of events, $9 audit.
 with cut as materialized (
     select now() - $1::bigint * interval '1 millisecond' as succeeded,
            now() - $2::bigint * interval '1 millisecond' as canceled,
@@ -8,7 +8,8 @@ with cut as materialized (
            now() - $5::bigint * interval '1 millisecond' as keys,
            now() - $6::bigint * interval '1 millisecond' as workers,
            now() - $7::bigint * interval '1 millisecond' as batches,
-           now() - $8::bigint * interval '1 millisecond' as inbox
+           now() - $8::bigint * interval '1 millisecond' as inbox,
+           now() - $9::bigint * interval '1 millisecond' as audit
 )
 select (select count(*) from milepost.ended e where e.state = 'succeeded' and e.ended_at < cut.succeeded) as succeeded,
        (select count(*) from milepost.ended e where e.state <> 'succeeded' and e.ended_at < cut.canceled) as canceled,
@@ -21,5 +22,6 @@ select (select count(*) from milepost.ended e where e.state = 'succeeded' and e.
        (select count(*) from milepost.worker w where w.ended_at is not null and w.ended_at < cut.workers) as workers,
        (select count(*) from milepost.batch b where b.ended_at is not null and b.parent_id is null and b.ended_at < cut.batches) as batches,
        (select count(*) from milepost.processed_event p where p.processed_at < cut.inbox) as inbox,
-       (select count(*) from milepost.inbox_dead d where d.dead_at < cut.failed) as inbox_dead
+       (select count(*) from milepost.inbox_dead d where d.dead_at < cut.failed) as inbox_dead,
+       (select count(*) from milepost.audit a where a.at < cut.audit) as audit
 from cut

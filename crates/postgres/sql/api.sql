@@ -252,6 +252,17 @@ begin
 end
 $$;
 
+-- Keeps everybody from changing a job until the transaction ends, as changing it does.
+create or replace function milepost.hold_job(job uuid) returns void language plpgsql as $$
+begin
+    perform milepost.join_settling(array[j.batch_id]) from milepost.job j where j.id = hold_job.job and j.batch_id is not null;
+    perform from milepost.live l where l.id = hold_job.job for update;
+    if not found then
+        perform from milepost.ended e where e.id = hold_job.job for update;
+    end if;
+end
+$$;
+
 -- The same to a job that is no task of a batch, or whose batch is told by the caller.
 create or replace function milepost.change_job(
     job uuid, what milepost.verb, note text default null, delay_ms bigint default 0, grace_ms bigint default 0

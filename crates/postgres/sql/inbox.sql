@@ -417,6 +417,7 @@ language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     letter record;
+    was jsonb[];
     retried bigint := 0;
 begin
     perform milepost.lock_letters(retry_dead.letters);
@@ -433,6 +434,8 @@ begin
                 message = format('dead letter %s cannot wait again: its consumer has gone on past it', letter.asked),
                 hint = 'apply by hand what it says, then drop it';
         end if;
+        was := was || jsonb_build_object('letter', letter.pos, 'consumer', letter.consumer, 'aggregate_type', letter.aggregate_type,
+            'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'reason', letter.reason, 'event_id', letter.event_id);
         delete from milepost.inbox_dead d where d.pos = letter.pos;
         insert into milepost.inbox_parked (consumer, aggregate_type, aggregate_id, aggregate_seq, event_id, event_type, headers, payload,
                                            emitted_at)
@@ -443,9 +446,9 @@ begin
         perform milepost.look_again(letter.consumer, letter.aggregate_type, letter.aggregate_id);
         retried := retried + 1;
     end loop;
-    if retried > 0 then
+    if retried > 0 and retry_dead.who is not null then
         insert into milepost.audit (who, what, detail)
-        values (retry_dead.who, 'inbox.retry', jsonb_build_object('letters', retry_dead.letters));
+        values (retry_dead.who, 'inbox.retry', jsonb_build_object('before', to_jsonb(was)));
     end if;
     return retried;
 end
@@ -462,15 +465,16 @@ begin
     perform milepost.lock_letters(drop_dead.letters);
     for letter in delete from milepost.inbox_dead d where d.pos = any (drop_dead.letters) returning d.* loop
         dropped := dropped || jsonb_build_object('letter', letter.pos, 'consumer', letter.consumer, 'aggregate_type', letter.aggregate_type,
-            'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'event_id', letter.event_id);
+            'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'reason', letter.reason, 'event_id', letter.event_id);
         if letter.reason = 'gap' then
             update milepost.aggregate_checkpoint c set dead = c.dead - 1
             where c.consumer = letter.consumer and c.aggregate_type = letter.aggregate_type and c.aggregate_id = letter.aggregate_id;
             perform milepost.look_again(letter.consumer, letter.aggregate_type, letter.aggregate_id);
         end if;
     end loop;
-    if dropped is not null then
-        insert into milepost.audit (who, what, detail) values (drop_dead.who, 'inbox.drop', to_jsonb(dropped));
+    if dropped is not null and drop_dead.who is not null then
+        insert into milepost.audit (who, what, detail)
+        values (drop_dead.who, 'inbox.drop', jsonb_build_object('before', to_jsonb(dropped)));
     end if;
     return coalesce(cardinality(dropped), 0);
 end

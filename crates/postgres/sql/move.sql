@@ -110,7 +110,7 @@ begin
     select distinct group_key, 0 from milepost.live where state = 'blocked' and group_key is not null;
     perform milepost.switch_recording(what) from unnest(array['kind', 'dag']) what;
     insert into milepost.audit (who, what, detail)
-    values (made_by, 'move', jsonb_build_object('move', move, 'from', from_store));
+    values (made_by, 'move', jsonb_build_object('after', jsonb_build_object('move', move, 'from', from_store)));
 end
 $$;
 

@@ -1,6 +1,7 @@
 //! The operators' port.
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::duration::whole_ms;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
@@ -21,7 +22,9 @@ use crate::store::PostgresStore;
 #[async_trait]
 impl AdminStore for PostgresStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
-        let state = self.inner.intake.row(change(job, operation)).await.and_then(row::value::<String>);
+        let (deed, query) = (Deed::operate(job, operation.verb), change(job, operation));
+        let row = self.act(&self.inner.intake, &deed, async |session| session.row(query).await).await;
+        let state = row.and_then(row::value::<String>);
         let state = state.map_err(|e| change_error(&self.inner.place, job, operation.verb, e))?;
         match state.parse::<JobState>() {
             Ok(state) => Ok(Operated::Done(state)),
@@ -63,7 +66,9 @@ impl AdminStore for PostgresStore {
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
-        let changed = self.inner.hot.row(sqlx::query(statement::PAUSE_QUEUE).bind(queue).bind(paused)).await;
+        let query = sqlx::query(statement::PAUSE_QUEUE).bind(queue.to_owned()).bind(paused);
+        let deed = Deed::pause_queue(queue, paused);
+        let changed = self.act(&self.inner.hot, &deed, async |session| session.row(query).await).await;
         changed.map(|changed| changed.is_some()).map_err(|e| self.fail("pause_queue", e))
     }
 

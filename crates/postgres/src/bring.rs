@@ -169,6 +169,8 @@ fn audit(rows: &[Note]) -> Query {
         .bind(each(rows, |r| time(r.at)))
         .bind(each(rows, |r| storable(&r.who)))
         .bind(each(rows, |r| storable(&r.what)))
+        .bind(each(rows, |r| r.subject.as_deref().map(storable)))
+        .bind(each(rows, |r| r.why.as_deref().map(storable)))
         .bind(each(rows, |r| r.detail.as_str()))
 }
 

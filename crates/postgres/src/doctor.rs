@@ -1,18 +1,19 @@
 //! Examination and repair. Each question is one statement on one snapshot, in a transaction that cannot write.
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::doctor::{Check, Example, Finding, Look};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{AbandonedRun, DoctorStore, StoreResult};
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::store_error;
 use crate::row::{Decoded, count, stop_verb};
-use crate::session::Query;
+use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 
@@ -32,21 +33,21 @@ impl DoctorStore for PostgresStore {
         rows.map(|rows| Finding::of(check, rows)).map_err(|error| unanswered(&self.inner.place, error))
     }
 
-    async fn mend(&self, check: Check, who: &str, limit: u32) -> StoreResult<u64> {
-        let mended = self.inner.calm.atomically(async |session| {
+    async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64> {
+        let mend = async |session: &mut Session<'_>| {
             let mut mended: Vec<String> = Vec::new();
             for statement in mends(check) {
                 for row in session.rows(sqlx::query(*statement).bind(i64::from(limit))).await? {
                     mended.push(row.try_get(0)?);
                 }
             }
-            if !mended.is_empty() {
-                let detail = json!({ "check": check, "mended": mended.len(), "of": mended });
-                session.execute(note(who, "doctor.repair", &detail)).await?;
-            }
-            Ok(mended.len() as u64)
-        });
-        mended.await.map_err(|e| self.fail("mend", e))
+            Ok(mended)
+        };
+        let tell = |mended: &Vec<String>| {
+            (!mended.is_empty()).then(|| json!({ "mended": mended.len(), "ids": mended }))
+        };
+        let mended = self.or_nobody().act_telling(&self.inner.calm, &Deed::repair(check), mend, tell).await;
+        mended.map(|mended| mended.len() as u64).map_err(|e| self.fail("mend", e))
     }
 
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
@@ -56,9 +57,11 @@ impl DoctorStore for PostgresStore {
             .map_err(|e| self.fail("abandoned_runs", e))
     }
 
-    async fn audit(&self, who: &str, what: &str, detail: &Value) -> StoreResult<()> {
-        let noted = self.inner.calm.execute(note(who, what, detail)).await;
-        noted.map(drop).map_err(|e| self.fail("audit", e))
+    async fn note_repair(&self, check: Check, mended: u64) -> StoreResult<()> {
+        let tell = |(): &()| Some(json!({ "mended": mended }));
+        let (store, deed) = (self.or_nobody(), Deed::repair(check));
+        let noted = store.act_telling(&self.inner.calm, &deed, async |_| Ok(()), tell).await;
+        noted.map_err(|e| self.fail("note_repair", e))
     }
 }
 
@@ -127,10 +130,6 @@ fn abandoned_run(row: &PgRow) -> Decoded<AbandonedRun> {
         task: row.try_get("task")?,
         stop: stop_verb(row, "stop_verb")?,
     })
-}
-
-fn note(who: &str, what: &str, detail: &Value) -> Query {
-    sqlx::query(statement::AUDIT).bind(who.to_owned()).bind(what.to_owned()).bind(detail.to_string())
 }
 
 /// A question without an answer. One that took too long will take as long when it is asked again.

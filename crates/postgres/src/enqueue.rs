@@ -1,6 +1,7 @@
 //! Accepting jobs: through the SQL functions that every language uses.
 
 use async_trait::async_trait;
+use milepost_core::audit::{Deed, made_jobs};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
@@ -55,18 +56,24 @@ pub(crate) async fn enqueue_many_in(mut session: Session<'_>, jobs: &[NewJob]) -
 #[async_trait]
 impl IntakeStore for PostgresStore {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
-        let bytes_max = self.inner.options.payload_bytes_max;
-        check(jobs, bytes_max)?;
-        let place = &self.inner.place;
-        match self.inner.intake.rows(insert(jobs)).await.and_then(all_enqueued) {
-            // The answer to an earlier call with these very jobs was lost: it had committed.
-            Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
-            outcome => outcome.map_err(|e| enqueue_error(place, e)),
-        }
+        self.store_jobs(&Deed::create_jobs(jobs), jobs).await
     }
 }
 
 impl PostgresStore {
+    /// Stores jobs for this deed.
+    pub(crate) async fn store_jobs(&self, deed: &Deed, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+        check(jobs, self.inner.options.payload_bytes_max)?;
+        let query = insert(jobs);
+        let store = async |session: &mut Session<'_>| session.rows(query).await.and_then(all_enqueued);
+        let tell = |made: &Vec<Enqueued>| made_jobs(jobs, made);
+        match self.act_telling(&self.inner.intake, deed, store, tell).await {
+            // The answer to an earlier call with these very jobs was lost: it had committed.
+            Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
+            outcome => outcome.map_err(|e| enqueue_error(&self.inner.place, e)),
+        }
+    }
+
     /// Answers a call that was made before and committed, unless only some of its jobs are there.
     async fn enqueued_before(&self, jobs: &[NewJob], error: sqlx::Error) -> StoreResult<Vec<Enqueued>> {
         let ids: Vec<Uuid> = jobs.iter().map(|job| job.id.0).collect();

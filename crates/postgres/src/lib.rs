@@ -8,6 +8,7 @@
 
 mod admin;
 mod arrival;
+mod audit;
 mod batch;
 mod bring;
 pub mod bulk;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use milepost_core::ownership::Put;
@@ -24,7 +25,8 @@ impl LimitStore for PostgresStore {
             (Target::Kind(kind), Some(rate)) => self.put_kind_limit(kind, rate, source).await,
             (Target::Kind(_), None) => Ok(Put::Stands),
             (Target::Group(name), rate) => {
-                let stands = self.put_group_limit(name, limit.slots, rate, source).await?;
+                let deed = Deed::put_limit(&limit.target);
+                let stands = self.put_group_limit(&deed, name, limit.slots, rate, source).await?;
                 self.fill_free_groups().await?;
                 Ok(if stands { Put::Stands } else { Put::Foreign })
             }
@@ -32,14 +34,17 @@ impl LimitStore for PostgresStore {
     }
 
     async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
+        let deed = Deed::remove_limit(target);
         match target {
             Target::Kind(kind) => {
-                let query = sqlx::query(statement::REMOVE_KIND_LIMIT).bind(kind).bind(source.as_str());
-                let removed = self.inner.hot.row(query).await;
+                let query =
+                    sqlx::query(statement::REMOVE_KIND_LIMIT).bind(kind.clone()).bind(source.as_str());
+                let removed =
+                    self.act(&self.inner.hot, &deed, async |session| session.row(query).await).await;
                 removed.map(|removed| removed.is_some()).map_err(|e| self.fail("remove_limit", e))
             }
             Target::Group(name) => {
-                let removed = self.put_group_limit(name, None, None, source).await?;
+                let removed = self.put_group_limit(&deed, name, None, None, source).await?;
                 self.fill_free_groups().await?;
                 Ok(removed)
             }
@@ -55,12 +60,14 @@ impl LimitStore for PostgresStore {
 impl PostgresStore {
     async fn put_kind_limit(&self, kind: &str, rate: Rate, source: Source) -> StoreResult<Put> {
         let query = sqlx::query(statement::PUT_KIND_LIMIT)
-            .bind(kind)
+            .bind(kind.to_owned())
             .bind(rate.per_second)
             .bind(rate.burst.cast_signed())
             .bind(rate.portion().cast_signed())
             .bind(source.as_str());
-        let stands = self.inner.hot.row(query).await.map_err(|e| self.fail("put_limit", e))?;
+        let deed = Deed::put_limit(&Target::Kind(kind.to_owned()));
+        let stands = self.act(&self.inner.hot, &deed, async |session| session.row(query).await).await;
+        let stands = stands.map_err(|e| self.fail("put_limit", e))?;
         Ok(if stands.is_some() { Put::Stands } else { Put::Foreign })
     }
 
@@ -69,6 +76,7 @@ impl PostgresStore {
     /// for in a queue, where those who end jobs would have to wait behind.
     async fn put_group_limit(
         &self,
+        deed: &Deed,
         name: &str,
         slots: Option<u32>,
         rate: Option<Rate>,
@@ -76,13 +84,14 @@ impl PostgresStore {
     ) -> StoreResult<bool> {
         for _ in 0..TRIES {
             let query = sqlx::query(statement::PUT_GROUP_LIMIT)
-                .bind(name)
+                .bind(name.to_owned())
                 .bind(slots.map(u32::cast_signed))
                 .bind(rate.map(|rate| rate.per_second))
                 .bind(rate.map(|rate| rate.burst.cast_signed()))
                 .bind(rate.map(|rate| rate.portion().cast_signed()))
                 .bind(source.as_str());
-            let done = self.inner.hot.row(query).await.and_then(row::value::<Option<bool>>);
+            let row = self.act(&self.inner.hot, deed, async |session| session.row(query).await).await;
+            let done = row.and_then(row::value::<Option<bool>>);
             let done = done.map_err(|e| self.fail("put_limit", e))?;
             if let Some(done) = done {
                 return Ok(done);

@@ -111,11 +111,13 @@ impl PostgresStore {
         }
         pruned.what.keys = self.prune_by_age(statement::PRUNE_KEYS, policy.keys, limit).await?;
         pruned.what.workers = self.prune_by_age(statement::PRUNE_WORKERS, policy.workers, limit).await?;
+        pruned.what.audit = self.prune_by_age(statement::AUDIT_PRUNE, policy.audit, limit).await?;
         self.prune_inbox(policy, limit, &mut pruned).await?;
         self.prune_targets(limit, &mut pruned).await?;
-        pruned.rows += pruned.what.keys + pruned.what.workers;
+        let Prunable { keys, workers, audit, .. } = pruned.what;
+        pruned.rows += keys + workers + audit;
         let next = left.or((walks && blocks.to < in_all).then_some(blocks.to));
-        pruned.more |= next.is_some() || pruned.what.keys.max(pruned.what.workers) >= u64::from(limit);
+        pruned.more |= next.is_some() || keys.max(workers).max(audit) >= u64::from(limit);
         Ok((pruned, next))
     }
 
@@ -222,7 +224,8 @@ impl PostgresStore {
             .bind(policy.keys.period().map(whole_ms))
             .bind(policy.workers.period().map(whole_ms))
             .bind(policy.batches.period().map(whole_ms))
-            .bind(policy.inbox.period().map(whole_ms));
+            .bind(policy.inbox.period().map(whole_ms))
+            .bind(policy.audit.period().map(whole_ms));
         let counts = self.inner.calm.row(counts).await;
         counts
             .and_then(|row| prunable(&row.ok_or(sqlx::Error::RowNotFound)?))
@@ -262,6 +265,7 @@ fn prunable(row: &PgRow) -> Decoded<Prunable> {
         inbox: count(row, "inbox")?,
         inbox_dead: count(row, "inbox_dead")?,
         events: 0,
+        audit: count(row, "audit")?,
     })
 }
 

@@ -1,8 +1,10 @@
 //! Schedules and their ticks.
 
+use std::slice;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::dag::version::Version;
@@ -13,7 +15,8 @@ use milepost_core::job::Priority;
 use milepost_core::ownership::Put;
 use milepost_core::port::{ScheduleStore, StoreResult};
 use milepost_core::schedule::{
-    Clock, JobTemplate, Made, Makes, Misfire, Refusal, Schedule, ScheduleView, Source, Spec, Tick, Ticked,
+    Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
+    Ticked,
 };
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -22,7 +25,7 @@ use crate::batch::fit;
 use crate::enqueue;
 use crate::error::enqueue_error;
 use crate::row::{self, Decoded, count, named};
-use crate::session::Sessions;
+use crate::session::{Query, Sessions};
 use crate::statement;
 use crate::store::PostgresStore;
 
@@ -59,15 +62,15 @@ impl ScheduleStore for PostgresStore {
         let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
         let (dag, job) = makes.columns();
         let query = sqlx::query(statement::WRITE_SCHEDULE)
-            .bind(name)
+            .bind(name.clone())
             .bind(spec.to_string())
-            .bind(spec.zone_name())
-            .bind(&job.kind)
-            .bind(&job.queue)
-            .bind(job.payload.get())
+            .bind(spec.zone_name().to_owned())
+            .bind(job.kind)
+            .bind(job.queue)
+            .bind(job.payload.get().to_owned())
             .bind(i16::from(job.priority.get()))
             .bind(job.max_attempts.cast_signed())
-            .bind(&job.group)
+            .bind(job.group)
             .bind(job.timeout.map(whole_ms))
             .bind(misfire.as_str())
             .bind(misfire.max().map(u32::cast_signed))
@@ -75,19 +78,18 @@ impl ScheduleStore for PostgresStore {
             .bind(source.as_str())
             .bind(next_at.map(jiff_sqlx::Timestamp::from))
             .bind(dag.map(str::to_owned));
-        let written = self.inner.intake.execute(query).await.map_err(|e| self.fail("write_schedule", e))?;
-        Ok(if written == 1 { Put::Stands } else { Put::Foreign })
+        let written = self.change_schedule("write_schedule", &Deed::put_schedule(name), query).await?;
+        Ok(if written { Put::Stands } else { Put::Foreign })
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
-        let query = sqlx::query(statement::REMOVE_SCHEDULE).bind(name).bind(source.as_str());
-        let removed = self.inner.intake.execute(query).await;
-        removed.map(|rows| rows == 1).map_err(|e| self.fail("remove_schedule", e))
+        let query = sqlx::query(statement::REMOVE_SCHEDULE).bind(name.to_owned()).bind(source.as_str());
+        self.change_schedule("remove_schedule", &Deed::remove_schedule(name), query).await
     }
 
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
-        let paused = self.inner.intake.execute(sqlx::query(statement::PAUSE_SCHEDULE).bind(name)).await;
-        paused.map(|rows| rows == 1).map_err(|e| self.fail("pause_schedule", e))
+        let query = sqlx::query(statement::PAUSE_SCHEDULE).bind(name.to_owned());
+        self.change_schedule("pause_schedule", &Deed::pause_schedule(name), query).await
     }
 
     async fn unpause_schedule(
@@ -97,11 +99,21 @@ impl ScheduleStore for PostgresStore {
         next_at: Option<jiff::Timestamp>,
     ) -> StoreResult<bool> {
         let query = sqlx::query(statement::UNPAUSE_SCHEDULE)
-            .bind(name)
+            .bind(name.to_owned())
             .bind(version)
             .bind(next_at.map(jiff_sqlx::Timestamp::from));
-        let unpaused = self.inner.intake.execute(query).await;
-        unpaused.map(|rows| rows == 1).map_err(|e| self.fail("unpause_schedule", e))
+        self.change_schedule("unpause_schedule", &Deed::resume_schedule(name), query).await
+    }
+
+    async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made> {
+        let deed = Deed::run_schedule(schedule);
+        match order {
+            Order::Job(job) => {
+                let made = self.store_jobs(&deed, slice::from_ref(job)).await?;
+                made.first().copied().map(Made::Job).ok_or(StoreError::NoSuchJob(job.id))
+            }
+            Order::Batch(batch) => self.start(&deed, batch).await.map(Made::Batch),
+        }
     }
 
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {
@@ -114,6 +126,12 @@ impl ScheduleStore for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Changes one schedule; answers whether it did.
+    async fn change_schedule(&self, verb: &'static str, deed: &Deed, query: Query) -> StoreResult<bool> {
+        let changed = self.act(&self.inner.intake, deed, async |session| session.execute(query).await).await;
+        changed.map(|rows| rows == 1).map_err(|e| self.fail(verb, e))
+    }
+
     /// A tick that makes jobs, or nothing: its batch was refused.
     async fn tick_jobs(&self, tick: &Tick, refused: Option<InvalidBatch>) -> StoreResult<Option<Ticked>> {
         enqueue::check(&tick.jobs, self.inner.options.payload_bytes_max)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use milepost_core::audit::Actor;
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
 use sqlx::postgres::{PgConnectOptions, PgPool};
@@ -17,6 +18,8 @@ use crate::session::Sessions;
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
     pub(crate) inner: Arc<Inner>,
+    /// Who acts through it.
+    pub(crate) actor: Option<Arc<Actor>>,
 }
 
 #[derive(Debug)]
@@ -51,7 +54,7 @@ impl PostgresStore {
         connect::check_server(&calm, &place).await?;
         let (floors, reached) = (Floors::default(), Reached::default());
         let inner = Inner { hot, intake, calm, connect, direct, options, place, floors, reached };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
     /// Brings the schema to this binary's version, in one transaction. Safe to call from many processes.
@@ -83,6 +86,11 @@ impl PostgresStore {
         for sessions in [&self.inner.hot, &self.inner.intake, &self.inner.calm] {
             sessions.pool().close().await;
         }
+    }
+
+    /// The same store, as this actor uses it.
+    pub(crate) fn with_actor(&self, actor: Actor) -> Self {
+        Self { inner: Arc::clone(&self.inner), actor: Some(Arc::new(actor)) }
     }
 
     /// A driver's error of `verb`, in the words of the domain.

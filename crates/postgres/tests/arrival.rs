@@ -154,7 +154,7 @@ async fn numbers_that_were_given_out_elsewhere_are_not_given_out_again() {
     store.complete_move(id, &Marks { worker_last: 41 }, "ada@host").await.unwrap();
     let scene = milepost_testkit::Scene::on(std::sync::Arc::new(store.clone())).await;
     assert_eq!(scene.worker.0, 42);
-    let note = "select who || ' ' || what || ' ' || (detail ->> 'from') from milepost.audit";
+    let note = "select who || ' ' || what || ' ' || (detail -> 'after' ->> 'from') from milepost.audit";
     let note: String = sqlx::query_scalar(note).fetch_one(store.pool()).await.unwrap();
     assert_eq!(note, format!("ada@host move {FROM}"));
 }

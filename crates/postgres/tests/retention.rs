@@ -27,6 +27,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     batches: Keep::Forever,
     inbox: Keep::Forever,
     events: Keep::Forever,
+    audit: Keep::Forever,
 };
 
 async fn prune(store: &PostgresStore, limit: u32) -> Pruned {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use milepost_core::audit::Actor;
 use milepost_core::port::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,7 @@ use crate::stream::{Feed, Seats};
 /// The store, and what is shared by all requests.
 #[derive(Clone)]
 pub(crate) struct App {
+    /// For looking; what a request changes goes through [`acting`](Self::acting).
     pub(crate) store: Arc<dyn Store>,
     /// Where single creates go.
     pub(crate) intake: Intake,
@@ -43,4 +45,11 @@ pub(crate) struct App {
     pub(crate) series: Arc<Series>,
     /// Cancelled when the server shuts down.
     pub(crate) stop: CancellationToken,
+}
+
+impl App {
+    /// The store, as the actor of a request uses it: for whatever the request changes.
+    pub(crate) fn acting(&self, actor: Actor) -> Arc<dyn Store> {
+        self.store.acting_as(actor)
+    }
 }

@@ -1,6 +1,7 @@
 //! Where a request comes from.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -34,6 +35,12 @@ impl Client {
     /// Whether it is this machine.
     pub(crate) fn is_here(self) -> bool {
         self.0.is_loopback()
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Gathers the creates of many callers into few transactions.
 //!
 //! While a transaction is under way, jobs of other requests wait here; the next one takes them all. Each caller gets its answer
-//! after the commit of its job, and a job that the store refuses is refused alone.
+//! after the commit of its job, and a job that the store refuses is refused alone. Only jobs of one actor share a transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use milepost_core::audit::Actor;
 use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
@@ -23,6 +24,7 @@ const WAITING_MAX: usize = 10_000;
 /// One that waits for its job's commit.
 struct Waiting {
     job: NewJob,
+    actor: Actor,
     answer: oneshot::Sender<Result<Enqueued, Problem>>,
 }
 
@@ -40,10 +42,10 @@ impl Intake {
         Self { sender }
     }
 
-    /// Stores the job; answers when it is durable, or why it is not.
-    pub(crate) async fn create(&self, job: NewJob) -> Result<Enqueued, Problem> {
+    /// Stores the job for this actor; answers when it is durable, or why it is not.
+    pub(crate) async fn create(&self, actor: Actor, job: NewJob) -> Result<Enqueued, Problem> {
         let (answer, created) = oneshot::channel();
-        self.sender.send(Waiting { job, answer }).await.map_err(|_| closing())?;
+        self.sender.send(Waiting { job, actor, answer }).await.map_err(|_| closing())?;
         created.await.map_err(|_| closing())?
     }
 }
@@ -66,10 +68,24 @@ async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
         }
         let store = Arc::clone(&store);
         tokio::spawn(async move {
-            store_all(store.as_ref(), gathered).await;
+            for (actor, theirs) in by_actor(gathered) {
+                store_all(store.acting_as(actor).as_ref(), theirs).await;
+            }
             drop(turn);
         });
     }
+}
+
+/// What each actor asks for, in its order: a transaction is one actor's, so that its row of audit says whose the jobs are.
+fn by_actor(gathered: Vec<Waiting>) -> Vec<(Actor, Vec<Waiting>)> {
+    let mut parts: Vec<(Actor, Vec<Waiting>)> = Vec::new();
+    for waiting in gathered {
+        match parts.iter_mut().find(|(actor, _)| actor.who() == waiting.actor.who()) {
+            Some((_, theirs)) => theirs.push(waiting),
+            None => parts.push((waiting.actor.clone(), vec![waiting])),
+        }
+    }
+    parts
 }
 
 /// Stores them together and answers each.

@@ -4,6 +4,7 @@
 //! is made from its code and served at `/openapi.json`.
 
 mod access;
+mod actor;
 mod api;
 mod app;
 mod body;

@@ -1,8 +1,16 @@
--- Audit: what people and their tools did to the store, beyond what the history of jobs says. Only grows.
+-- Audit: what people and their tools did to the store, each with what it changed, in the transaction that changed it.
 CREATE TABLE milepost_audit (
-    pos    INTEGER PRIMARY KEY,
-    at_ms  INTEGER NOT NULL,
-    who    TEXT    NOT NULL,
-    what   TEXT    NOT NULL,
-    detail TEXT    NOT NULL
+    pos     INTEGER PRIMARY KEY,
+    at_ms   INTEGER NOT NULL,
+    who     TEXT    NOT NULL,
+    what    TEXT    NOT NULL,
+    -- NULL: many things, or the store.
+    subject TEXT,
+    why     TEXT,
+    detail  TEXT    NOT NULL
 ) STRICT;
+
+CREATE INDEX milepost_audit_who ON milepost_audit (who);
+CREATE INDEX milepost_audit_what ON milepost_audit (what);
+CREATE INDEX milepost_audit_who_what ON milepost_audit (who, what);
+CREATE INDEX milepost_audit_subject ON milepost_audit (subject) WHERE subject IS NOT NULL;

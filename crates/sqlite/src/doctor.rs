@@ -7,12 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::doctor::{Check, Example, Finding, Look};
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::port::{AbandonedRun, DoctorStore, StoreResult};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, Row};
-use serde_json::{Value, json};
+use rusqlite::{Connection, ErrorCode, Row, Transaction};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::batch::{mend_batch, settle_jobs};
@@ -52,17 +53,14 @@ impl DoctorStore for SqliteStore {
         Ok(Finding::of(check, rows))
     }
 
-    async fn mend(&self, check: Check, who: &str, limit: u32) -> StoreResult<u64> {
-        let who = who.to_owned();
-        self.write("mend", Hint::READY, move |tx| {
-            let mended = mend(tx, check, limit)?;
-            if !mended.is_empty() {
-                let detail = json!({ "check": check, "mended": mended.len(), "of": mended });
-                note(tx, &who, "doctor.repair", &detail)?;
-            }
-            Ok(mended.len() as u64)
-        })
-        .await
+    async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64> {
+        let tell = |mended: &Vec<String>| {
+            (!mended.is_empty()).then(|| json!({ "mended": mended.len(), "ids": mended }))
+        };
+        let mend = move |tx: &Transaction<'_>| mend(tx, check, limit);
+        let mended =
+            self.or_nobody().act_telling("mend", Hint::READY, Deed::repair(check), mend, tell).await?;
+        Ok(mended.len() as u64)
     }
 
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
@@ -75,9 +73,9 @@ impl DoctorStore for SqliteStore {
         .await
     }
 
-    async fn audit(&self, who: &str, what: &str, detail: &Value) -> StoreResult<()> {
-        let (who, what, detail) = (who.to_owned(), what.to_owned(), detail.clone());
-        self.write("audit", Hint::NONE, move |tx| Ok(note(tx, &who, &what, &detail)?)).await
+    async fn note_repair(&self, check: Check, mended: u64) -> StoreResult<()> {
+        let tell = move |(): &()| Some(json!({ "mended": mended }));
+        self.or_nobody().act_telling("note_repair", Hint::NONE, Deed::repair(check), |_| Ok(()), tell).await
     }
 }
 
@@ -275,8 +273,4 @@ fn abandoned_run(row: &Row<'_>) -> rusqlite::Result<AbandonedRun> {
         task: row.get(7)?,
         stop: row::word_opt(row, 6)?,
     })
-}
-
-fn note(conn: &Connection, who: &str, what: &str, detail: &Value) -> rusqlite::Result<()> {
-    conn.prepare(query::AUDIT)?.execute((now_ms(), who, what, detail.to_string())).map(drop)
 }

@@ -64,6 +64,12 @@ pub(crate) fn check(jobs: &[NewJob], payload_bytes_max: usize) -> StoreResult<()
     })
 }
 
+/// Stores one job that was checked.
+pub(crate) fn insert_one(conn: &Connection, job: &NewJob) -> Result<Enqueued, Failure> {
+    let made = insert(conn, std::slice::from_ref(job))?;
+    Ok(*made.first().ok_or(StoreError::NoSuchJob(job.id))?)
+}
+
 /// Stores jobs that were checked.
 pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
     let mut intake = Intake::new(conn)?;

@@ -9,6 +9,7 @@
 //! [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
 //! [`SqliteStore::temporary`] makes a store for a test.
 
+mod audit;
 mod batch;
 mod bell;
 pub mod bulk;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target, class_of};
 use milepost_core::ownership::Put;
 use milepost_core::port::{LimitStore, StoreResult};
@@ -19,12 +20,13 @@ impl LimitStore for SqliteStore {
     async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put> {
         limit.check()?;
         let limit = limit.clone();
-        self.write("put_limit", Hint::READY, move |tx| put(tx, &limit, source)).await
+        let deed = Deed::put_limit(&limit.target);
+        self.act("put_limit", Hint::READY, deed, move |tx| put(tx, &limit, source)).await
     }
 
     async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
-        let target = target.clone();
-        self.write("remove_limit", Hint::READY, move |tx| remove(tx, &target, source)).await
+        let (deed, target) = (Deed::remove_limit(target), target.clone());
+        self.act("remove_limit", Hint::READY, deed, move |tx| remove(tx, &target, source)).await
     }
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {

@@ -325,7 +325,9 @@ fn note(row: &Row<'_>) -> Sql<Note> {
         at: row::time(row, 1)?,
         who: row.get(2)?,
         what: row.get(3)?,
-        detail: row.get(4)?,
+        subject: row.get(4)?,
+        why: row.get(5)?,
+        detail: row.get(6)?,
     })
 }
 

@@ -1,10 +1,13 @@
 //! The ports of the domain, each verb sent to where it is done: the writer thread or a reader.
 
+use std::sync::Arc;
+
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::store::SqliteStore;
 use crate::{claim, enqueue, finish, group, listing, operate, report, rescue, retention, worker};
 use async_trait::async_trait;
+use milepost_core::audit::{Deed, made_jobs};
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
@@ -25,8 +28,10 @@ impl IntakeStore for SqliteStore {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
         enqueue::check_call(jobs)?;
         enqueue::check(jobs, self.options().payload_bytes_max)?;
-        let jobs = jobs.to_vec();
-        self.write("enqueue", Hint::READY, move |tx| enqueue::insert(tx, &jobs)).await
+        let (deed, jobs) = (Deed::create_jobs(jobs), Arc::<[NewJob]>::from(jobs));
+        let asked = Arc::clone(&jobs);
+        let tell = move |made: &Vec<Enqueued>| made_jobs(&asked, made);
+        self.act_telling("enqueue", Hint::READY, deed, move |tx| enqueue::insert(tx, &jobs), tell).await
     }
 }
 
@@ -149,7 +154,8 @@ impl AdminStore for SqliteStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
         let operation = operation.clone();
         let hint = Hint { ready: true, stop: true };
-        self.write("operate", hint, move |tx| operate::operate(tx, job, &operation)).await
+        let deed = Deed::operate(job, operation.verb);
+        self.act("operate", hint, deed, move |tx| operate::operate(tx, job, &operation)).await
     }
 
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
@@ -170,8 +176,8 @@ impl AdminStore for SqliteStore {
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
-        let queue = queue.to_owned();
-        self.write("pause_queue", Hint::READY, move |tx| listing::pause_queue(tx, &queue, paused)).await
+        let (deed, queue) = (Deed::pause_queue(queue, paused), queue.to_owned());
+        self.act("pause_queue", Hint::READY, deed, move |tx| listing::pause_queue(tx, &queue, paused)).await
     }
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {

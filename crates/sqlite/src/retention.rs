@@ -93,6 +93,7 @@ pub(crate) fn is_due(conn: &Connection, policy: &RetentionPolicy, pace: Pace) ->
     };
     Ok(due(query::KEYS_DUE, policy.keys)?
         || due(query::WORKERS_DUE, policy.workers)?
+        || due(query::AUDIT_IS_DUE, policy.audit)?
         || due(query::INBOX_IS_PROCESSED_DUE, policy.inbox)?
         || due(query::INBOX_IS_DEAD_DUE, policy.failed)?)
 }
@@ -152,6 +153,7 @@ pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Pr
     found.keys = count(query::KEYS_DUE, policy.keys)?;
     found.batches = count(query::BATCHES_DUE_TO_GO, policy.batches)?;
     found.workers = count(query::WORKERS_DUE, policy.workers)?;
+    found.audit = count(query::AUDIT_DUE, policy.audit)?;
     found.inbox = count(query::INBOX_PROCESSED_DUE, policy.inbox)?;
     found.inbox_dead = count(query::INBOX_DEAD_DUE, policy.failed)?;
     Ok(found)
@@ -389,7 +391,7 @@ impl<'a> Pruner<'a> {
         Ok(())
     }
 
-    /// Keys that outlived their jobs, and workers.
+    /// Keys that outlived their jobs, workers, and what people did.
     fn prune_by_age(&mut self) -> rusqlite::Result<()> {
         let prune = |sql, keep| -> rusqlite::Result<u64> {
             match due_before_ms(keep, self.now_ms) {
@@ -401,10 +403,12 @@ impl<'a> Pruner<'a> {
         };
         let keys = prune(query::PRUNE_KEYS, self.policy.keys)?;
         let workers = prune(query::PRUNE_WORKERS, self.policy.workers)?;
+        let audit = prune(query::AUDIT_PRUNE, self.policy.audit)?;
         self.pruned.what.keys = keys;
         self.pruned.what.workers = workers;
-        self.pruned.rows += keys + workers;
-        self.pruned.more |= keys.max(workers) == u64::from(self.limit) || self.is_out_of_time();
+        self.pruned.what.audit = audit;
+        self.pruned.rows += keys + workers + audit;
+        self.pruned.more |= keys.max(workers).max(audit) == u64::from(self.limit) || self.is_out_of_time();
         Ok(())
     }
 }

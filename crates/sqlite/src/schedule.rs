@@ -2,16 +2,19 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use milepost_core::audit::{Deed, made_batch, made_jobs};
+use milepost_core::batch::start::Started;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
-use milepost_core::job::Priority;
+use milepost_core::job::{Enqueued, Priority};
 use milepost_core::ownership::Put;
 use milepost_core::port::{ScheduleStore, StoreResult};
 use milepost_core::schedule::{
-    Clock, JobTemplate, Made, Makes, Misfire, Refusal, Schedule, ScheduleView, Source, Spec, Tick, Ticked,
+    Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
+    Ticked,
 };
 use rusqlite::types::Type;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, Transaction};
 
 use crate::batch;
 use crate::clock::now_ms;
@@ -47,21 +50,21 @@ impl ScheduleStore for SqliteStore {
         source: Source,
         next_at: Option<Timestamp>,
     ) -> StoreResult<Put> {
-        let schedule = schedule.clone();
-        self.write("write_schedule", Hint::NONE, move |tx| write(tx, &schedule, source, next_at)).await
+        let (deed, schedule) = (Deed::put_schedule(&schedule.name), schedule.clone());
+        self.act("write_schedule", Hint::NONE, deed, move |tx| write(tx, &schedule, source, next_at)).await
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
-        let name = name.to_owned();
-        self.write("remove_schedule", Hint::NONE, move |tx| {
+        let (deed, name) = (Deed::remove_schedule(name), name.to_owned());
+        self.act("remove_schedule", Hint::NONE, deed, move |tx| {
             Ok(tx.prepare_cached(query::REMOVE_SCHEDULE)?.execute((&name, source.as_str()))? == 1)
         })
         .await
     }
 
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
-        let name = name.to_owned();
-        self.write("pause_schedule", Hint::NONE, move |tx| {
+        let (deed, name) = (Deed::pause_schedule(name), name.to_owned());
+        self.act("pause_schedule", Hint::NONE, deed, move |tx| {
             Ok(tx.prepare_cached(query::PAUSE_SCHEDULE)?.execute((&name, now_ms()))? == 1)
         })
         .await
@@ -73,12 +76,32 @@ impl ScheduleStore for SqliteStore {
         version: i64,
         next_at: Option<Timestamp>,
     ) -> StoreResult<bool> {
-        let name = name.to_owned();
+        let (deed, name) = (Deed::resume_schedule(name), name.to_owned());
         let next_at_ms = next_at.map(Timestamp::as_millisecond);
-        self.write("unpause_schedule", Hint::NONE, move |tx| {
+        self.act("unpause_schedule", Hint::NONE, deed, move |tx| {
             Ok(tx.prepare_cached(query::UNPAUSE_SCHEDULE)?.execute((&name, version, next_at_ms))? == 1)
         })
         .await
+    }
+
+    async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made> {
+        let deed = Deed::run_schedule(schedule);
+        match order.clone() {
+            Order::Job(job) => {
+                enqueue::check(std::slice::from_ref(&job), self.options().payload_bytes_max)?;
+                let asked = job.clone();
+                let make = move |tx: &Transaction<'_>| enqueue::insert_one(tx, &job);
+                let tell = move |made: &Enqueued| made_jobs(&[asked], &[*made]);
+                self.act_telling("enqueue", Hint::READY, deed, make, tell).await.map(Made::Job)
+            }
+            Order::Batch(batch) => {
+                batch.check(self.options().payload_bytes_max)?;
+                let dag = batch.dag.clone();
+                let make = move |tx: &Transaction<'_>| batch::start(tx, &batch);
+                let tell = move |made: &Started| made_batch(&dag, *made);
+                self.act_telling("start_batch", Hint::READY, deed, make, tell).await.map(Made::Batch)
+            }
+        }
     }
 
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use milepost_core::audit::Actor;
 use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
@@ -24,6 +25,8 @@ use crate::{file, migration};
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
+    /// Who acts through it.
+    actor: Option<Arc<Actor>>,
 }
 
 struct Inner {
@@ -72,7 +75,7 @@ impl SqliteStore {
         let readers = Readers::new(path, options.busy_timeout, Arc::clone(&place));
         let (path, served) = (path.to_owned(), Served::default());
         let inner = Inner { path, place, options, writer, readers, bell, served, _folder: folder };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
     /// Where the file is.
@@ -143,6 +146,15 @@ impl SqliteStore {
         F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     {
         self.inner.readers.read(verb, work).await
+    }
+
+    /// The same store, as this actor uses it.
+    pub(crate) fn with_actor(&self, actor: Actor) -> Self {
+        Self { inner: Arc::clone(&self.inner), actor: Some(Arc::new(actor)) }
+    }
+
+    pub(crate) fn actor(&self) -> Option<Arc<Actor>> {
+        self.actor.clone()
     }
 
     pub(crate) fn options(&self) -> SqliteOptions {

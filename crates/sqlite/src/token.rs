@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::audit::{Actor, Note};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
@@ -10,13 +11,13 @@ use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
 use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenView};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::clock::{later_ms, now_ms};
 use crate::command::Hint;
 use crate::failure::Failure;
 use crate::store::SqliteStore;
-use crate::{query, row};
+use crate::{audit, query, row};
 
 type Sql<T> = rusqlite::Result<T>;
 
@@ -77,10 +78,9 @@ fn create(conn: &Connection, token: &NewToken) -> Result<TokenView, Failure> {
         return Err(refused(InvalidToken::NameTaken(name.clone())));
     }
     let view = find(conn, prefix)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.view;
-    let detail = json!({
-        "prefix": prefix, "name": name, "role": role, "starts_at": view.starts_at, "expires_at": view.expires_at,
-    });
-    note(conn, created_by, "token.create", &detail)?;
+    let after =
+        json!({ "prefix": prefix, "role": role, "starts_at": view.starts_at, "expires_at": view.expires_at });
+    note(conn, created_by, "token.create", name, json!({ "after": after }))?;
     Ok(view)
 }
 
@@ -92,8 +92,8 @@ fn revoke(conn: &Connection, prefix: String, who: &str) -> Result<bool, Failure>
         return Ok(false);
     }
     conn.prepare_cached(query::SESSION_END_OF_TOKEN)?.execute([&prefix])?;
-    let detail = json!({ "prefix": prefix, "name": view.name, "role": view.role });
-    note(conn, who, "token.revoke", &detail)?;
+    let before = json!({ "prefix": prefix, "role": view.role });
+    note(conn, who, "token.revoke", &view.name, json!({ "before": before }))?;
     Ok(true)
 }
 
@@ -101,8 +101,9 @@ fn refused(invalid: InvalidToken) -> Failure {
     Failure::Told(StoreError::Token(invalid))
 }
 
-fn note(conn: &Connection, who: &str, what: &str, detail: &serde_json::Value) -> Sql<()> {
-    conn.prepare_cached(query::AUDIT)?.execute((now_ms(), who, what, detail.to_string())).map(drop)
+fn note(conn: &Connection, who: &str, what: &'static str, name: &str, detail: Value) -> Sql<()> {
+    let actor = Actor::new(who).unwrap_or_else(|_| Actor::nobody());
+    audit::write(conn, &actor, &Note { what, subject: Some(name.to_owned()), detail })
 }
 
 fn find(conn: &Connection, prefix: &str) -> Sql<Option<FoundToken>> {

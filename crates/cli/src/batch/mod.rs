@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Subcommand;
-use milepost_core::port::BatchStore;
+use milepost_core::port::Store;
 
 use crate::output::Outcome;
 use crate::store::{self, Schema, StoreAddress};
@@ -82,6 +82,6 @@ pub(crate) async fn run(command: BatchCommand, address: &StoreAddress) -> Result
 }
 
 /// The store of batches, whose tables must be there or are made.
-async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn BatchStore>> {
-    Ok(store::open(address, schema).await?)
+async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn Store>> {
+    store::open(address, schema).await
 }

@@ -7,11 +7,12 @@ use clap::{Args, ValueEnum};
 use humantime::format_duration;
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
 use milepost_core::dag::state::TaskState;
-use milepost_core::port::BatchStore;
+use milepost_core::port::Store;
 
 use super::find::{Subject, WhichArgs};
 use super::words;
 use crate::args;
+use crate::operator;
 use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 
@@ -52,7 +53,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct WhyArgs {
-    /// Why; it stands in the history
+    /// Why; it stands in the history and in the audit
     #[arg(long, alias = "reason", value_name = "TEXT")]
     pub(super) note: Option<String>,
     #[command(flatten)]
@@ -131,19 +132,19 @@ impl From<End> for TaskState {
     }
 }
 
-pub(super) async fn abort(args: StopArgs, store: &dyn BatchStore) -> Result<Outcome> {
+pub(super) async fn abort(args: StopArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
     let operated = operate(&subject, BatchVerb::Abort, &args.why, args.grace.grace, store).await?;
     tell(&subject, "aborted; nothing starts until it is resumed", &operated, args.grace.grace)
 }
 
-pub(super) async fn resume(args: ResumeArgs, store: &dyn BatchStore) -> Result<Outcome> {
+pub(super) async fn resume(args: ResumeArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
     let operated = operate(&subject, BatchVerb::Resume, &args.why, Duration::ZERO, store).await?;
     tell(&subject, "goes on", &operated, Duration::ZERO)
 }
 
-pub(super) async fn cancel(args: CancelArgs, store: &dyn BatchStore) -> Result<Outcome> {
+pub(super) async fn cancel(args: CancelArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
     let tasks = cancel_set(&subject, args.subtree.as_deref())?;
     let operated = operate(&subject, BatchVerb::Cancel { tasks }, &args.why, args.grace.grace, store).await?;
@@ -164,7 +165,7 @@ fn cancel_set(subject: &Subject, subtree: Option<&str>) -> Result<Vec<u32>> {
     })
 }
 
-pub(super) async fn mark(args: MarkArgs, store: &dyn BatchStore) -> Result<Outcome> {
+pub(super) async fn mark(args: MarkArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
     let task = subject.task(&args.task)?;
     let state = TaskState::from(args.end);
@@ -179,12 +180,13 @@ pub(super) async fn operate(
     what: BatchVerb,
     why: &WhyArgs,
     grace: Duration,
-    store: &dyn BatchStore,
+    store: &dyn Store,
 ) -> Result<BatchOperated> {
     let row = &subject.row;
     let (generation, note) = (Some(row.generation), why.note.clone());
     let teller = why.redis.teller();
     let operation = BatchOperation { batch: row.id, generation, grace, note, what };
+    let store = operator::acting_because(store, operation.note.as_deref())?;
     let operated = store.operate_batch(&operation).await?;
     teller.ready().await;
     Ok(operated)

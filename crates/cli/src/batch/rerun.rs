@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
-use milepost_core::port::BatchStore;
+use milepost_core::port::Store;
 use serde_json::json;
 
 use super::find::WhichArgs;
@@ -77,7 +77,7 @@ pub(super) enum InVersion {
     Latest,
 }
 
-pub(super) async fn run(args: RerunArgs, store: &dyn BatchStore) -> Result<Outcome> {
+pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
     let plan = match args.version {
         InVersion::Pinned => Plan::pinned(&args.chosen, &subject, store).await?,

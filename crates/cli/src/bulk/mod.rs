@@ -26,6 +26,7 @@ use milepost_core::port::Store;
 
 use self::scene::Scene;
 use crate::config::FILE_DEFAULT;
+use crate::operator;
 use crate::output::Outcome;
 use crate::store::StoreAddress;
 
@@ -88,14 +89,14 @@ pub(crate) async fn run(args: BulkArgs, named: Option<StoreAddress>) -> Result<O
         _ => Scene::glance(&of_file, named),
     };
     let database = scene.open().await?;
-    let store = database.store();
+    let store = operator::acting(database.store().as_ref())?;
     let store = store.as_ref();
     match args.command {
         BulkCommand::Start(args) => start::run(*args, &scene, store).await,
         BulkCommand::List(args) => list::run(args, store).await,
         BulkCommand::Show(args) => show::run(&args, store).await,
         BulkCommand::Watch(args) => watch::run(&args, store).await,
-        BulkCommand::Abort(args) => operate::abort(args, &scene, &database).await,
+        BulkCommand::Abort(args) => operate::abort(args, &scene, &database, store).await,
         BulkCommand::Resume(args) => operate::resume(args, store).await,
         BulkCommand::Cancel(args) => operate::cancel(args, store).await,
         BulkCommand::Set(args) => set::run(args, store).await,

@@ -70,15 +70,20 @@ impl ChangeArgs {
     }
 }
 
-pub(super) async fn abort(args: AbortArgs, scene: &Scene, database: &Database) -> Result<Outcome> {
+pub(super) async fn abort(
+    args: AbortArgs,
+    scene: &Scene,
+    database: &Database,
+    store: &dyn Store,
+) -> Result<Outcome> {
     let operation = args.targets.operation(Verb::Abort);
     let teller = args.targets.redis.teller();
     let mut reports = Reports::default();
     for &id in &args.targets.ids {
-        let words = stop(id, &operation, &teller, database.store().as_ref()).await;
+        let words = stop(id, &operation, &teller, store).await;
         // Asked first, told afterwards: the run may not begin a chunk in between.
         let words = match words {
-            Ok(Operated::StopRequested) if args.hard => hard(id, scene, database).await,
+            Ok(Operated::StopRequested) if args.hard => hard(id, scene, database, store).await,
             Ok(Operated::StopRequested) => Ok(format!(
                 "no further chunk starts; aborted when the one in hand is done, after {} at the latest",
                 format_duration(GRACE)
@@ -92,8 +97,8 @@ pub(super) async fn abort(args: AbortArgs, scene: &Scene, database: &Database) -
 }
 
 /// Stops the statement that a run is in, which begins no further chunk any more.
-async fn hard(id: JobId, scene: &Scene, database: &Database) -> Result<String> {
-    let view = super::view(id, database.store().as_ref()).await?;
+async fn hard(id: JobId, scene: &Scene, database: &Database, store: &dyn Store) -> Result<String> {
+    let view = super::view(id, store).await?;
     let stopped = match (scene.other(&view.name)?, &view.place) {
         (Some(other), _) => other.interrupt(id).await?,
         (None, Some(place)) => {
@@ -103,7 +108,7 @@ async fn hard(id: JobId, scene: &Scene, database: &Database) -> Result<String> {
                 format_duration(GRACE)
             ));
         }
-        (None, None) => database.store().interrupt_bulk(id).await?,
+        (None, None) => store.interrupt_bulk(id).await?,
     };
     let chunk = match (stopped, database) {
         (true, _) => "the one in hand is stopped and rolls back",

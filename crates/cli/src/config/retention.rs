@@ -31,6 +31,8 @@ pub(crate) struct Retention {
     inbox: Option<Kept>,
     /// Events in the log that every subscription has gone past, from their emission. The default is `7d`.
     events: Option<Kept>,
+    /// Entries of the audit: who did what. The default is `400d`.
+    audit: Option<Kept>,
 }
 
 /// How long something is kept.
@@ -62,6 +64,7 @@ impl Retention {
             batches: keep(self.batches, default.batches),
             inbox: keep(self.inbox, default.inbox),
             events: keep(self.events, default.events),
+            audit: keep(self.audit, default.audit),
         }
     }
 }
@@ -80,6 +83,7 @@ pub(super) fn check(retention: Option<&Node>, faults: &mut Faults) {
         batches: kept("batches"),
         inbox: kept("inbox"),
         events: kept("events"),
+        audit: kept("audit"),
     };
     if let Err(error) = section.policy().check() {
         faults.add(

@@ -8,7 +8,7 @@ use milepost_core::doctor::{Check, Cost, Finding, Look};
 use milepost_core::duration::WAIT_MAX;
 use milepost_core::port::{Store, StoreResult};
 
-use super::{DoctorArgs, who};
+use super::DoctorArgs;
 
 /// What one transaction of a repair mends at most, so that it stays short.
 const MENDED_AT_ONCE: u32 = 200;
@@ -113,7 +113,6 @@ impl Plan {
 
     /// Mends what is safe until nothing is left of it, and examines again.
     pub(super) async fn repair(&self, store: &dyn Store) -> Result<Examination> {
-        let who = who::operator()?;
         let mut repaired: Vec<(Check, u64)> = Vec::new();
         let mut unrepaired = Vec::new();
         let mut examination = self.examine(store).await;
@@ -122,7 +121,7 @@ impl Plan {
             unrepaired.clear();
             let findings = examination.findings.iter();
             for check in findings.map(|finding| finding.check).filter(|check| check.repair().is_some()) {
-                match self.mend(store, check, &who).await {
+                match self.mend(store, check).await {
                     Ok(0) => {}
                     Ok(count) => {
                         mended = true;
@@ -143,10 +142,10 @@ impl Plan {
     }
 
     /// Mends all breaches of a check, a few a transaction.
-    async fn mend(&self, store: &dyn Store, check: Check, who: &str) -> StoreResult<u64> {
+    async fn mend(&self, store: &dyn Store, check: Check) -> StoreResult<u64> {
         let mut mended = 0;
         loop {
-            let more = store.repair(check, who, &self.look(), MENDED_AT_ONCE).await?;
+            let more = store.repair(check, &self.look(), MENDED_AT_ONCE).await?;
             mended += more;
             if more < u64::from(MENDED_AT_ONCE) {
                 return Ok(mended);

@@ -2,7 +2,6 @@
 
 mod examination;
 mod report;
-pub(crate) mod who;
 
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ const EXAMPLES: &str = "\
 Asks the store one question a promise, each on one snapshot: jobs in flight are never a finding.
 --quick leaves out questions that read all jobs and their history.
 
---repair does only what is safe, in transactions that are noted in the table audit with user and
+--repair does only what is safe, in transactions that `milepost audit` shows with user and
 host, examines again and reports what is left. --dry-run says what it would do.
 
 Exit status: 0 no error found (there may be warnings), 1 errors found, 2 wrong usage,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::port::Store;
 
+use crate::operator;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
@@ -145,6 +146,7 @@ pub(super) async fn pause(args: &PauseArgs, store: &dyn Store) -> Result<Outcome
         output::deed(format_args!("subscription {} was paused before: {why}", args.name))?;
         return Ok(Outcome::Done);
     }
+    let store = operator::acting_because(store, args.why.as_deref())?;
     store.pause_subscription(&args.name, args.why.as_deref().unwrap_or("paused by an operator")).await?;
     output::deed(format_args!("subscription {} is paused; what is on its way is waited for", args.name))?;
     Ok(Outcome::Done)

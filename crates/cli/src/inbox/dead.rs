@@ -8,7 +8,6 @@ use milepost_core::port::Store;
 use serde_json::json;
 
 use super::known;
-use crate::doctor::who::operator;
 use crate::output;
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
@@ -20,7 +19,7 @@ before which one is missing; `never_came`: events past which the consumer went o
 
 An event of a gap goes on by itself when the missing one comes. Retried it waits
 again; the consumer's next look, or its next event, takes it in. Dropped it is
-gone for good. Both are noted in the table `audit`.
+gone for good. `milepost audit` shows who did either.
 
 Examples:
   milepost inbox dead billing
@@ -62,10 +61,9 @@ pub(super) async fn run(args: DeadArgs, store: &dyn Store) -> Result<()> {
     for letter in &letters {
         check_owner(&args.consumer, *letter, store).await?;
     }
-    let who = operator()?;
     let count = match words {
-        "dropped" => store.drop_dead(&letters, &who).await?,
-        _ => store.retry_dead(&letters, &who).await?,
+        "dropped" => store.drop_dead(&letters).await?,
+        _ => store.retry_dead(&letters).await?,
     };
     if args.json {
         return output::heard_or_not(output::json(&json!({ words: count })));

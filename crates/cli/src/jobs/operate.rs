@@ -12,6 +12,7 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
 use crate::args;
+use crate::operator;
 use crate::output::{self, Outcome};
 use crate::redis::{RedisArgs, Teller};
 
@@ -112,7 +113,7 @@ pub(crate) struct ChangeArgs {
     /// The jobs, by their full ids
     #[arg(required = true, value_name = "ID", value_parser = args::job_id)]
     ids: Vec<JobId>,
-    /// Why; it stands in the jobs' history
+    /// Why; it stands in the jobs' history and in the audit
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
@@ -194,6 +195,7 @@ pub(crate) async fn operate(
     id: JobId,
     operation: &Operation,
 ) -> Result<Operated> {
+    let store = operator::acting_because(store, operation.note.as_deref())?;
     let operated = store.operate(id, operation).await?;
     match operated {
         Operated::StopRequested => teller.stop(id, operation.verb).await,

@@ -20,6 +20,7 @@ use self::ends::Ends;
 use self::report::Report;
 use self::route::Route;
 use crate::doctor;
+use crate::operator;
 use crate::output::{self, Outcome};
 use crate::store::StoreAddress;
 
@@ -159,7 +160,7 @@ async fn finish(ends: &Ends, id: MoveId, resumed: bool, args: &MoveArgs) -> Resu
     let complete = checks.iter().all(|check| check.passed);
     if complete {
         let marks = ends.source.marks().await.with_context(|| ends.of_source())?;
-        let who = doctor::who::operator()?;
+        let who = operator::operator()?;
         ends.target.complete_move(id, &marks, &who).await.with_context(|| ends.of_target())?;
         ends.source.depart_for_good(id).await.with_context(|| ends.of_source())?;
         remind_of_bulks(ends).await?;

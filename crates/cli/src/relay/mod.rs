@@ -60,7 +60,7 @@ pub(crate) async fn run(args: RelayArgs, named: Option<StoreAddress>) -> Result<
     let address = config.address(named);
     let mut signals = Signals::listen()?;
     let store = tokio::select! {
-        store = store::open(&address, Schema::MadeWhenEmpty) => store?,
+        database = store::open_database(&address, Schema::MadeWhenEmpty) => database?.store(),
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let stop = CancellationToken::new();

@@ -146,7 +146,7 @@ pub(super) async fn found(order: &Order, store: &dyn Store) -> Result<Option<(St
 async fn make_all(schedule: &Schedule, found: &mut [TickDocument], store: &dyn Store) -> Result<()> {
     let mut made = 0;
     for tick in found.iter_mut().filter(|tick| !tick.before) {
-        let one = store.make(&schedule.tick(tick.tick)).await.with_context(|| {
+        let one = store.make(&schedule.name, &schedule.tick(tick.tick)).await.with_context(|| {
             format!("the tick at {} got none; {made} before it were made, and the rest waits", tick.tick)
         })?;
         tick.before = one.is_duplicate();

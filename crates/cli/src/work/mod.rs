@@ -22,6 +22,7 @@ use self::bulk::{Bulks, Checked};
 use crate::config::command::ConfigFile;
 use crate::config::{self, BulkEntry, Config, LimitEntry, Redis, ScheduleEntry};
 use crate::log::LogFormat;
+use crate::operator;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
 use crate::signals::Signals;
@@ -106,7 +107,7 @@ pub(crate) async fn start(
     let entries = config.bulk.take();
     let schedules = schedules(&config, entries.as_ref())?;
     if !config.batch.is_empty() {
-        batches::define_all(database.store().as_ref(), &config.batch, &config.folder).await?;
+        batches::define_all(configuring(&database)?.as_ref(), &config.batch, &config.folder).await?;
     }
     let bulks = match entries {
         Some(entries) => {
@@ -151,6 +152,11 @@ fn schedules(config: &Config, bulks: Option<&BTreeMap<String, BulkEntry>>) -> Re
     let of_jobs = config.schedules.iter().flatten().map(ScheduleEntry::schedule);
     let of_bulks = bulks().filter_map(|(name, bulk)| bulk.schedule(name).transpose());
     of_jobs.chain(of_bulks).collect::<Result<_>>().map(Some)
+}
+
+/// The store, to be made stand as the file says: whoever starts a worker with it changes that.
+fn configuring(database: &Database) -> Result<Arc<dyn Store>> {
+    operator::acting_because(database.store().as_ref(), Some("the configuration says so"))
 }
 
 /// Makes the store's limits stand as the file says.
@@ -201,7 +207,7 @@ impl Start {
     ) -> Result<Vec<Worker>> {
         let Config { worker, redis, kinds, limits, retention, folder, .. } = config;
         let store = self.database.store();
-        self.keep(store.as_ref(), limits.as_deref()).await?;
+        self.keep(configuring(&self.database)?.as_ref(), limits.as_deref()).await?;
         let mut options = WorkerOptions { retention: retention.policy(), ..WorkerOptions::default() };
         let bulk_concurrency = worker.bulk_concurrency();
         worker.apply(&mut options);

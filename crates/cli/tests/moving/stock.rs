@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::audit::Actor;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finished};
 use milepost_core::job::{NewJob, Priority, StartAt};
@@ -31,8 +32,14 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
     unusual(&scene).await;
     scheduled(&scene).await;
     emitted(&scene).await;
-    store.audit("ada@host", "test", &json!({ "note": UNICODE })).await.unwrap();
     store.create_token(&NewToken::new("ci", Role::Operator, &token(), "ada@host")).await.unwrap();
+    let nobodys = || NewJob::new("nobody's", &()).unwrap();
+    let ada = Actor::new("ada@host").unwrap().because(Some(UNICODE)).unwrap();
+    store.acting_as(ada.clone()).pause_queue(UNICODE, true).await.unwrap();
+    let ada = store.acting_as(ada);
+    for made in ada.enqueue_many(&[nobodys(), nobodys()]).await.unwrap() {
+        ada.operate(made.job, &Operation::new(Verb::Cancel)).await.unwrap();
+    }
     let left = register(store, LONG).await;
     store.retire_worker(left).await.unwrap();
 }

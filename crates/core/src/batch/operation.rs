@@ -69,3 +69,12 @@ pub struct BatchOperated {
     /// The generation of the batch now.
     pub generation: u32,
 }
+
+impl BatchOperated {
+    /// What of it the batch itself does not show; `None`: no task was changed.
+    #[must_use]
+    pub fn told(&self) -> Option<serde_json::Value> {
+        let told = serde_json::json!({ "changed": self.changed, "stopping": self.stopping });
+        (self.changed + self.stopping > 0).then_some(told)
+    }
+}

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
 
 use super::{MaintenanceStore, StoreResult, WorkerStore};
 use crate::doctor::{Check, Finding, Look};
@@ -62,19 +61,19 @@ pub trait DoctorStore: WorkerStore + MaintenanceStore {
     /// Asks one question, on one snapshot. Nothing is written. A check that this store does not have finds nothing.
     async fn examine(&self, check: Check, look: &Look) -> StoreResult<Option<Finding>>;
 
-    /// Mends at most `limit` breaches of a check that needs no verb, in one transaction with its row of `audit`.
-    /// Answers how many.
-    async fn mend(&self, check: Check, who: &str, limit: u32) -> StoreResult<u64>;
+    /// Mends at most `limit` breaches of a check that needs no verb, in one transaction with its row of audit, which a repair
+    /// without an actor has, too: nothing else tells of it. Answers how many.
+    async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64>;
 
     /// At most `limit` runs that no living worker holds: their worker is unknown, or gone for longer than patience.
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>>;
 
-    /// Notes in `audit` that somebody did something.
-    async fn audit(&self, who: &str, what: &str, detail: &Value) -> StoreResult<()>;
+    /// Notes in the audit that so many breaches of a check were mended by verbs.
+    async fn note_repair(&self, check: Check, mended: u64) -> StoreResult<()>;
 
     /// Mends at most `limit` breaches of a check, as [`Check::repair`] says. Where a verb does it, each of its
-    /// transactions writes its history, and `audit` gets its row afterwards. Answers how many were mended.
-    async fn repair(&self, check: Check, who: &str, look: &Look, limit: u32) -> StoreResult<u64> {
+    /// transactions writes its history, and the audit gets its row afterwards. Answers how many were mended.
+    async fn repair(&self, check: Check, look: &Look, limit: u32) -> StoreResult<u64> {
         let mended = match check {
             Check::RunningPastLease | Check::RunningWithoutWorker | Check::WorkerUnburied => {
                 let rescued = self.rescue_expired(limit, &|_, attempt| backoff(attempt)).await?;
@@ -82,10 +81,10 @@ pub trait DoctorStore: WorkerStore + MaintenanceStore {
             }
             Check::StopOverdue => self.stop_overdue(limit).await?.len() as u64,
             Check::GroupLeftWaiting => self.fill_groups().await?,
-            _ => return self.mend(check, who, limit).await,
+            _ => return self.mend(check, limit).await,
         };
         if mended > 0 {
-            self.audit(who, "doctor.repair", &json!({ "check": check, "mended": mended })).await?;
+            self.note_repair(check, mended).await?;
         }
         Ok(mended)
     }

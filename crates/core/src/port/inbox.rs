@@ -33,10 +33,10 @@ pub trait InboxStore: Send + Sync {
     /// What was given up, newest first.
     async fn dead_letters(&self, filter: &DeadFilter) -> StoreResult<Vec<DeadLetter>>;
 
-    /// Lets events that were given up wait again for the one that is missing before them, all or none; `who` is noted in the audit.
+    /// Lets events that were given up wait again for the one that is missing before them, all or none.
     /// [`Inbox`](crate::error::StoreError::Inbox) when there is no such letter, or its consumer has gone on past it.
-    async fn retry_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64>;
+    async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64>;
 
-    /// Drops dead letters for good; `who` is noted in the audit. Answers how many there were.
-    async fn drop_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64>;
+    /// Drops dead letters for good. Answers how many there were.
+    async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64>;
 }

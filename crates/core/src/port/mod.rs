@@ -4,6 +4,7 @@
 //! that takes the caller's transaction, so that transactions stay honest.
 
 mod admin;
+mod audit;
 mod batch;
 mod bulk;
 mod coordination;
@@ -23,6 +24,7 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
+pub use audit::AuditStore;
 pub use batch::BatchStore;
 pub use bulk::{
     BulkProgress, BulkReader, BulkRows, BulkRun, BulkStaging, BulkStore, BulkTargets, BulkVisit, BulkWork,
@@ -55,6 +57,7 @@ pub trait Store:
     + WorkerStore
     + MaintenanceStore
     + AdminStore
+    + AuditStore
     + LimitStore
     + ScheduleStore
     + BulkStore
@@ -77,6 +80,7 @@ impl<T> Store for T where
         + WorkerStore
         + MaintenanceStore
         + AdminStore
+        + AuditStore
         + LimitStore
         + ScheduleStore
         + BulkStore

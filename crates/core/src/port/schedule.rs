@@ -80,16 +80,11 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
     /// Enqueues a job, or starts a batch, of a schedule at once, whatever its ticks and even while it is paused.
     async fn run_schedule_now(&self, name: &str) -> StoreResult<Made> {
         let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
-        self.make(&view.schedule.run_now(self.clock().await?.now)).await
+        self.make(name, &view.schedule.run_now(self.clock().await?.now)).await
     }
 
-    /// Makes what a schedule orders, beside its ticks. What has its key already is answered instead.
-    async fn make(&self, order: &Order) -> StoreResult<Made> {
-        match order {
-            Order::Job(job) => self.enqueue(job).await.map(Made::Job),
-            Order::Batch(batch) => self.start_batch(batch).await.map(Made::Batch),
-        }
-    }
+    /// Makes what the schedule of this name orders, beside its ticks. What has its key already is answered instead.
+    async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made>;
 
     /// Makes the schedules of a configuration stand as it says and removes those that it no longer names.
     /// Operators' schedules are left alone, and what they paused stays paused.

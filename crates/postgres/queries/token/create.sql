@@ -10,9 +10,9 @@ with made as (
     returning *
 ),
 noted as (
-    insert into milepost.audit (who, what, detail)
-    select created_by, 'token.create', jsonb_build_object('prefix', prefix, 'name', name, 'role', role, 'starts_at', starts_at,
-                                                          'expires_at', expires_at)
+    insert into milepost.audit (who, what, subject, detail)
+    select created_by, 'token.create', name,
+           jsonb_build_object('after', jsonb_build_object('prefix', prefix, 'role', role, 'starts_at', starts_at, 'expires_at', expires_at))
     from made
 )
 select *, now() as at from made

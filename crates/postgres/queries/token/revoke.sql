@@ -7,7 +7,7 @@ ended as (
     delete from milepost.console_session s using revoked r where s.token = r.prefix
 ),
 noted as (
-    insert into milepost.audit (who, what, detail)
-    select $2::text, 'token.revoke', jsonb_build_object('prefix', prefix, 'name', name, 'role', role) from revoked
+    insert into milepost.audit (who, what, subject, detail)
+    select $2::text, 'token.revoke', name, jsonb_build_object('before', jsonb_build_object('prefix', prefix, 'role', role)) from revoked
 )
 select exists (select from revoked), exists (select from milepost.access_token where prefix = $1::text)

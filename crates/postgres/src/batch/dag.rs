@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use milepost_core::audit::Deed;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{Defined, VersionView};
 use milepost_core::dag::checked::Dag;
@@ -23,7 +24,11 @@ const TASKS_A_STATEMENT: usize = 5000;
 
 impl PostgresStore {
     pub(super) async fn define(&self, dag: &Dag) -> StoreResult<Defined> {
-        let known = self.inner.calm.atomically(async |tx| define_in(tx, dag).await).await;
+        let deed = Deed::define_dag(&dag.definition().name);
+        let define = async |tx: &mut Session<'_>| {
+            self.noted(tx, &deed, async |tx| define_in(tx, dag).await, |_| None).await
+        };
+        let known = self.inner.calm.atomically(define).await;
         let known = known.map_err(|e| self.fail("define_dag", e))?;
         let name = &dag.definition().name;
         let versions = self.versions(Some(name)).await?;

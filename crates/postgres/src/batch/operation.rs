@@ -1,5 +1,6 @@
 //! What operators do to batches, and what upkeep does for them.
 
+use milepost_core::audit::Deed;
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb, IN_ANOTHER_VERSION};
 use milepost_core::dag::state::TaskState;
 use milepost_core::duration::whole_ms;
@@ -16,8 +17,12 @@ use crate::store::PostgresStore;
 
 impl PostgresStore {
     pub(super) async fn operate_on(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
+        let deed = Deed::operate_batch(operation);
         let in_version = async |tx: &mut Session<'_>| match fit(tx, operation).await? {
-            Ok(()) => operate_in(tx, operation).await.map(Ok),
+            Ok(()) => {
+                let operate = async |tx: &mut Session<'_>| operate_in(tx, operation).await;
+                self.noted(tx, &deed, operate, BatchOperated::told).await.map(Ok)
+            }
             Err(refused) => Ok(Err(refused)),
         };
         match self.inner.calm.atomically(in_version).await {

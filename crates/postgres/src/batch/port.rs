@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, Defined, TaskFilter, TaskView, VersionView,
@@ -39,7 +40,7 @@ impl BatchStore for PostgresStore {
     }
 
     async fn start_batch(&self, batch: &NewBatch) -> StoreResult<Started> {
-        self.start(batch).await
+        self.start(&Deed::start_batch(batch.id), batch).await
     }
 
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {

@@ -1,5 +1,6 @@
 //! Starting batches.
 
+use milepost_core::audit::{Deed, made_batch};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::dag::schema::InputSchema;
@@ -41,18 +42,26 @@ pub(crate) async fn start_in(mut session: Session<'_>, batch: &NewBatch) -> Stor
 }
 
 impl PostgresStore {
-    pub(super) async fn start(&self, batch: &NewBatch) -> StoreResult<Started> {
+    /// Starts a batch for this deed.
+    pub(crate) async fn start(&self, deed: &Deed, batch: &NewBatch) -> StoreResult<Started> {
         batch.check(self.inner.options.payload_bytes_max)?;
         let version = batch.version.map(|version| version.to_string());
         let fail = |e| start_error(&self.inner.place, &batch.dag, version.clone(), e);
         let intake = &self.inner.intake;
-        let unchecked = async |tx: &mut Session<'_>| start(tx, batch, version.clone(), false).await;
+        let tell = |started: &Started| made_batch(&batch.dag, *started);
+        let unchecked = async |tx: &mut Session<'_>| {
+            self.noted(tx, deed, async |tx| start(tx, batch, version.clone(), false).await, tell).await
+        };
         match intake.atomically(unchecked).await {
             Err(error) if is_for_schema(&error) => {}
             started => return started.map_err(fail),
         }
         let checked = async |tx: &mut Session<'_>| match fit(tx, batch).await? {
-            Ok(version) => start(tx, batch, Some(version.to_string()), true).await.map(Ok),
+            Ok(version) => {
+                let version = Some(version.to_string());
+                let start = async |tx: &mut Session<'_>| start(tx, batch, version, true).await;
+                self.noted(tx, deed, start, tell).await.map(Ok)
+            }
             Err(refused) => Ok(Err(refused)),
         };
         intake.atomically(checked).await.map_err(fail)?

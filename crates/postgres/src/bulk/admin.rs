@@ -1,6 +1,7 @@
 //! The operators' port for bulk jobs.
 
 use async_trait::async_trait;
+use milepost_core::audit::{Deed, made_jobs, made_run};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
@@ -28,7 +29,8 @@ use crate::{enqueue, row::Decoded};
 #[async_trait]
 impl BulkStore for PostgresStore {
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
-        let written = self.inner.intake.execute(put(definition, source)).await;
+        let (deed, query) = (Deed::put_bulk(&definition.name), put(definition, source));
+        let written = self.act(&self.inner.intake, &deed, async |session| session.execute(query).await).await;
         let written = written.map_err(|e| self.fail("put_bulk", e))?;
         Ok(if written == 1 { Put::Stands } else { Put::Foreign })
     }
@@ -44,7 +46,10 @@ impl BulkStore for PostgresStore {
             let named = configured.iter().any(|its| its.name == definition.name);
             if source == Source::Config && !named {
                 let query = sqlx::query(statement::BULK_REMOVE_DEFINITION).bind(definition.name.clone());
-                self.inner.intake.execute(query).await.map_err(|e| self.fail("sync_bulks", e))?;
+                let deed = Deed::remove_bulk(&definition.name);
+                let removed =
+                    self.act(&self.inner.intake, &deed, async |session| session.execute(query).await);
+                removed.await.map_err(|e| self.fail("sync_bulks", e))?;
                 synced.removed.push(definition.name);
             }
         }
@@ -61,7 +66,7 @@ impl BulkStore for PostgresStore {
 
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.inner.options.payload_bytes_max)?;
-        self.begin_run(job, None).await
+        self.begin_run(&Deed::start_bulk(job.id), job, None).await
     }
 
     async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
@@ -98,15 +103,17 @@ impl BulkStore for PostgresStore {
             .bind(settings.chunk_ms.map(u64::cast_signed))
             .bind(rows(settings.chunk_rows_min))
             .bind(rows(settings.chunk_rows_max));
-        let set = self.inner.intake.atomically(async |session| {
+        let set = async |session: &mut Session<'_>| {
             let known = session.row(query).await?.is_some();
             if let (true, Some(priority)) = (known, priority) {
                 let query = sqlx::query(statement::BULK_SET_PRIORITY);
                 session.row(query.bind(job.0).bind(i16::from(priority.get()))).await?;
             }
             Ok(known)
-        });
-        match set.await.map_err(|e| self.fail("set_bulk", e))? {
+        };
+        let deed = Deed::set_bulk(job);
+        let set = async |session: &mut Session<'_>| self.noted(session, &deed, set, |_| None).await;
+        match self.inner.intake.atomically(set).await.map_err(|e| self.fail("set_bulk", e))? {
             true => Ok(()),
             false => Err(InvalidBulk::NotBulk { job }.into()),
         }
@@ -117,15 +124,18 @@ impl BulkStore for PostgresStore {
         let row = self.inner.calm.row(query).await.map_err(|e| self.fail("retry_bulk_failures", e))?;
         let Some(row) = row else { return Err(InvalidBulk::NotBulk { job }.into()) };
         let again = template(&row).map_err(|e| self.fail("retry_bulk_failures", e))??;
-        self.begin_run(&again, Some(job)).await
+        self.begin_run(&Deed::retry_bulk_failures(job), &again, Some(job)).await
     }
 
     async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
         let query = sqlx::query(statement::BULK_INTERRUPT).bind(job.0);
-        let stopped = self.inner.calm.row(query).await.and_then(|row| match row {
+        let interrupt = async |session: &mut Session<'_>| match session.row(query).await? {
             Some(row) => row.try_get(0),
             None => Ok(false),
-        });
+        };
+        let tell = |stopped: &bool| stopped.then(|| json!({ "interrupted": true }));
+        let deed = Deed::interrupt_bulk(job);
+        let stopped = self.act_telling(&self.inner.calm, &deed, interrupt, tell).await;
         stopped.map_err(|e| self.fail("interrupt_bulk", e))
     }
 }
@@ -139,14 +149,24 @@ impl PostgresStore {
     }
 
     /// Enqueues a job and keeps that it is a bulk job, over the failures of another if there is one: one commit.
-    async fn begin_run(&self, job: &NewJob, retry_of: Option<JobId>) -> StoreResult<Enqueued> {
-        let begun = self.inner.intake.atomically(async |session| {
+    async fn begin_run(&self, deed: &Deed, job: &NewJob, retry_of: Option<JobId>) -> StoreResult<Enqueued> {
+        let begin = async |session: &mut Session<'_>| {
             let made = progress::start(session, job, retry_of).await?;
             let Some(parent) = retry_of.filter(|_| !made.duplicate) else { return Ok(Ok(made)) };
             let given = give(session, parent, made.job).await?;
             Ok(if given == 0 { Err(InvalidBulk::NoFailures { job: parent }) } else { Ok(made) })
-        });
-        let begun = begun.await.map_err(|e| crate::error::enqueue_error(&self.inner.place, e))?;
+        };
+        let tell = |made: &Result<Enqueued, InvalidBulk>| {
+            let made = *made.as_ref().ok()?;
+            if retry_of.is_some() { made_run(made) } else { made_jobs(std::slice::from_ref(job), &[made]) }
+        };
+        let begin = async |session: &mut Session<'_>| self.noted(session, deed, begin, tell).await;
+        let begun = self
+            .inner
+            .intake
+            .atomically(begin)
+            .await
+            .map_err(|e| crate::error::enqueue_error(&self.inner.place, e))?;
         Ok(begun?)
     }
 }

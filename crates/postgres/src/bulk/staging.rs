@@ -1,6 +1,7 @@
 //! Rows of a file on their way into the store: one transaction, which ends with the start of their run.
 
 use async_trait::async_trait;
+use milepost_core::audit::{Deed, made_jobs};
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, StoreResult};
@@ -34,12 +35,16 @@ impl Staging {
 
     /// Starts the run, unless its key was there before.
     async fn close(&mut self, job: &NewJob) -> Decoded<Enqueued> {
-        let mut session = self.transaction.session();
-        let made = enqueue::insert_one(&mut session, job).await?;
-        if !made.duplicate {
-            begin_run(&mut session, self.run, self.rows).await?;
-        }
-        Ok(made)
+        let (run, rows) = (self.run, self.rows);
+        let start = async |session: &mut Session<'_>| {
+            let made = enqueue::insert_one(session, job).await?;
+            if !made.duplicate {
+                begin_run(session, run, rows).await?;
+            }
+            Ok(made)
+        };
+        let tell = |made: &Enqueued| made_jobs(std::slice::from_ref(job), &[*made]);
+        self.store.noted(&mut self.transaction.session(), &Deed::start_bulk(run), start, tell).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use milepost_core::audit::{Deed, made_events};
 use milepost_core::error::StoreError;
 use milepost_core::event::{Emitted, NewEvent};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
@@ -55,8 +56,11 @@ pub(crate) async fn emit_many_in(mut session: Session<'_>, events: &[NewEvent]) 
 impl PostgresStore {
     pub(super) async fn emit_events(&self, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
         NewEvent::check_all(events, self.inner.options.payload_bytes_max)?;
-        let rows = self.inner.intake.rows(insert(events)).await;
-        rows.and_then(all_emitted).map_err(|e| emit_error(&self.inner.place, events, e))
+        let query = insert(events);
+        let emit = async |session: &mut Session<'_>| session.rows(query).await.and_then(all_emitted);
+        let tell = |emitted: &Vec<Emitted>| made_events(events, emitted);
+        let emitted = self.act_telling(&self.inner.intake, &Deed::emit(events), emit, tell).await;
+        emitted.map_err(|e| emit_error(&self.inner.place, events, e))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::duration::whole_ms;
 use milepost_core::event::Aggregate;
 use milepost_core::inbox::Consumer;
@@ -28,7 +29,8 @@ impl InboxStore for PostgresStore {
             .bind(i32::try_from(consumer.parked_max).unwrap_or(i32::MAX))
             .bind(consumer.gap_policy.as_str())
             .bind(consumer.begins_anywhere);
-        self.ask_inbox("put_consumer", query, |_| Ok(())).await.map(drop)
+        let deed = Deed::put_consumer(&consumer.name);
+        self.change_inbox("put_consumer", &deed, query, |_| Ok(())).await.map(drop)
     }
 
     async fn consumers(&self) -> StoreResult<Vec<ConsumerView>> {
@@ -37,7 +39,8 @@ impl InboxStore for PostgresStore {
 
     async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool> {
         let query = expectation(consumer, aggregate, sequence)?;
-        let changed = self.ask_inbox("expect_from", query, |row| row.try_get(0)).await?;
+        let deed = Deed::expect_from(consumer, aggregate);
+        let changed = self.change_inbox("expect_from", &deed, query, |row| row.try_get(0)).await?;
         Ok(changed.into_iter().any(|changed| changed))
     }
 
@@ -67,12 +70,14 @@ impl InboxStore for PostgresStore {
         self.decode("dead_letters", self.inner.calm.rows(query).await, dead_letter)
     }
 
-    async fn retry_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64> {
-        self.change_letters("retry_dead", statement::INBOX_RETRY, letters, who).await
+    async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
+        let deed = Deed::retry_letters(letters);
+        self.change_letters("retry_dead", &deed, statement::INBOX_RETRY, letters).await
     }
 
-    async fn drop_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64> {
-        self.change_letters("drop_dead", statement::INBOX_DROP, letters, who).await
+    async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
+        let deed = Deed::drop_letters(letters);
+        self.change_letters("drop_dead", &deed, statement::INBOX_DROP, letters).await
     }
 }
 
@@ -89,16 +94,30 @@ impl PostgresStore {
             .map_err(|e| inbox_error(&self.inner.place, verb, e))
     }
 
+    /// The same, of one that changes something for people.
+    async fn change_inbox<T>(
+        &self,
+        verb: &'static str,
+        deed: &Deed,
+        query: Query,
+        read: fn(&PgRow) -> Decoded<T>,
+    ) -> StoreResult<Vec<T>> {
+        let rows = self.act(&self.inner.intake, deed, async |session| session.rows(query).await).await;
+        rows.and_then(|rows| rows.iter().map(read).collect())
+            .map_err(|e| inbox_error(&self.inner.place, verb, e))
+    }
+
     async fn change_letters(
         &self,
         verb: &'static str,
+        deed: &Deed,
         sql: &'static str,
         letters: &[LetterId],
-        who: &str,
     ) -> StoreResult<u64> {
         let letters: Vec<i64> = letters.iter().map(|letter| letter.0).collect();
-        let query = sqlx::query(sql).bind(letters).bind(who.to_owned());
-        let changed = self.ask_inbox(verb, query, |row| Ok(row.try_get::<i64, _>(0)?.unsigned_abs())).await?;
+        let query = sqlx::query(sql).bind(letters);
+        let changed =
+            self.change_inbox(verb, deed, query, |row| Ok(row.try_get::<i64, _>(0)?.unsigned_abs())).await?;
         Ok(changed.into_iter().sum())
     }
 }

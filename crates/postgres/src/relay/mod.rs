@@ -10,6 +10,7 @@ mod slot;
 mod subscription;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 
@@ -55,7 +56,9 @@ impl RelayStore for PostgresStore {
 
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
         let query = sqlx::query(statement::RELAY_PAUSE).bind(subscription.to_owned()).bind(why.to_owned());
-        self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("pause_subscription", e))
+        let deed = Deed::pause_subscription(subscription);
+        let paused = self.act(&self.inner.hot, &deed, async |session| session.execute(query).await).await;
+        paused.map(drop).map_err(|e| self.fail("pause_subscription", e))
     }
 
     async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {

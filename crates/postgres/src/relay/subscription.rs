@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use milepost_core::audit::Deed;
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
@@ -12,6 +13,7 @@ use milepost_core::event::relay_listing::{
 use milepost_core::event::{Aggregate, RelayError};
 use milepost_core::ident::EventId;
 use milepost_core::port::{StoreResult, SubscriptionStore};
+use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::{PgDatabaseError, PgRow};
 
@@ -19,6 +21,7 @@ use super::error::relay_error;
 use crate::error::database_error;
 use crate::event::read_event;
 use crate::row::{Decoded, value};
+use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 
@@ -48,12 +51,13 @@ impl SubscriptionStore for PostgresStore {
     }
 
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        self.change_subscription("resume_subscription", statement::RELAY_RESUME, subscription).await
+        let (verb, deed) = ("resume_subscription", Deed::resume_subscription(subscription));
+        self.change_subscription(verb, &deed, statement::RELAY_RESUME, subscription).await
     }
 
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        let verb = "remove_subscription";
-        let removed = self.change_subscription(verb, statement::RELAY_REMOVE, subscription).await?;
+        let (verb, deed) = ("remove_subscription", Deed::remove_subscription(subscription));
+        let removed = self.change_subscription(verb, &deed, statement::RELAY_REMOVE, subscription).await?;
         self.leave_changes().await.map_err(|e| self.fail(verb, e))?;
         Ok(removed)
     }
@@ -81,7 +85,9 @@ impl SubscriptionStore for PostgresStore {
             .bind(aggregate.id.clone())
             .bind(name)
             .bind(payload);
-        self.inner.intake.execute(query).await.map(drop).map_err(|e| match code(&e) {
+        let deed = Deed::change_parked(subscription, aggregate, verb);
+        let changed = self.act(&self.inner.intake, &deed, async |session| session.execute(query).await).await;
+        changed.map(drop).map_err(|e| match code(&e) {
             Some(NOT_PARKED) => {
                 let (subscription, aggregate) = (subscription.to_owned(), aggregate.clone());
                 RelayError::NotParked { subscription, aggregate }.into()
@@ -103,7 +109,9 @@ impl SubscriptionStore for PostgresStore {
         };
         let query =
             sqlx::query(statement::RELAY_CHANGE_DEAD).bind(subscription.to_owned()).bind(event.0).bind(name);
-        self.inner.intake.execute(query).await.map(drop).map_err(|e| match code(&e) {
+        let deed = Deed::change_dead(subscription, event, verb);
+        let changed = self.act(&self.inner.intake, &deed, async |session| session.execute(query).await).await;
+        changed.map(drop).map_err(|e| match code(&e) {
             Some(NOT_DEAD) => RelayError::NotDead { subscription: subscription.to_owned(), event }.into(),
             _ => self.relay_fail("change_dead", subscription, e),
         })
@@ -120,7 +128,10 @@ impl SubscriptionStore for PostgresStore {
             .bind(of.map(|aggregate| aggregate.id.clone()))
             .bind(from)
             .bind(since);
-        let again = self.inner.intake.row(query).await.and_then(value::<i64>);
+        let replay = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<i64>);
+        let tell = |events: &i64| (*events > 0).then(|| json!({ "events": events }));
+        let deed = Deed::replay(subscription);
+        let again = self.act_telling(&self.inner.intake, &deed, replay, tell).await;
         again.map(i64::unsigned_abs).map_err(|e| match (of, code(&e)) {
             (Some(aggregate), Some(TOO_OLD)) => too_old(aggregate, &e).into(),
             _ => self.relay_fail("replay", subscription, e),
@@ -128,7 +139,10 @@ impl SubscriptionStore for PostgresStore {
     }
 
     async fn reseed(&self) -> StoreResult<u64> {
-        let changed = self.inner.calm.row(sqlx::query(statement::RELAY_RESEED)).await.and_then(value::<i64>);
+        let query = sqlx::query(statement::RELAY_RESEED);
+        let reseed = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<i64>);
+        let tell = |changed: &i64| (*changed > 0).then(|| json!({ "subscriptions": changed }));
+        let changed = self.act_telling(&self.inner.calm, &Deed::reseed(), reseed, tell).await;
         changed.map(i64::unsigned_abs).map_err(|e| match (code(&e), database_error(&e)) {
             (Some(IN_USE), Some(database)) => RelayError::InUse(database.message().to_owned()).into(),
             _ => self.fail("reseed", e),
@@ -138,7 +152,11 @@ impl SubscriptionStore for PostgresStore {
     async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>> {
         let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         let query = sqlx::query(statement::RELAY_PRUNE_LOG).bind(keep_ms);
-        let pruned = self.inner.hot.row(query).await.and_then(value::<Option<i64>>);
+        let prune = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<Option<i64>>);
+        let tell = |pruned: &Option<i64>| {
+            pruned.filter(|&events| events > 0).map(|events| json!({ "events": events }))
+        };
+        let pruned = self.act_telling(&self.inner.hot, &Deed::prune_log(), prune, tell).await;
         pruned.map(|pruned| pruned.map(i64::unsigned_abs)).map_err(|e| self.fail("prune_log", e))
     }
 }
@@ -147,10 +165,12 @@ impl PostgresStore {
     async fn change_subscription(
         &self,
         verb: &'static str,
+        deed: &Deed,
         sql: &'static str,
         subscription: &str,
     ) -> StoreResult<bool> {
-        let changed = self.inner.intake.execute(sqlx::query(sql).bind(subscription.to_owned())).await;
+        let query = sqlx::query(sql).bind(subscription.to_owned());
+        let changed = self.act(&self.inner.intake, deed, async |session| session.execute(query).await).await;
         changed.map(|changed| changed > 0).map_err(|e| self.fail(verb, e))
     }
 

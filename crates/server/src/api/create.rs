@@ -18,6 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
@@ -135,13 +136,14 @@ impl IntoResponse for Created {
 )]
 async fn create_job(
     State(app): State<App>,
+    actor: RequestActor,
     idempotency: IdempotencyKey,
     Body(request): Body<JobRequest>,
 ) -> Result<Created, Problem> {
     let mut job = request.into_job()?;
     let keyed = idempotency.key(&mut job, 0);
     let asked = keyed.then(|| job.clone());
-    let created = app.intake.create(job).await?;
+    let created = app.intake.create(actor.actor(), job).await?;
     if let Some(asked) = asked.filter(|_| created.duplicate) {
         idempotency::check_same(app.store.as_ref(), &asked, created.job).await?;
     }
@@ -197,6 +199,7 @@ struct CreatedMany {
 )]
 async fn create_jobs(
     State(app): State<App>,
+    actor: RequestActor,
     idempotency: IdempotencyKey,
     Query(params): Query<CreateParams>,
     Body(request): Body<JobsRequest>,
@@ -216,7 +219,8 @@ async fn create_jobs(
             Ok(job)
         })
         .collect();
-    let store = app.store.as_ref();
+    let store = app.acting(actor.actor());
+    let store = store.as_ref();
     let jobs = if params.each { each(store, jobs).await? } else { all(store, jobs, &idempotency).await? };
     Ok((StatusCode::CREATED, Json(CreatedMany { jobs })))
 }

@@ -16,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::page::{self, Page};
+use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::IdempotencyKey;
@@ -108,6 +109,7 @@ struct EmittedEvent {
 )]
 async fn emit_events(
     State(app): State<App>,
+    actor: RequestActor,
     idempotency: IdempotencyKey,
     Body(request): Body<EmitRequest>,
 ) -> Result<(StatusCode, Json<EmitAnswer>), Problem> {
@@ -122,7 +124,7 @@ async fn emit_events(
         })
     });
     let events: Vec<NewEvent> = events.collect::<Result<_, _>>()?;
-    let emitted = app.store.emit_many(&events).await?;
+    let emitted = app.acting(actor.actor()).emit_many(&events).await?;
     let emitted = events.iter().zip(emitted).map(|(event, emitted)| EmittedEvent {
         event_id: event.id,
         aggregate_seq: emitted.sequence,

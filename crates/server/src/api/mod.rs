@@ -1,6 +1,7 @@
 //! `/v1`: what programs ask for. A module a noun; its `routes` are all that the rest of the server knows of it.
 
 pub(crate) mod attempt;
+mod audit;
 mod create;
 mod events;
 mod jobs;
@@ -19,6 +20,7 @@ use crate::app::App;
 /// All routes under `/v1`, with what the OpenAPI document says of them.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .merge(audit::routes())
         .merge(create::routes())
         .merge(events::routes())
         .merge(jobs::routes())

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
@@ -33,7 +34,7 @@ pub(super) struct Settings {
     pub(super) grace_ms: Option<u64>,
     /// Not to be claimed before so many milliseconds have passed (snooze, which needs it; retry, resume, rerun).
     pub(super) delay_ms: Option<u64>,
-    /// Why; stands in the job's history.
+    /// Why; stands in the job's history and in the audit.
     #[schema(max_length = 1000)]
     pub(super) reason: Option<String>,
 }
@@ -82,11 +83,13 @@ struct OperateAnswer {
 )]
 async fn operate_job(
     State(app): State<App>,
+    actor: RequestActor,
     Path(id): Path<JobId>,
     Body(request): Body<Settings>,
 ) -> Result<Json<OperateAnswer>, Problem> {
+    let actor = actor.because(request.reason.as_deref())?;
     let operation = request.operation(verb(app.store.as_ref(), id, request.operation).await?)?;
-    let outcome = match app.store.operate(id, &operation).await? {
+    let outcome = match app.acting(actor).operate(id, &operation).await? {
         Operated::Done(state) => state.to_string(),
         Operated::StopRequested => "stop_requested".to_owned(),
     };

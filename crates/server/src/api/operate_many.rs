@@ -19,6 +19,7 @@ use utoipa_axum::routes;
 
 use super::jobs::payload_match;
 use super::operate::{JobOperation, Settings};
+use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::problem::Problem;
@@ -102,6 +103,7 @@ struct OperateManyAnswer {
 )]
 async fn operate_jobs(
     State(app): State<App>,
+    actor: RequestActor,
     Body(request): Body<OperateManyRequest>,
 ) -> Result<Response, Problem> {
     if request.reason.trim().is_empty() {
@@ -109,6 +111,7 @@ async fn operate_jobs(
             Problem::unprocessable("invalid_body", "whoever looks at these jobs will ask why").at("reason")
         );
     }
+    let store = app.acting(actor.because(Some(&request.reason))?);
     let verb = verb(request.operation, request.filter.state)?;
     let settings = Settings {
         operation: request.operation,
@@ -123,7 +126,7 @@ async fn operate_jobs(
     if request.dry || jobs.is_empty() {
         return Ok(Json(answer).into_response());
     }
-    answer.bulk = Some(start(app.store.as_ref(), &operation, &jobs).await?);
+    answer.bulk = Some(start(store.as_ref(), &operation, &jobs).await?);
     Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
 }
 

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
@@ -35,6 +36,9 @@ async fn list_queues(State(app): State<App>) -> Result<Json<Vec<QueueView>>, Pro
 struct QueueRequest {
     /// Whether its jobs wait until it goes on.
     paused: bool,
+    /// Why; stands in the audit.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
 }
 
 /// What became of it.
@@ -53,11 +57,13 @@ struct QueueAnswer {
 )]
 async fn set_queue(
     State(app): State<App>,
+    actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<QueueRequest>,
 ) -> Result<Json<QueueAnswer>, Problem> {
     check_queue(&name)
         .map_err(|invalid| Problem::unprocessable("invalid_queue", invalid.to_string()).at("path name"))?;
-    let changed = app.store.pause_queue(&name, request.paused).await?;
+    let actor = actor.because(request.reason.as_deref())?;
+    let changed = app.acting(actor).pause_queue(&name, request.paused).await?;
     Ok(Json(QueueAnswer { changed }))
 }

@@ -13,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::page;
+use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
@@ -45,7 +46,7 @@ async fn list_subscriptions(State(app): State<App>) -> Result<Json<Vec<Subscript
 struct SubscriptionRequest {
     /// Whether nothing of it is published until it goes on.
     paused: bool,
-    /// Why it is paused; needed for that.
+    /// Why; needed to pause it. Stands in the audit, too.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
@@ -66,6 +67,7 @@ struct SubscriptionAnswer {
 )]
 async fn set_subscription(
     State(app): State<App>,
+    actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<SubscriptionRequest>,
 ) -> Result<Json<SubscriptionAnswer>, Problem> {
@@ -73,13 +75,14 @@ async fn set_subscription(
     if !known.iter().any(|subscription| subscription.name == name) {
         return Err(Problem::not_found("no_such_subscription", format!("there is no subscription {name:?}")));
     }
+    let store = app.acting(actor.because(request.reason.as_deref())?);
     if request.paused {
         let reason = request.reason.filter(|reason| !reason.trim().is_empty()).ok_or_else(|| {
             Problem::unprocessable("invalid_body", "whoever finds it paused will ask why").at("reason")
         })?;
-        app.store.pause_subscription(&name, &reason).await?;
+        store.pause_subscription(&name, &reason).await?;
     } else {
-        app.store.resume_subscription(&name).await?;
+        store.resume_subscription(&name).await?;
     }
     Ok(Json(SubscriptionAnswer { paused: request.paused }))
 }
@@ -126,6 +129,9 @@ struct ParkedRequest {
     /// What is published instead of its first event's payload (edit).
     #[schema(value_type = Option<serde_json::Value>)]
     payload: Option<Box<RawValue>>,
+    /// Why; stands in the audit.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
 }
 
 /// What can be done with the first event of a parked aggregate.
@@ -149,8 +155,10 @@ enum ParkedOperation {
 )]
 async fn operate_parked(
     State(app): State<App>,
+    actor: RequestActor,
     Body(request): Body<ParkedRequest>,
 ) -> Result<StatusCode, Problem> {
+    let store = app.acting(actor.because(request.reason.as_deref())?);
     let verb = match (request.operation, request.payload) {
         (ParkedOperation::Retry, None) => ParkedVerb::Retry,
         (ParkedOperation::Skip, None) => ParkedVerb::Skip,
@@ -164,7 +172,7 @@ async fn operate_parked(
         }
     };
     let aggregate = Aggregate::new(request.aggregate_type, request.aggregate_id);
-    app.store.change_parked(&request.subscription, &aggregate, &verb).await?;
+    store.change_parked(&request.subscription, &aggregate, &verb).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -193,6 +201,9 @@ struct DeadRequest {
     event_id: EventId,
     /// What.
     operation: DeadOperation,
+    /// Why; stands in the audit.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
 }
 
 /// What can be done with an event that was given up.
@@ -212,12 +223,14 @@ enum DeadOperation {
 )]
 async fn operate_dead_event(
     State(app): State<App>,
+    actor: RequestActor,
     Body(request): Body<DeadRequest>,
 ) -> Result<StatusCode, Problem> {
+    let store = app.acting(actor.because(request.reason.as_deref())?);
     let verb = match request.operation {
         DeadOperation::Retry => DeadVerb::Retry,
         DeadOperation::Drop => DeadVerb::Drop,
     };
-    app.store.change_dead(&request.subscription, request.event_id, verb).await?;
+    store.change_dead(&request.subscription, request.event_id, verb).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -12,6 +12,7 @@ use milepost_core::port::Store;
 
 use super::flash::Flash;
 use super::page::Page;
+use crate::actor::RequestActor;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -128,15 +129,17 @@ impl Action {
     }
 }
 
-/// The store as whoever sent a form uses it, with why. Until the audit is there it is the store itself.
-pub(crate) fn acting(app: &App, _sent: &Sent) -> Arc<dyn Store> {
+/// The store as whoever sent a form uses it, with why.
+pub(crate) fn acting(app: &App, sent: &Sent) -> Arc<dyn Store> {
     app.known.forget();
-    Arc::clone(&app.store)
+    let actor = sent.actor.because(sent.field("reason")).unwrap_or_else(|_| sent.actor.actor());
+    app.acting(actor)
 }
 
 /// A form that was sent.
 #[derive(Debug)]
 pub(crate) struct Sent {
+    actor: RequestActor,
     fields: HashMap<String, String>,
 }
 
@@ -191,15 +194,18 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let actor = RequestActor::of(request.extensions());
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
             Problem::new(rejection.status(), "body_unreadable", rejection.body_text()).into_response()
         })?;
-        Ok(Self { fields: form_urlencoded::parse(&bytes).into_owned().collect() })
+        Ok(Self { actor, fields: form_urlencoded::parse(&bytes).into_owned().collect() })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::Extensions;
+
     use super::*;
 
     #[test]
@@ -211,7 +217,8 @@ mod tests {
             ("/\\elsewhere.example", "/"),
             ("", "/"),
         ] {
-            let sent = Sent { fields: HashMap::from([("back".to_owned(), back.to_owned())]) };
+            let fields = HashMap::from([("back".to_owned(), back.to_owned())]);
+            let sent = Sent { actor: RequestActor::of(&Extensions::new()), fields };
             assert_eq!(sent.back(), to);
         }
     }

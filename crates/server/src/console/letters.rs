@@ -135,15 +135,14 @@ pub(super) async fn change_event(State(app): State<App>, sent: Sent) -> Response
 /// Does something with what an inbox gave up.
 pub(super) async fn change_letter(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        let reason = sent.reason()?;
+        sent.reason()?;
         let letter: i64 =
             sent.read("letter")?.ok_or_else(|| Flash::refused("nothing was done: which one?"))?;
         let store = acting(&app, &sent);
-        let who = format!("console: {reason}");
         let letters = [LetterId(letter)];
         match sent.needed("deed")? {
-            "retry" => store.retry_dead(&letters, &who).await.map(|_| "It waits again.".to_owned()),
-            "drop" => store.drop_dead(&letters, &who).await.map(|_| "It was dropped.".to_owned()),
+            "retry" => store.retry_dead(&letters).await.map(|_| "It waits again.".to_owned()),
+            "drop" => store.drop_dead(&letters).await.map(|_| "It was dropped.".to_owned()),
             other => return Err(Flash::refused(format!("nothing was done: {other:?} cannot be done to it"))),
         }
         .map_err(Flash::from)

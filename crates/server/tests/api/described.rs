@@ -68,6 +68,7 @@ pub(crate) async fn every_answer_is_as_the_document_says(place: Place) {
         (format!("/v1/jobs/{id}/attempts"), "/v1/jobs/{id}/attempts"),
         ("/v1/queues".to_owned(), "/v1/queues"),
         ("/v1/workers".to_owned(), "/v1/workers"),
+        ("/v1/audit".to_owned(), "/v1/audit"),
         ("/v1/events".to_owned(), "/v1/events"),
         ("/v1/subscriptions".to_owned(), "/v1/subscriptions"),
         ("/v1/parked".to_owned(), "/v1/parked"),

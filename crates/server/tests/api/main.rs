@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation is meant to panic")]
 
 mod access;
+mod audit;
 mod bad_input;
 mod console;
 mod described;
@@ -41,6 +42,12 @@ macro_rules! on_both {
 }
 
 on_both! {
+    audit {
+        what_a_request_changes_is_audited
+        looking_and_what_is_refused_are_not_audited
+        every_job_of_many_single_creates_stands_in_the_audit_once
+        the_audit_is_read_in_pages
+    }
     jobs {
         a_job_that_is_created_can_be_looked_at
         a_key_that_is_asked_for_again_is_the_same_job

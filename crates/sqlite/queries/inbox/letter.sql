@@ -1,2 +1,2 @@
 -- What a dead letter is about. ?1 its id
-SELECT consumer, aggregate_type, aggregate_id, reason, aggregate_seq FROM milepost_inbox_dead WHERE pos = ?1
+SELECT consumer, aggregate_type, aggregate_id, reason FROM milepost_inbox_dead WHERE pos = ?1

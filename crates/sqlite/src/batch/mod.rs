@@ -27,4 +27,4 @@ pub(crate) use head::tally;
 pub(crate) use mend::mend_batch;
 pub(crate) use settle::{check_result, settle_jobs};
 pub use start::start_batch;
-pub(crate) use start::{fit, put};
+pub(crate) use start::{fit, put, start};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::audit::{Deed, made_batch};
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, Defined, TaskFilter, TaskView, VersionView,
 };
@@ -14,6 +15,8 @@ use milepost_core::dag::version::Version;
 use milepost_core::ident::BatchId;
 use milepost_core::port::{BatchStore, StoreResult};
 
+use rusqlite::Transaction;
+
 use super::{advance, dag, listing, operation, prune, start};
 use crate::command::Hint;
 use crate::query;
@@ -22,8 +25,8 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl BatchStore for SqliteStore {
     async fn define_dag(&self, dag: &Dag) -> StoreResult<Defined> {
-        let dag = dag.clone();
-        self.write("define_dag", Hint::NONE, move |tx| dag::define(tx, &dag)).await
+        let (deed, dag) = (Deed::define_dag(&dag.definition().name), dag.clone());
+        self.act("define_dag", Hint::NONE, deed, move |tx| dag::define(tx, &dag)).await
     }
 
     async fn dags(&self) -> StoreResult<Vec<VersionView>> {
@@ -42,8 +45,9 @@ impl BatchStore for SqliteStore {
 
     async fn start_batch(&self, batch: &NewBatch) -> StoreResult<Started> {
         batch.check(self.options().payload_bytes_max)?;
-        let batch = batch.clone();
-        self.write("start_batch", Hint::READY, move |tx| start::start(tx, &batch)).await
+        let (deed, dag, batch) = (Deed::start_batch(batch.id), batch.dag.clone(), batch.clone());
+        let tell = move |started: &Started| made_batch(&dag, *started);
+        self.act_telling("start_batch", Hint::READY, deed, move |tx| start::start(tx, &batch), tell).await
     }
 
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
@@ -67,7 +71,9 @@ impl BatchStore for SqliteStore {
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         let operation = operation.clone();
         let hint = Hint { ready: true, stop: true };
-        self.write("operate_batch", hint, move |tx| operation::operate_batch(tx, &operation)).await
+        let deed = Deed::operate_batch(&operation);
+        let operate = move |tx: &Transaction<'_>| operation::operate_batch(tx, &operation);
+        self.act_telling("operate_batch", hint, deed, operate, BatchOperated::told).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

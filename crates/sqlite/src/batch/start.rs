@@ -33,7 +33,7 @@ pub fn start_batch(tx: &Transaction<'_>, batch: &NewBatch) -> StoreResult<Starte
 }
 
 /// Starts a batch that was checked.
-pub(super) fn start(conn: &Connection, batch: &NewBatch) -> Result<Started, Failure> {
+pub(crate) fn start(conn: &Connection, batch: &NewBatch) -> Result<Started, Failure> {
     match same(conn, batch)? {
         Some(same) => Ok(same),
         None => make(conn, batch, fit(conn, batch)?),

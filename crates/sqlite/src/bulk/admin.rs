@@ -1,6 +1,7 @@
 //! The operators' port for bulk jobs.
 
 use async_trait::async_trait;
+use milepost_core::audit::{Actor, Deed, made_jobs, made_run};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
@@ -18,6 +19,7 @@ use serde_json::json;
 
 use super::staging::Staging;
 use super::{progress, row, run};
+use crate::audit::noted;
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::Failure;
@@ -28,13 +30,13 @@ use crate::{enqueue, query};
 #[async_trait]
 impl BulkStore for SqliteStore {
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
-        let definition = definition.clone();
-        self.write("put_bulk", Hint::NONE, move |tx| put(tx, &definition, source)).await
+        let (deed, definition) = (Deed::put_bulk(&definition.name), definition.clone());
+        self.act("put_bulk", Hint::NONE, deed, move |tx| put(tx, &definition, source)).await
     }
 
     async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
-        let configured = configured.to_vec();
-        self.write("sync_bulks", Hint::NONE, move |tx| sync(tx, &configured)).await
+        let (actor, configured) = (self.actor(), configured.to_vec());
+        self.write("sync_bulks", Hint::NONE, move |tx| sync(tx, &configured, actor.as_deref())).await
     }
 
     async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {
@@ -54,8 +56,10 @@ impl BulkStore for SqliteStore {
 
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.options().payload_bytes_max)?;
-        let job = job.clone();
-        self.write("start_bulk", Hint::READY, move |tx| progress::start(tx, &job, None)).await
+        let (deed, asked, job) = (Deed::start_bulk(job.id), job.clone(), job.clone());
+        let start = move |tx: &Transaction<'_>| progress::start(tx, &job, None);
+        let tell = move |made: &Enqueued| made_jobs(&[asked], &[*made]);
+        self.act_telling("start_bulk", Hint::READY, deed, start, tell).await
     }
 
     async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
@@ -93,11 +97,12 @@ impl BulkStore for SqliteStore {
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
         settings.check()?;
         let settings = *settings;
-        self.write("set_bulk", Hint::NONE, move |tx| set(tx, job, settings, priority)).await
+        let deed = Deed::set_bulk(job);
+        self.act("set_bulk", Hint::NONE, deed, move |tx| set(tx, job, settings, priority)).await
     }
 
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
-        self.write("retry_bulk_failures", Hint::READY, move |tx| {
+        let retry = move |tx: &Transaction<'_>| {
             let found = tx.prepare_cached(query::BULK_TEMPLATE)?.query_row([Id(&job)], run::template);
             let not_bulk = || StoreError::from(InvalidBulk::NotBulk { job });
             let (kind, queue, payload, group, priority, attempts) = found.optional()?.ok_or_else(not_bulk)?;
@@ -105,8 +110,10 @@ impl BulkStore for SqliteStore {
                 .map_err(|invalid| StoreError::Invalid { index: 0, invalid })?;
             let again = again.queue(queue).priority(priority).max_attempts(attempts);
             progress::start(tx, &NewJob { group, ..again }, Some(job))
-        })
-        .await
+        };
+        let tell = |made: &Enqueued| made_run(*made);
+        let deed = Deed::retry_bulk_failures(job);
+        self.act_telling("retry_bulk_failures", Hint::READY, deed, retry, tell).await
     }
 
     /// A chunk takes milliseconds here, and cannot be stopped from another process.
@@ -147,10 +154,11 @@ fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Fa
     Ok(if written == 1 { Put::Stands } else { Put::Foreign })
 }
 
-fn sync(tx: &Transaction<'_>, configured: &[Definition]) -> Result<Synced, Failure> {
+fn sync(tx: &Transaction<'_>, configured: &[Definition], actor: Option<&Actor>) -> Result<Synced, Failure> {
     let mut synced = Synced::default();
     for definition in configured {
-        if put(tx, definition, Source::Config)? == Put::Foreign {
+        let (deed, put) = (Deed::put_bulk(&definition.name), || put(tx, definition, Source::Config));
+        if noted(tx, actor, &deed, put, |_| None)? == Put::Foreign {
             synced.foreign.push(definition.name.clone());
         }
     }
@@ -160,7 +168,9 @@ fn sync(tx: &Transaction<'_>, configured: &[Definition]) -> Result<Synced, Failu
     for (definition, source) in stored {
         let named = configured.iter().any(|its| its.name == definition.name);
         if source == Source::Config && !named {
-            tx.prepare_cached(query::BULK_REMOVE_DEFINITION)?.execute([&definition.name])?;
+            let remove =
+                || Ok(tx.prepare_cached(query::BULK_REMOVE_DEFINITION)?.execute([&definition.name])?);
+            noted(tx, actor, &Deed::remove_bulk(&definition.name), remove, |_| None)?;
             synced.removed.push(definition.name);
         }
     }

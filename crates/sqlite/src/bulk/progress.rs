@@ -179,8 +179,7 @@ pub(super) fn start(
     job: &NewJob,
     retry_of: Option<JobId>,
 ) -> Result<Enqueued, Failure> {
-    let made = enqueue::insert(tx, std::slice::from_ref(job))?;
-    let made = *made.first().ok_or(StoreError::NoSuchJob(job.id))?;
+    let made = enqueue::insert_one(tx, job)?;
     if !made.duplicate {
         tx.prepare_cached(query::BULK_BEGIN_RUN)?.execute((Id(&made.job), retry_of.as_ref().map(Id)))?;
     }

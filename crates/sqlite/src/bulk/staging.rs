@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use milepost_core::audit::{Deed, made_jobs};
 use milepost_core::bulk::error::InvalidBulk;
-use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, StoreResult};
@@ -89,8 +89,7 @@ pub(super) fn stage_for_trial(tx: &Transaction<'_>, run: JobId, rows: &[String])
 }
 
 fn start(tx: &Transaction<'_>, job: &NewJob, rows: i64) -> Result<Enqueued, Failure> {
-    let made = enqueue::insert(tx, std::slice::from_ref(job))?;
-    let made = *made.first().ok_or(StoreError::NoSuchJob(job.id))?;
+    let made = enqueue::insert_one(tx, job)?;
     if made.duplicate {
         return Ok(made);
     }
@@ -121,7 +120,10 @@ impl BulkStaging for Staging {
     async fn start(self: Box<Self>, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.store.options().payload_bytes_max)?;
         let (job, rows) = (NewJob { id: self.run, ..job.clone() }, self.rows);
-        let made = self.store.write("stage_bulk", Hint::READY, move |tx| start(tx, &job, rows)).await?;
+        let (deed, asked) = (Deed::start_bulk(job.id), job.clone());
+        let tell = move |made: &Enqueued| made_jobs(&[asked], &[*made]);
+        let start = move |tx: &Transaction<'_>| start(tx, &job, rows);
+        let made = self.store.act_telling("stage_bulk", Hint::READY, deed, start, tell).await?;
         if made.duplicate {
             self.remove().await?;
         }

@@ -7,7 +7,6 @@ use milepost_core::event::Aggregate;
 use milepost_core::inbox::InvalidInbox;
 use milepost_core::inbox::listing::{DeadReason, LetterId};
 use rusqlite::{Connection, OptionalExtension};
-use serde_json::json;
 
 use super::seat::Seat;
 use crate::clock::now_ms;
@@ -19,11 +18,10 @@ struct Letter {
     consumer: String,
     aggregate: Aggregate,
     reason: DeadReason,
-    sequence: i64,
 }
 
 /// Lets events wait again for the one that is missing before them, all or none.
-pub(super) fn retry(conn: &Connection, letters: &[LetterId], who: &str) -> Result<u64, Failure> {
+pub(super) fn retry(conn: &Connection, letters: &[LetterId]) -> Result<u64, Failure> {
     let letters: BTreeSet<LetterId> = letters.iter().copied().collect();
     for &id in &letters {
         let refused = |invalid: InvalidInbox| Failure::Told(StoreError::Inbox(invalid));
@@ -35,28 +33,16 @@ pub(super) fn retry(conn: &Connection, letters: &[LetterId], who: &str) -> Resul
         conn.prepare_cached(query::INBOX_DROP)?.execute([id.0])?;
         letter.seat(conn).look_again()?;
     }
-    if !letters.is_empty() {
-        note(conn, who, "inbox.retry", &json!({ "letters": letters }))?;
-    }
     Ok(letters.len() as u64)
 }
 
 /// Drops dead letters for good; answers how many there were.
-pub(super) fn drop_all(conn: &Connection, letters: &[LetterId], who: &str) -> Result<u64, Failure> {
-    let mut dropped = Vec::new();
+pub(super) fn drop_all(conn: &Connection, letters: &[LetterId]) -> Result<u64, Failure> {
+    let mut dropped = 0;
     for &id in letters {
-        if let Some(letter) = drop_one(conn, id)? {
-            let Letter { consumer, aggregate, sequence, .. } = letter;
-            dropped.push(json!({
-                "letter": id, "consumer": consumer, "aggregate_type": aggregate.kind, "aggregate_id": aggregate.id,
-                "aggregate_seq": sequence,
-            }));
-        }
+        dropped += u64::from(drop_one(conn, id)?);
     }
-    if !dropped.is_empty() {
-        note(conn, who, "inbox.drop", &json!(dropped))?;
-    }
-    Ok(dropped.len() as u64)
+    Ok(dropped)
 }
 
 /// Forgets up to `limit` dead letters that were given up before a time; answers how many.
@@ -70,13 +56,14 @@ pub(crate) fn forget_old(conn: &Connection, before_ms: i64, limit: u32) -> rusql
     Ok(old.len() as u64)
 }
 
-fn drop_one(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<Letter>> {
-    let Some(letter) = find(conn, id)? else { return Ok(None) };
+/// Answers whether there was one.
+fn drop_one(conn: &Connection, id: LetterId) -> rusqlite::Result<bool> {
+    let Some(letter) = find(conn, id)? else { return Ok(false) };
     conn.prepare_cached(query::INBOX_DROP)?.execute([id.0])?;
     if letter.reason == DeadReason::Gap {
         letter.seat(conn).look_again()?;
     }
-    Ok(Some(letter))
+    Ok(true)
 }
 
 fn find(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<Letter>> {
@@ -86,14 +73,9 @@ fn find(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<Letter>> {
             consumer: row.get(0)?,
             aggregate: Aggregate { kind: row.get(1)?, id: row.get(2)? },
             reason: row::word(row, 3)?,
-            sequence: row.get(4)?,
         })
     });
     letter.optional()
-}
-
-fn note(conn: &Connection, who: &str, what: &str, detail: &serde_json::Value) -> rusqlite::Result<()> {
-    conn.prepare_cached(query::AUDIT)?.execute((now_ms(), who, what, detail.to_string())).map(drop)
 }
 
 impl Letter {

@@ -1,6 +1,7 @@
 //! What operators, and runners of consumers, do with inboxes.
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::duration::whole_ms;
 use milepost_core::event::Aggregate;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
@@ -23,8 +24,8 @@ type Sql<T> = rusqlite::Result<T>;
 impl InboxStore for SqliteStore {
     async fn put_consumer(&self, consumer: &Consumer) -> StoreResult<()> {
         consumer.check()?;
-        let consumer = consumer.clone();
-        self.write("put_consumer", Hint::NONE, move |tx| {
+        let (deed, consumer) = (Deed::put_consumer(&consumer.name), consumer.clone());
+        self.act("put_consumer", Hint::NONE, deed, move |tx| {
             let Consumer { name, gap_wait, parked_max, gap_policy, begins_anywhere } = consumer;
             let put = (name, whole_ms(gap_wait), parked_max, gap_policy.as_str(), begins_anywhere);
             tx.prepare_cached(query::INBOX_PUT_CONSUMER)?.execute(put)?;
@@ -44,8 +45,9 @@ impl InboxStore for SqliteStore {
 
     async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool> {
         check_call(consumer, sequence)?;
+        let deed = Deed::expect_from(consumer, aggregate);
         let (consumer, aggregate) = (consumer.to_owned(), aggregate.clone());
-        self.write("expect_from", Hint::NONE, move |tx| {
+        self.act("expect_from", Hint::NONE, deed, move |tx| {
             let seat = Seat { conn: tx, consumer: &consumer, aggregate: &aggregate };
             Ok(seat.expect_from(sequence)?)
         })
@@ -93,14 +95,14 @@ impl InboxStore for SqliteStore {
         .await
     }
 
-    async fn retry_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64> {
-        let (letters, who) = (letters.to_vec(), who.to_owned());
-        self.write("retry_dead", Hint::NONE, move |tx| letters::retry(tx, &letters, &who)).await
+    async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
+        let (deed, letters) = (Deed::retry_letters(letters), letters.to_vec());
+        self.act("retry_dead", Hint::NONE, deed, move |tx| letters::retry(tx, &letters)).await
     }
 
-    async fn drop_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64> {
-        let (letters, who) = (letters.to_vec(), who.to_owned());
-        self.write("drop_dead", Hint::NONE, move |tx| letters::drop_all(tx, &letters, &who)).await
+    async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
+        let (deed, letters) = (Deed::drop_letters(letters), letters.to_vec());
+        self.act("drop_dead", Hint::NONE, deed, move |tx| letters::drop_all(tx, &letters)).await
     }
 }
 

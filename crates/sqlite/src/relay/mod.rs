@@ -7,6 +7,7 @@ mod reader;
 mod subscription;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 
@@ -69,8 +70,9 @@ impl RelayStore for SqliteStore {
     }
 
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
+        let deed = Deed::pause_subscription(subscription);
         let (name, why) = (subscription.to_owned(), why.to_owned());
-        self.write("pause_subscription", Hint::NONE, move |tx| {
+        self.act("pause_subscription", Hint::NONE, deed, move |tx| {
             tx.prepare_cached(query::RELAY_PAUSE)?.execute((name, why, now_ms()))?;
             Ok(())
         })

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::audit::Deed;
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
 };
@@ -10,6 +11,7 @@ use milepost_core::event::{Aggregate, Failure as Undeliverable, RelayError, Unde
 use milepost_core::ident::{EventId, JobId};
 use milepost_core::port::{StoreResult, SubscriptionStore};
 use rusqlite::{Connection, OptionalExtension, Row};
+use serde_json::json;
 
 use crate::clock::now_ms;
 use crate::command::Hint;
@@ -30,16 +32,16 @@ impl SubscriptionStore for SqliteStore {
     }
 
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        let name = subscription.to_owned();
-        self.write("resume_subscription", Hint::READY, move |tx| {
+        let (deed, name) = (Deed::resume_subscription(subscription), subscription.to_owned());
+        self.act("resume_subscription", Hint::READY, deed, move |tx| {
             Ok(tx.prepare_cached(query::RELAY_RESUME)?.execute([name])? == 1)
         })
         .await
     }
 
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        let name = subscription.to_owned();
-        self.write("remove_subscription", Hint::NONE, move |tx| {
+        let (deed, name) = (Deed::remove_subscription(subscription), subscription.to_owned());
+        self.act("remove_subscription", Hint::NONE, deed, move |tx| {
             let removed = tx.prepare_cached(query::RELAY_REMOVE)?.execute([name])?;
             changes::record_wanted(tx)?;
             Ok(removed == 1)
@@ -63,8 +65,10 @@ impl SubscriptionStore for SqliteStore {
         aggregate: &Aggregate,
         verb: &ParkedVerb,
     ) -> StoreResult<()> {
+        let deed = Deed::change_parked(subscription, aggregate, verb);
         let (name, aggregate, verb) = (subscription.to_owned(), aggregate.clone(), verb.clone());
-        self.write("change_parked", Hint::READY, move |tx| change_parked(tx, &name, aggregate, &verb)).await
+        self.act("change_parked", Hint::READY, deed, move |tx| change_parked(tx, &name, aggregate, &verb))
+            .await
     }
 
     async fn dead_events(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<DeadView>> {
@@ -78,13 +82,14 @@ impl SubscriptionStore for SqliteStore {
     }
 
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {
-        let name = subscription.to_owned();
-        self.write("change_dead", Hint::READY, move |tx| change_dead(tx, &name, event, verb)).await
+        let (deed, name) = (Deed::change_dead(subscription, event, verb), subscription.to_owned());
+        self.act("change_dead", Hint::READY, deed, move |tx| change_dead(tx, &name, event, verb)).await
     }
 
     async fn replay(&self, subscription: &str, replay: &Replay) -> StoreResult<u64> {
-        let (name, replay) = (subscription.to_owned(), replay.clone());
-        self.write("replay", Hint::READY, move |tx| again(tx, &name, &replay)).await
+        let (deed, name, replay) = (Deed::replay(subscription), subscription.to_owned(), replay.clone());
+        let tell = |events: &u64| (*events > 0).then(|| json!({ "events": events }));
+        self.act_telling("replay", Hint::READY, deed, move |tx| again(tx, &name, &replay), tell).await
     }
 
     async fn reseed(&self) -> StoreResult<u64> {
@@ -94,7 +99,11 @@ impl SubscriptionStore for SqliteStore {
 
     async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>> {
         let before_ms = now_ms().saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
-        self.write("prune_log", Hint::NONE, move |tx| prune(tx, before_ms)).await
+        let tell = |pruned: &Option<u64>| {
+            pruned.filter(|&events| events > 0).map(|events| json!({ "events": events }))
+        };
+        self.act_telling("prune_log", Hint::NONE, Deed::prune_log(), move |tx| prune(tx, before_ms), tell)
+            .await
     }
 }
 

@@ -34,7 +34,8 @@ async fn every_query_file_prepares_and_says_what_it_does() {
     let home = Home::new().await;
     let conn = home.connection();
     for (name, sql) in
-        [&["", "bulk", "batch", "event", "inbox", "relay"].map(files_in).concat()[..], &rare_files()].concat()
+        [&["", "audit", "bulk", "batch", "event", "inbox", "relay"].map(files_in).concat()[..], &rare_files()]
+            .concat()
     {
         conn.prepare(&sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(sql.starts_with("-- "), "{name} has no comment");
@@ -78,14 +79,22 @@ fn plan(conn: &rusqlite::Connection, sql: &str) -> Vec<String> {
 }
 
 fn assert_searches(conn: &rusqlite::Connection, when: &str) {
-    for (name, sql) in
-        [files(), files_in("bulk"), files_in("batch"), files_in("inbox"), files_in("relay")].concat()
+    for (name, sql) in [
+        files(),
+        files_in("audit"),
+        files_in("bulk"),
+        files_in("batch"),
+        files_in("inbox"),
+        files_in("relay"),
+    ]
+    .concat()
     {
         if MAY_SCAN.contains(&name.as_str()) {
             continue;
         }
         for step in plan(conn, &sql) {
             let scans = [
+                "audit",
                 "live",
                 "job",
                 "history",

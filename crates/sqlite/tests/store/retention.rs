@@ -18,6 +18,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     batches: Keep::Forever,
     inbox: Keep::Forever,
     events: Keep::Forever,
+    audit: Keep::Forever,
 };
 
 async fn prune(home: &Home) -> Pruned {

@@ -38,11 +38,11 @@ impl InboxStore for Faulty {
         self.inner.dead_letters(filter).await
     }
 
-    async fn retry_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64> {
-        self.inner.retry_dead(letters, who).await
+    async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
+        self.inner.retry_dead(letters).await
     }
 
-    async fn drop_dead(&self, letters: &[LetterId], who: &str) -> StoreResult<u64> {
-        self.inner.drop_dead(letters, who).await
+    async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
+        self.inner.drop_dead(letters).await
     }
 }

@@ -6,12 +6,14 @@ mod inbox;
 mod looks;
 mod tokens;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use milepost_core::audit::{Actor, AuditEntry, AuditFilter};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::progress::{Stand, Step, Taken};
@@ -27,12 +29,12 @@ use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{
-    AbandonedRun, AdminStore, BulkProgress, BulkStaging, BulkStore, DoctorStore, IntakeStore, LimitStore,
-    MaintenanceStore, Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult, WakeStream,
-    WorkerStore,
+    AbandonedRun, AdminStore, AuditStore, BulkProgress, BulkStaging, BulkStore, DoctorStore, IntakeStore,
+    LimitStore, MaintenanceStore, Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult,
+    WakeStream, WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
-use milepost_core::schedule::{Clock, Schedule, ScheduleView, Source, Tick, Ticked};
+use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 use tokio::sync::watch;
@@ -40,6 +42,20 @@ use tokio::sync::watch;
 /// The store behind it does what it is asked, unless it says otherwise; answers suffer.
 pub struct Faulty {
     inner: Arc<dyn Store>,
+    faults: Arc<Faults>,
+}
+
+impl Deref for Faulty {
+    type Target = Faults;
+
+    fn deref(&self) -> &Faults {
+        &self.faults
+    }
+}
+
+/// What suffers, and how often.
+#[derive(Default)]
+pub struct Faults {
     /// So many claims that brought something are answered with an error.
     pub claims_lost: AtomicUsize,
     /// So many claims that brought something are answered late, by [`Faulty::LATE`].
@@ -52,6 +68,8 @@ pub struct Faulty {
     pub ends_refused: AtomicUsize,
     /// So many chunks that were done on another database are not counted, as by a store that cannot be reached.
     pub advances_failed: AtomicUsize,
+    /// So many changes by operators are answered with an error.
+    pub changes_lost: AtomicUsize,
     /// So many questions for what a worker holds are answered with an error.
     pub looks_lost: AtomicUsize,
     /// Answers to what a worker holds wait while this is true.
@@ -66,18 +84,7 @@ impl Faulty {
 
     /// In front of this store; nothing suffers yet.
     pub fn before(inner: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self {
-            inner,
-            claims_lost: AtomicUsize::new(0),
-            claims_late: AtomicUsize::new(0),
-            ends_lost: AtomicUsize::new(0),
-            ends_failed: AtomicUsize::new(0),
-            ends_refused: AtomicUsize::new(0),
-            advances_failed: AtomicUsize::new(0),
-            looks_lost: AtomicUsize::new(0),
-            looks_held: watch::Sender::new(false),
-            looks_waiting: AtomicUsize::new(0),
-        })
+        Arc::new(Self { inner, faults: Arc::default() })
     }
 
     /// Keeps back answers to what a worker holds, as they are when it asks, or lets them go.
@@ -194,6 +201,17 @@ impl MaintenanceStore for Faulty {
 }
 
 #[async_trait]
+impl AuditStore for Faulty {
+    fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
+        Arc::new(Self { inner: self.inner.acting_as(actor), faults: Arc::clone(&self.faults) })
+    }
+
+    async fn audit_log(&self, filter: &AuditFilter) -> StoreResult<Vec<AuditEntry>> {
+        self.inner.audit_log(filter).await
+    }
+}
+
+#[async_trait]
 impl AdminStore for Faulty {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
         self.inner.operate(job, operation).await
@@ -216,7 +234,8 @@ impl AdminStore for Faulty {
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
-        self.inner.pause_queue(queue, paused).await
+        let changed = self.inner.pause_queue(queue, paused).await?;
+        if suffers(&self.changes_lost) { lost() } else { Ok(changed) }
     }
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
@@ -285,6 +304,10 @@ impl ScheduleStore for Faulty {
         next_at: Option<Timestamp>,
     ) -> StoreResult<bool> {
         self.inner.unpause_schedule(name, version, next_at).await
+    }
+
+    async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made> {
+        self.inner.make(schedule, order).await
     }
 
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {
@@ -379,15 +402,15 @@ impl DoctorStore for Faulty {
         self.inner.examine(check, look).await
     }
 
-    async fn mend(&self, check: Check, who: &str, limit: u32) -> StoreResult<u64> {
-        self.inner.mend(check, who, limit).await
+    async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64> {
+        self.inner.mend(check, limit).await
     }
 
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
         self.inner.abandoned_runs(look, limit).await
     }
 
-    async fn audit(&self, who: &str, what: &str, detail: &serde_json::Value) -> StoreResult<()> {
-        self.inner.audit(who, what, detail).await
+    async fn note_repair(&self, check: Check, mended: u64) -> StoreResult<()> {
+        self.inner.note_repair(check, mended).await
     }
 }

@@ -1,6 +1,7 @@
 //! The conformance suite: what every store must do, by topic.
 
 pub mod admin;
+pub mod audit;
 pub mod batches;
 pub mod changes;
 pub mod claims;
@@ -66,6 +67,17 @@ macro_rules! conformance {
                 operations_on_a_job_that_does_not_exist_say_so
                 a_stop_asked_for_again_comes_no_later
                 times_out_of_reach_are_refused
+            }
+            audit {
+                every_change_by_an_actor_leaves_one_row
+                without_an_actor_nothing_is_written
+                what_changes_nothing_leaves_no_row
+                what_is_refused_leaves_no_row
+                a_configuration_leaves_rows_for_what_it_changes
+                the_audit_is_read_by_who_what_and_subject_in_pages
+                a_change_whose_answer_is_lost_has_its_row
+                a_row_lists_no_more_than_a_thousand_jobs
+                old_entries_are_forgotten
             }
             changes {
                 changes_of_a_job_are_its_history_as_events

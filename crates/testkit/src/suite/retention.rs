@@ -34,6 +34,7 @@ pub(super) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     batches: Keep::Forever,
     inbox: Keep::Forever,
     events: Keep::Forever,
+    audit: Keep::For(Duration::ZERO),
 };
 
 const fn by_hand(limit: u32) -> Pace {
@@ -417,7 +418,7 @@ pub async fn what_retention_leaves_is_no_damage(scene: Scene) {
     assert!(is_gone(&scene, shortened).await);
     assert_eq!(examine(&scene.store).await, [], "its key is kept");
     for &check in &scene.store.checks() {
-        assert_eq!(scene.store.mend(check, "tester", 100).await.unwrap(), 0, "{check:?}");
+        assert_eq!(scene.store.mend(check, 100).await.unwrap(), 0, "{check:?}");
     }
     let again = scene.try_enqueue(Scene::job().key("shortened")).await.unwrap();
     assert_eq!((again.job, again.duplicate), (shortened, true), "and was not freed by a repair");

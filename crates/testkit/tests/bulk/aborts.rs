@@ -5,6 +5,7 @@ use std::time::Duration;
 use milepost::bulk::{Definition, Load, Sizing};
 use milepost::{JobId, JobState, Operation, Verb, Worker};
 use milepost_testkit::home::{Home, PostgresHome};
+use milepost_testkit::suite::audit::{acting, only_entry};
 use milepost_testkit::suite::changes::{assert_told, events_of, want_kinds};
 use milepost_testkit::{notes, wait};
 
@@ -151,11 +152,14 @@ async fn a_hard_abort_rolls_the_chunk_back() {
     wait::until("the second chunk sleeps", || async { sleepers(&members).await == 1 }).await;
 
     abort(&members, job).await;
-    assert!(members.store().interrupt_bulk(job).await.unwrap(), "there is a statement to stop");
+    let store = acting(&members.store());
+    assert!(store.interrupt_bulk(job).await.unwrap(), "there is a statement to stop");
     let view = members.until_state(job, JobState::Aborted).await;
     assert_eq!((view.counts.chunks, members.notes(job).await), (1, 10), "the chunk was rolled back");
     assert_eq!(sleepers(&members).await, 0);
-    assert!(!members.store().interrupt_bulk(job).await.unwrap(), "nothing is left to stop");
+    assert!(!store.interrupt_bulk(job).await.unwrap(), "nothing is left to stop");
+    let entry = only_entry(&members.store()).await;
+    assert_eq!((entry.what.as_str(), entry.subject), ("bulk.interrupt", Some(job.to_string())));
 
     members.home.tamper("update public.nap set s = 0").await;
     members.operate(job, Verb::Resume).await;

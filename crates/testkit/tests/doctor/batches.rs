@@ -66,7 +66,7 @@ impl Ward {
     }
 
     async fn repair(&self, check: Check) -> u64 {
-        self.batches.store.repair(check, "ada@host", &look(), 100).await.unwrap()
+        self.batches.store.repair(check, &look(), 100).await.unwrap()
     }
 
     /// Asserts that only this is found, mends it, and lets the batch go on to its end.

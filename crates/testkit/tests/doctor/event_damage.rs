@@ -98,7 +98,7 @@ async fn an_aggregate_goes_on_after_its_head_was_raised() {
         let store = &patient.scene.store;
         patient.damage_events(Check::AggregateBehind).await.unwrap();
         store.emit(&event("a")).await.unwrap_err();
-        assert_eq!(store.repair(Check::AggregateBehind, "ada@host", &look(), 9).await.unwrap(), 2);
+        assert_eq!(store.repair(Check::AggregateBehind, &look(), 9).await.unwrap(), 2);
         for id in ["a", "b"] {
             assert_eq!(store.emit(&event(id)).await.unwrap().sequence, 3);
         }
@@ -150,6 +150,6 @@ async fn slots_that_do_not_fit_are_found_on_postgres_and_left_to_people() {
     let found = examine(store).await;
     assert_eq!((checks(&found), found[0].count), (vec![Check::AggregateInTwoSlots], 1));
     for check in [Check::SlotsMissing, Check::AggregateInTwoSlots] {
-        assert_eq!(store.repair(check, "ada@host", &look(), 9).await.unwrap(), 0);
+        assert_eq!(store.repair(check, &look(), 9).await.unwrap(), 0);
     }
 }

@@ -68,7 +68,7 @@ async fn prune_half_way(scene: &Scene, job: JobId, state: JobState) {
 async fn is_sound(scene: &Scene) {
     assert_eq!(examine(&scene.store).await, []);
     for check in scene.store.checks() {
-        assert_eq!(scene.store.repair(check, "ada@host", &look(), 100).await.unwrap(), 0, "{check}");
+        assert_eq!(scene.store.repair(check, &look(), 100).await.unwrap(), 0, "{check}");
     }
 }
 

@@ -13,6 +13,7 @@ use milepost_testkit::Scene;
 use milepost_testkit::examine::{examine, examined, look};
 use milepost_testkit::home::{Home, PostgresHome, SqliteHome};
 use milepost_testkit::scene::retry;
+use milepost_testkit::suite::audit::acting;
 
 use crate::damage::Patient;
 use crate::{checks, homes};
@@ -38,7 +39,7 @@ async fn every_damage_is_found_and_mended_where_that_is_safe(fresh: impl AsyncFn
 
 async fn is_mended_where_that_is_safe(check: Check, patient: &Patient<'_>) {
     let Patient { home, scene } = patient;
-    let mended = scene.store.repair(check, "ada@host", &look(), 100).await.unwrap();
+    let mended = acting(&scene.store).repair(check, &look(), 100).await.unwrap();
     let left = examine(&scene.store).await;
     if check.repair().is_none() {
         assert_eq!(mended, 0, "{check}");
@@ -79,7 +80,7 @@ async fn a_job_put_back_in_its_place_stands_as_it_did() {
             let id = home.id(job);
             home.tamper(&format!("delete from milepost.live where id = {id}")).await;
             home.tamper(&format!("delete from milepost.ended where id = {id}")).await;
-            assert_eq!(scene.store.repair(Check::JobWithoutPlace, "ada@host", &look(), 9).await.unwrap(), 1);
+            assert_eq!(scene.store.repair(Check::JobWithoutPlace, &look(), 9).await.unwrap(), 1);
             let after = scene.view(job).await.row;
             let stands = |row: &milepost_core::listing::JobRow| {
                 (row.state, row.token, row.attempt, row.max_attempts, row.worker, row.ready_at.is_some())
@@ -97,7 +98,7 @@ async fn a_job_whose_history_is_not_whole_is_not_put_back() {
         let (job, _) = scene.job_in(JobState::RetryWait).await;
         home.tamper("delete from milepost.history where verb = 'claim'").await;
         home.tamper(&format!("delete from milepost.live where id = {}", home.id(job))).await;
-        assert_eq!(scene.store.repair(Check::JobWithoutPlace, "ada@host", &look(), 9).await.unwrap(), 0);
+        assert_eq!(scene.store.repair(Check::JobWithoutPlace, &look(), 9).await.unwrap(), 0);
         assert!(examined(&scene.store, Check::JobWithoutPlace).await.is_some());
     }
 }
@@ -110,7 +111,7 @@ async fn a_slot_that_is_freed_goes_to_the_one_that_waits() {
         let (holder, waiting) = patient.grouped().await;
         patient.of("live", "update milepost.live set group_key = null", holder).await;
         assert_eq!(scene.state(waiting).await, JobState::Blocked);
-        scene.store.repair(Check::SlotWithoutHolder, "ada@host", &look(), 9).await.unwrap();
+        scene.store.repair(Check::SlotWithoutHolder, &look(), 9).await.unwrap();
         assert_eq!(scene.state(waiting).await, JobState::Pending);
         scene.assert_history_folds(waiting).await;
     }
@@ -125,7 +126,7 @@ async fn holders_of_a_group_are_held_against_its_limit() {
         scene.store.enqueue_many(&jobs).await.unwrap();
         assert_eq!(examine(&scene.store).await, [], "two of three hold it");
         home.tamper("delete from milepost.group_slot").await;
-        let mended = scene.store.repair(Check::HolderWithoutSlot, "ada@host", &look(), 9).await.unwrap();
+        let mended = scene.store.repair(Check::HolderWithoutSlot, &look(), 9).await.unwrap();
         assert_eq!(mended, 2, "each gets a slot of its own");
         assert_eq!(examine(&scene.store).await, []);
         scene.store.put_limit(&Limit::group("g:*").slots(1), Source::Operator).await.unwrap();
@@ -142,7 +143,7 @@ async fn a_run_without_a_worker_is_fenced_and_spends_its_attempt() {
         let (again, last) = (Scene::job(), Scene::job().max_attempts(1));
         let (again, last) = (scene.running(again).await, scene.running(last).await);
         home.tamper("update milepost.live set worker_id = null").await;
-        scene.store.repair(Check::RunningWithoutWorker, "ada@host", &look(), 9).await.unwrap();
+        scene.store.repair(Check::RunningWithoutWorker, &look(), 9).await.unwrap();
         assert_eq!(scene.state(again.run.job).await, JobState::RetryWait);
         assert_eq!(scene.state(last.run.job).await, JobState::Failed);
         let late = scene.finish(&again, End::Succeed { result: None }).await;
@@ -159,7 +160,7 @@ async fn a_token_behind_its_history_is_raised_but_not_while_the_job_runs() {
         scene.operate(first.run.job, Operation::new(Verb::RetryNow)).await.unwrap();
         let run = scene.claim(1).await.remove(0).run;
         home.tamper("update milepost.live set token = 1").await;
-        assert_eq!(scene.store.repair(Check::TokenDiffers, "ada@host", &look(), 9).await.unwrap(), 0);
+        assert_eq!(scene.store.repair(Check::TokenDiffers, &look(), 9).await.unwrap(), 0);
         assert_eq!(scene.view(run.job).await.row.token.0, 1);
     }
 }

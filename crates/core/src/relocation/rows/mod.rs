@@ -291,7 +291,11 @@ pub struct Note {
     pub who: String,
     /// What.
     pub what: String,
-    /// More about it, JSON.
+    /// To what.
+    pub subject: Option<String>,
+    /// Why.
+    pub why: Option<String>,
+    /// How that stood before and after, JSON.
     pub detail: String,
 }
 

@@ -6,8 +6,11 @@ use milepost_core::inbox::InvalidInbox;
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, LetterId};
 use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 
+use serde_json::json;
+
 use super::{APPLY_AND_MORE, BILLING, event, order, refusal};
 use crate::inbox::Desk;
+use crate::suite::audit::{acting, only_entry};
 
 /// Events 3, 4 and 5 of an order as dead letters of a consumer, newest first.
 async fn dead(desk: &Desk, consumer: &str) -> Vec<DeadLetter> {
@@ -48,7 +51,12 @@ pub async fn dead_letters_are_listed_newest_first(desk: Desk) {
 pub async fn a_dead_letter_waits_again(desk: Desk) {
     let letters = dead(&desk, BILLING).await;
     let ids: Vec<LetterId> = letters.iter().map(|letter| letter.id).collect();
-    assert_eq!(desk.store.retry_dead(&ids[1..], "ada").await.unwrap(), 2);
+    let acting = acting(&desk.store);
+    assert_eq!(acting.retry_dead(&ids[1..]).await.unwrap(), 2);
+    let entry = only_entry(&desk.store).await;
+    assert_eq!((entry.what.as_str(), entry.subject), ("inbox.retry", None));
+    assert_eq!(entry.detail["before"].as_array().unwrap().len(), 2, "{}", entry.detail);
+    assert_eq!(entry.detail.get("after"), None, "they are dead letters no more");
     let gap = &desk.store.gaps(None, 10).await.unwrap()[0];
     assert_eq!((gap.missing, gap.parked), (2, 2));
     let seen = &desk.store.consumers().await.unwrap()[0];
@@ -60,7 +68,12 @@ pub async fn a_dead_letter_waits_again(desk: Desk) {
 pub async fn a_dropped_letter_is_gone_and_audited(desk: Desk) {
     let letters = dead(&desk, BILLING).await;
     let four = letters[1].id;
-    assert_eq!(desk.store.drop_dead(&[four, LetterId(4711)], "ada").await.unwrap(), 1);
+    assert_eq!(acting(&desk.store).drop_dead(&[four]).await.unwrap(), 1);
+    assert_eq!(acting(&desk.store).drop_dead(&[four, LetterId(4711)]).await.unwrap(), 0);
+    let entry = only_entry(&desk.store).await;
+    assert_eq!((entry.what.as_str(), entry.subject), ("inbox.drop", Some(four.to_string())));
+    let given_up = letters[1].event.as_ref().unwrap().id;
+    assert_eq!(entry.detail["before"][0]["event_id"], json!(given_up), "{}", entry.detail);
     assert_eq!(sequences(&listed(&desk, None, None, 10).await), [5, 3]);
     assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY_AND_MORE);
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3], "four is missing now");
@@ -72,11 +85,11 @@ pub async fn what_cannot_wait_again_is_told(desk: Desk) {
     let letters = dead(&desk, BILLING).await;
     let (three, five) = (letters[2].id, letters[0].id);
     let missing = LetterId(4711);
-    let refused = desk.store.retry_dead(&[five, missing], "ada").await;
+    let refused = desk.store.retry_dead(&[five, missing]).await;
     assert_eq!(refusal(refused), InvalidInbox::NoSuchLetter(missing));
     assert_eq!(listed(&desk, None, None, 10).await.len(), 3, "nothing was changed");
     desk.store.expect_from(BILLING, &order("1"), 4).await.unwrap();
-    assert_eq!(refusal(desk.store.retry_dead(&[three], "ada").await), InvalidInbox::Past(three));
+    assert_eq!(refusal(desk.store.retry_dead(&[three]).await), InvalidInbox::Past(three));
     assert_eq!(desk.drain(BILLING, &order("1")).await, [4, 5]);
     assert_eq!(sequences(&listed(&desk, None, None, 10).await), [3], "it is there to be looked at");
 }

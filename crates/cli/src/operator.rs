@@ -1,8 +1,22 @@
-//! Who repairs, or moves a store.
+//! Who changes something through this command: the operator, in whose name the audit tells it.
+
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use milepost_core::audit::Actor;
+use milepost_core::port::Store;
 
-/// The user and the host that this command runs as, for the table `audit`.
+/// The store, as the operator uses it.
+pub(crate) fn acting(store: &dyn Store) -> Result<Arc<dyn Store>> {
+    acting_because(store, None)
+}
+
+/// The store, as the operator uses it who gives this reason.
+pub(crate) fn acting_because(store: &dyn Store, why: Option<&str>) -> Result<Arc<dyn Store>> {
+    Ok(store.acting_as(Actor::new(operator()?)?.because(why)?))
+}
+
+/// The user and the host that this command runs as.
 #[cfg(unix)]
 pub(crate) fn operator() -> Result<String> {
     use nix::unistd::{User, gethostname, getuid};
@@ -14,7 +28,7 @@ pub(crate) fn operator() -> Result<String> {
     Ok(format!("{user}@{}", host.to_string_lossy()))
 }
 
-/// The user and the host that this command runs as, for the table `audit`.
+/// The user and the host that this command runs as.
 #[cfg(not(unix))]
 pub(crate) fn operator() -> Result<String> {
     let variable = |name| std::env::var(name).with_context(|| format!("cannot tell who this is: no {name}"));

@@ -1,0 +1,178 @@
+//! `milepost audit`: who did what, and what it changed.
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use jiff::Timestamp;
+use milepost_core::audit::{AuditEntry, AuditFilter, WHATS};
+use serde_json::{Map, Value};
+
+use crate::output::{self, Outcome};
+use crate::store::{self, Schema, StoreAddress};
+use crate::table::{Column, Field, Listing};
+use crate::time::relative;
+
+/// What a move leaves in the store that it fills, beside what people do to stores.
+const MOVE: &str = "move";
+/// How many characters of a value are shown.
+const SHOWN_MAX: usize = 40;
+
+const HELP: &str = "\
+Listed is what people and their tools changed, newest first: through this
+command, the API, and what a worker's configuration said. What workers do is
+told by the history of jobs. CHANGED is what differs between before and after;
+--json shows both.
+
+Examples:
+  milepost audit
+  milepost audit --subject 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost audit --who ada@host --what queue.pause --limit 100
+  milepost audit --json | jq -r '.[] | [.at, .who, .what, .subject] | @tsv'";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct AuditArgs {
+    /// Only of this actor
+    #[arg(long)]
+    who: Option<String>,
+    /// Only this
+    #[arg(long, hide_possible_values = true, value_parser = what())]
+    what: Option<String>,
+    /// Only to this: the id of a job or a batch, the name of a queue, …
+    #[arg(long)]
+    subject: Option<String>,
+    /// List at most this many
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// List those before this one, the last of the page before
+    #[arg(long, value_name = "POS")]
+    before: Option<i64>,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something that can be done, by its words.
+fn what() -> PossibleValuesParser {
+    PossibleValuesParser::new(WHATS.into_iter().chain([MOVE]))
+}
+
+pub(crate) async fn run(args: &AuditArgs, address: &StoreAddress) -> Result<Outcome> {
+    let store = store::open(address, Schema::MustFit).await?;
+    let limit = args.limit as usize;
+    let filter = AuditFilter {
+        who: args.who.clone(),
+        what: args.what.clone(),
+        subject: args.subject.clone(),
+        before: args.before,
+        limit: args.limit + 1,
+    };
+    let mut entries = store.audit_log(&filter).await?;
+    let cut = entries.len() > limit;
+    entries.truncate(limit);
+    if args.json {
+        output::json(&entries)?;
+    } else if entries.is_empty() {
+        output::note("nobody changed anything, or it is forgotten");
+    } else {
+        print(&entries)?;
+    }
+    if let (true, Some(last)) = (cut, entries.last()) {
+        output::note(format_args!("only {limit} are listed; for earlier ones add: --before {}", last.pos));
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(entries: &[AuditEntry]) -> Result<()> {
+    let now = Timestamp::now();
+    let explained = entries.iter().any(|entry| entry.why.is_some());
+    let columns = [
+        Some(Column::unbroken("POS")),
+        Some(Column::unbroken("WHEN")),
+        Some(Column::new("WHO")),
+        Some(Column::unbroken("WHAT")),
+        Some(Column::new("SUBJECT")),
+        Some(Column::new("CHANGED")),
+        explained.then_some(Column::new("WHY")),
+    ];
+    let mut listing = Listing::new(columns.into_iter().flatten());
+    for entry in entries {
+        let fields = [
+            Some(Field::text(entry.pos.to_string())),
+            Some(Field::text(relative(entry.at, now))),
+            Some(Field::text(&entry.who)),
+            Some(Field::text(&entry.what)),
+            Some(Field::maybe(entry.subject.as_ref())),
+            Some(Field::text(changed(&entry.detail))),
+            explained.then(|| Field::maybe(entry.why.as_ref())),
+        ];
+        listing.row(fields.into_iter().flatten());
+    }
+    Ok(listing.print()?)
+}
+
+/// What differs, in words.
+fn changed(detail: &Value) -> String {
+    let none = Map::new();
+    match (detail.get("before"), detail.get("after")) {
+        (Some(Value::Array(before)), _) => format!("{} before", before.len()),
+        (Some(_), None) => "removed".to_owned(),
+        (before, after) => {
+            let fields = |side: Option<&'_ Value>| side.and_then(Value::as_object).unwrap_or(&none).clone();
+            differences(&fields(before), &fields(after), before.is_some())
+        }
+    }
+}
+
+fn differences(before: &Map<String, Value>, after: &Map<String, Value>, was: bool) -> String {
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort();
+    names.dedup();
+    let differs = names.into_iter().filter(|name| before.get(*name) != after.get(*name) && *name != "ids");
+    let words = differs.map(|name| match (before.get(name), after.get(name)) {
+        (before, Some(after)) if was => format!("{name}: {} → {}", shown(before), shown(Some(after))),
+        (Some(before), None) => format!("{name}: {} → none", shown(Some(before))),
+        (_, after) => format!("{name}: {}", shown(after)),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn shown(value: Option<&Value>) -> String {
+    let text = match value {
+        None => return "none".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    };
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_differs_is_told_in_words() {
+        let detail =
+            json!({ "before": { "state": "pending", "a": 1 }, "after": { "state": "canceled", "a": 1 } });
+        assert_eq!(changed(&detail), "state: pending → canceled");
+        let paused = json!({ "before": {}, "after": { "paused_at": "noon" } });
+        assert_eq!(changed(&paused), "paused_at: none → noon");
+        let resumed = json!({ "before": { "paused_at": "noon" }, "after": {} });
+        assert_eq!(changed(&resumed), "paused_at: noon → none");
+    }
+
+    #[test]
+    fn what_came_and_what_went_is_told() {
+        let made = json!({ "after": { "jobs": 2, "kinds": ["mail"], "ids": ["a", "b"] } });
+        assert_eq!(changed(&made), "jobs: 2, kinds: [\"mail\"]");
+        assert_eq!(changed(&json!({ "before": { "slots": 2 } })), "removed");
+        assert_eq!(changed(&json!({ "before": [{}, {}] })), "2 before");
+        let long = json!({ "after": { "spec": "x".repeat(100) } });
+        assert_eq!(changed(&long).chars().count(), "spec: …".chars().count() + SHOWN_MAX);
+    }
+}

@@ -1,0 +1,157 @@
+//! A row of audit, out of how its subject stood before and after.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::Deed;
+use crate::batch::start::Started;
+use crate::event::{Emitted, NewEvent};
+use crate::ident::JobId;
+use crate::job::{Enqueued, NewJob};
+
+/// How many ids a row lists at most.
+pub const LISTED_MAX: usize = 1_000;
+/// How many bytes a value may have that stands in a row; of a longer one only its size does.
+const VALUE_BYTES_MAX: usize = 2_000;
+
+/// A row to be written, beside who and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// What was done.
+    pub what: &'static str,
+    /// To what.
+    pub subject: Option<String>,
+    /// How that stood before and after.
+    pub detail: Value,
+}
+
+impl Deed {
+    /// The row of a deed, of how its subject stood before and after, and of what the verb's answer tells beside; none when that
+    /// changed nothing.
+    #[must_use]
+    pub fn note(&self, before: Option<Value>, after: Option<Value>, told: Option<Value>) -> Option<Note> {
+        if told.is_none() && before == after {
+            return None;
+        }
+        let mut detail = Map::new();
+        for (name, value) in [("before", before), ("after", with(after, told))] {
+            if let Some(value) = value {
+                detail.insert(name.to_owned(), slim(value));
+            }
+        }
+        Some(Note { what: self.what, subject: self.subject.name(), detail: Value::Object(detail) })
+    }
+}
+
+/// What stands there, with what was told beside it.
+fn with(after: Option<Value>, told: Option<Value>) -> Option<Value> {
+    match (after, told) {
+        (Some(Value::Object(mut after)), Some(Value::Object(told))) => {
+            after.extend(told);
+            Some(Value::Object(after))
+        }
+        (after, told) => told.or(after),
+    }
+}
+
+/// Without what is not set, and without what is too long for a row.
+fn slim(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| if name == "ids" { (name, value) } else { (name, shortened(value)) })
+            .collect(),
+        Value::Array(values) => values.into_iter().take(LISTED_MAX).map(slim).collect(),
+        value => shortened(value),
+    }
+}
+
+fn shortened(value: Value) -> Value {
+    let bytes = match &value {
+        Value::String(text) => text.len(),
+        Value::Object(_) | Value::Array(_) => value.to_string().len(),
+        _ => 0,
+    };
+    if bytes > VALUE_BYTES_MAX { json!({ "bytes": bytes }) } else { value }
+}
+
+/// What jobs a call made, of those that it asked for; `None`: each was there before.
+#[must_use]
+pub fn made_jobs(asked: &[NewJob], enqueued: &[Enqueued]) -> Option<Value> {
+    let made = || asked.iter().zip(enqueued).filter(|(_, enqueued)| !enqueued.duplicate);
+    let ids: Vec<JobId> = made().map(|(_, enqueued)| enqueued.job).take(LISTED_MAX).collect();
+    let kinds: BTreeSet<&str> = made().map(|(job, _)| job.kind.as_str()).take(LISTED_MAX).collect();
+    (!ids.is_empty()).then(|| json!({ "jobs": made().count(), "kinds": kinds, "ids": ids }))
+}
+
+/// What run a call started over the failures of another; `None`: it was there before.
+#[must_use]
+pub fn made_run(made: Enqueued) -> Option<Value> {
+    (!made.duplicate).then(|| json!({ "run": made.job }))
+}
+
+/// What batch a call made; `None`: it was there before.
+#[must_use]
+pub fn made_batch(dag: &str, started: Started) -> Option<Value> {
+    (!started.duplicate).then(|| json!({ "dag": dag, "batch": started.batch }))
+}
+
+/// What events a call wrote, of those that it was given; `None`: each was there before.
+#[must_use]
+pub fn made_events(given: &[NewEvent], emitted: &[Emitted]) -> Option<Value> {
+    let made = || given.iter().zip(emitted).filter(|(_, emitted)| !emitted.duplicate).map(|(event, _)| event);
+    let ids: Vec<_> = made().map(|event| event.id).take(LISTED_MAX).collect();
+    let types: BTreeSet<&str> = made().map(|event| event.event_type.as_str()).take(LISTED_MAX).collect();
+    (!ids.is_empty()).then(|| json!({ "events": made().count(), "types": types, "ids": ids }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changed_nothing_has_no_row() {
+        let deed = Deed::pause_queue("mail", true);
+        let paused = || Some(json!({ "paused_at": "then" }));
+        assert_eq!(deed.note(paused(), paused(), None), None);
+        assert_eq!(deed.note(None, None, None), None);
+        let note = deed.note(Some(json!({ "paused_at": null })), paused(), None).unwrap();
+        assert_eq!((note.what, note.subject.as_deref()), ("queue.pause", Some("mail")));
+        assert_eq!(note.detail, json!({ "before": {}, "after": { "paused_at": "then" } }));
+    }
+
+    #[test]
+    fn what_was_told_stands_beside_what_is_there() {
+        let deed = Deed::replay("all");
+        let stands = || Some(json!({ "paused_at": null }));
+        let note = deed.note(stands(), stands(), Some(json!({ "events": 3 }))).unwrap();
+        assert_eq!(note.detail, json!({ "before": {}, "after": { "events": 3 } }));
+        let note = Deed::reseed().note(None, None, Some(json!({ "subscriptions": 1 }))).unwrap();
+        assert_eq!((note.subject, note.detail), (None, json!({ "after": { "subscriptions": 1 } })));
+    }
+
+    #[test]
+    fn long_values_are_told_by_their_size_and_still_compared() {
+        let deed = Deed::put_schedule("tax");
+        let schedule = |letter: &str| Some(json!({ "payload": letter.repeat(5_000), "spec": "@daily" }));
+        assert_eq!(deed.note(schedule("a"), schedule("a"), None), None);
+        let note = deed.note(schedule("a"), schedule("b"), None).unwrap();
+        let shown = json!({ "payload": { "bytes": 5_000 }, "spec": "@daily" });
+        assert_eq!(note.detail, json!({ "before": shown, "after": shown }));
+    }
+
+    #[test]
+    fn jobs_that_were_there_are_not_made() {
+        let asked: Vec<NewJob> = (0..3).map(|_| NewJob::new("mail", &()).unwrap()).collect();
+        let answer = |duplicate| {
+            asked.iter().map(|job| Enqueued { job: job.id, duplicate }).collect::<Vec<Enqueued>>()
+        };
+        let mut enqueued = answer(false);
+        enqueued[1].duplicate = true;
+        let made = made_jobs(&asked, &enqueued).unwrap();
+        assert_eq!(made, json!({ "jobs": 2, "kinds": ["mail"], "ids": [asked[0].id, asked[2].id] }));
+        assert_eq!(made_jobs(&asked, &answer(true)), None);
+    }
+}

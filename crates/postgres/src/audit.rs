@@ -1,0 +1,163 @@
+//! Who did what: a row beside the change, in its transaction.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use milepost_core::audit::{Actor, AuditEntry, AuditFilter, Deed, Note, Subject};
+use milepost_core::limit::Target;
+use milepost_core::port::{AuditStore, Store, StoreResult};
+use serde_json::Value;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::row::Decoded;
+use crate::session::{Query, Session, Sessions};
+use crate::statement;
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl AuditStore for PostgresStore {
+    fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
+        Arc::new(self.with_actor(actor))
+    }
+
+    async fn audit_log(&self, filter: &AuditFilter) -> StoreResult<Vec<AuditEntry>> {
+        let query = sqlx::query(statement::AUDIT_LOG)
+            .bind(filter.who.clone())
+            .bind(filter.what.clone())
+            .bind(filter.subject.clone())
+            .bind(filter.before.unwrap_or(i64::MAX))
+            .bind(i64::from(filter.limit));
+        self.decode("audit_log", self.inner.calm.rows(query).await, entry)
+    }
+}
+
+impl PostgresStore {
+    /// Runs the statements of a verb of operators. With an actor they are one commit with a row of audit, if they change
+    /// anything.
+    pub(crate) async fn act<T>(
+        &self,
+        sessions: &Sessions,
+        deed: &Deed,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
+    ) -> Decoded<T> {
+        self.act_telling(sessions, deed, verb, |_| None).await
+    }
+
+    /// The same, where the answer tells what cannot be seen of what was changed.
+    pub(crate) async fn act_telling<T>(
+        &self,
+        sessions: &Sessions,
+        deed: &Deed,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
+        tell: impl FnOnce(&T) -> Option<Value>,
+    ) -> Decoded<T> {
+        match &self.actor {
+            None => sessions.run(verb).await,
+            Some(_) => sessions.atomically(async |tx| self.noted(tx, deed, verb, tell).await).await,
+        }
+    }
+
+    /// Does something in a transaction, with its row of audit if there is an actor.
+    pub(crate) async fn noted<T>(
+        &self,
+        tx: &mut Session<'_>,
+        deed: &Deed,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
+        tell: impl FnOnce(&T) -> Option<Value>,
+    ) -> Decoded<T> {
+        let Some(actor) = &self.actor else { return verb(tx).await };
+        hold(tx, &deed.subject).await?;
+        let before = look(tx, &deed.subject).await?;
+        let answer = verb(tx).await?;
+        let after = look(tx, &deed.subject).await?;
+        if let Some(note) = deed.note(before, after, tell(&answer)) {
+            tx.execute(write(actor, note)).await?;
+        }
+        Ok(answer)
+    }
+
+    /// The store for a repair, which is never without an actor.
+    pub(crate) fn or_nobody(&self) -> Self {
+        if self.actor.is_some() { self.clone() } else { self.with_actor(Actor::nobody()) }
+    }
+}
+
+fn write(actor: &Actor, note: Note) -> Query {
+    sqlx::query(statement::AUDIT_NOTE)
+        .bind(actor.who().to_owned())
+        .bind(note.what)
+        .bind(note.subject)
+        .bind(actor.why().map(str::to_owned))
+        .bind(note.detail.to_string())
+}
+
+/// Sees to it that what is looked at before is what is changed then.
+async fn hold(tx: &mut Session<'_>, subject: &Subject) -> Decoded<()> {
+    if let Subject::Job(job) = subject {
+        tx.row(sqlx::query(statement::AUDIT_HOLD_JOB).bind(job.0)).await?;
+    } else if question(subject).is_some() {
+        tx.row(sqlx::query(statement::AUDIT_HOLD).bind(subject.to_string())).await?;
+    }
+    Ok(())
+}
+
+/// How the subject of a deed stands; `None`: there is no such thing, or nothing to be looked at.
+async fn look(tx: &mut Session<'_>, subject: &Subject) -> Decoded<Option<Value>> {
+    let Some(question) = question(subject) else { return Ok(None) };
+    let Some(row) = tx.row(question).await? else { return Ok(None) };
+    let seen: Value = json(&row, 0)?;
+    Ok(Some(seen).filter(|seen| seen.as_array().is_none_or(|rows| !rows.is_empty())))
+}
+
+/// What to ask to see how a subject stands.
+fn question(subject: &Subject) -> Option<Query> {
+    let named = |sql: &'static str, name: &String| sqlx::query(sql).bind(name.clone());
+    let numbered = |sql: &'static str, id: uuid::Uuid| sqlx::query(sql).bind(id);
+    Some(match subject {
+        Subject::Job(job) => numbered(statement::LOOK_AT_JOB, job.0),
+        Subject::Queue(name) => named(statement::LOOK_AT_QUEUE, name),
+        Subject::Limit(Target::Kind(kind)) => named(statement::LOOK_AT_KIND_LIMIT, kind),
+        Subject::Limit(Target::Group(name)) => named(statement::LOOK_AT_GROUP_LIMIT, name),
+        Subject::Schedule(name) => named(statement::LOOK_AT_SCHEDULE, name),
+        Subject::Bulk(name) => named(statement::LOOK_AT_BULK, name),
+        Subject::BulkSettings(job) => numbered(statement::LOOK_AT_BULK_SETTING, job.0),
+        Subject::Dag(name) => named(statement::LOOK_AT_DAG, name),
+        Subject::Batch(batch) => numbered(statement::LOOK_AT_BATCH, batch.0),
+        Subject::Subscription(name) => named(statement::LOOK_AT_SUBSCRIPTION, name),
+        Subject::Parked(name, of) => {
+            named(statement::LOOK_AT_PARKED, name).bind(of.kind.clone()).bind(of.id.clone())
+        }
+        Subject::DeadEvent(name, event) => named(statement::LOOK_AT_DEAD_EVENT, name).bind(event.0),
+        Subject::Consumer(name) => named(statement::LOOK_AT_CONSUMER, name),
+        Subject::Checkpoint(name, of) => {
+            named(statement::LOOK_AT_CHECKPOINT, name).bind(of.kind.clone()).bind(of.id.clone())
+        }
+        Subject::Letters(letters) => {
+            let letters: Vec<i64> = letters.iter().map(|letter| letter.0).collect();
+            sqlx::query(statement::LOOK_AT_LETTERS).bind(letters)
+        }
+        Subject::NewJob(_)
+        | Subject::NewBatch(_)
+        | Subject::Tick(_)
+        | Subject::Aggregate(_)
+        | Subject::Check(_)
+        | Subject::Store => return None,
+    })
+}
+
+fn json(row: &PgRow, column: usize) -> Decoded<Value> {
+    serde_json::from_str(row.try_get(column)?).map_err(|e| sqlx::Error::Decode(Box::new(e)))
+}
+
+fn entry(row: &PgRow) -> Decoded<AuditEntry> {
+    Ok(AuditEntry {
+        pos: row.try_get("pos")?,
+        at: row.try_get::<jiff_sqlx::Timestamp, _>("at")?.to_jiff(),
+        who: row.try_get("who")?,
+        what: row.try_get("what")?,
+        subject: row.try_get("subject")?,
+        why: row.try_get("why")?,
+        detail: json(row, 6)?,
+    })
+}

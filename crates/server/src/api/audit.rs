@@ -1,0 +1,60 @@
+//! Who did what.
+
+use axum::Json;
+use axum::extract::State;
+use milepost_core::audit::{AuditEntry, AuditFilter};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::page::{self, Page};
+use crate::app::App;
+use crate::params::Query;
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list_audit))
+}
+
+/// Which entries.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct AuditParams {
+    /// Only of this actor.
+    who: Option<String>,
+    /// Only this, as `job.cancel`.
+    what: Option<String>,
+    /// Only to this: the id of a job or a batch, the name of a queue.
+    subject: Option<String>,
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<i64>,
+}
+
+/// List the audit
+///
+/// What people and their tools changed, each with how its subject stood before and after. The newest first.
+#[utoipa::path(
+    get, path = "/v1/audit", tag = "audit", params(AuditParams), responses((status = 200, body = Page<AuditEntry>)),
+    security(("token" = ["operator"]))
+)]
+async fn list_audit(
+    State(app): State<App>,
+    Query(params): Query<AuditParams>,
+) -> Result<Json<Page<AuditEntry>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    let filter = AuditFilter {
+        who: params.who,
+        what: params.what,
+        subject: params.subject,
+        before: params.cursor,
+        limit: limit + 1,
+    };
+    let found = app.store.audit_log(&filter).await?;
+    Ok(Json(Page::of(found, limit, |entry| entry.pos.to_string())))
+}

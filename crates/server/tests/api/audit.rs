@@ -1,0 +1,89 @@
+//! Whatever a request changes is audited, and can be read.
+
+use futures::future::join_all;
+use milepost_core::event::Begin;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+/// The whole audit, newest first.
+async fn audit(place: &Place) -> Vec<Value> {
+    place.get("/v1/audit?limit=1000").await.body["items"].as_array().unwrap().clone()
+}
+
+pub(crate) async fn what_a_request_changes_is_audited(place: Place) {
+    let job = place.created(&json!({"kind": "mail"})).await;
+    let cancel = json!({"operation": "cancel", "reason": "twice"});
+    place.post(&format!("/v1/jobs/{job}/operate"), &cancel).await;
+    let pause = json!({"paused": true, "reason": "the mail server moves"});
+    place.send(place.request(Method::PUT, "/v1/queues/mail").json(&pause)).await;
+    let event = json!({"aggregate_type": "order", "aggregate_id": "1", "event_type": "order.paid"});
+    place.post("/v1/events", &json!({"events": [event]})).await;
+    place.store.subscribe("orders", Begin::Beginning).await.unwrap();
+    let pause = json!({"paused": true, "reason": "the broker moves"});
+    place.send(place.request(Method::PUT, "/v1/subscriptions/orders").json(&pause)).await;
+    place.post("/v1/jobs/create-many", &json!({"jobs": [{"kind": "a"}, {"kind": "b"}]})).await;
+
+    let audit = audit(&place).await;
+    let told: Vec<_> = audit.iter().rev().map(|it| (&it["what"], &it["subject"], &it["why"])).collect();
+    let null = Value::Null;
+    let expected = [
+        ("job.create", json!(job), &null),
+        ("job.cancel", json!(job), &json!("twice")),
+        ("queue.pause", json!("mail"), &json!("the mail server moves")),
+        ("event.emit", json!("order/1"), &null),
+        ("subscription.pause", json!("orders"), &json!("the broker moves")),
+        ("job.create", Value::Null, &null),
+    ];
+    assert_eq!(told.len(), expected.len(), "{audit:#?}");
+    for ((what, subject, why), expected) in told.into_iter().zip(expected) {
+        assert_eq!((what, subject, why), (&json!(expected.0), &expected.1, expected.2));
+    }
+    assert!(audit.iter().all(|entry| entry["who"] == "anonymous@127.0.0.1"), "{audit:#?}");
+    assert_eq!(audit[4]["detail"]["before"]["state"], "pending");
+    assert_eq!(audit[4]["detail"]["after"]["state"], "canceled");
+}
+
+pub(crate) async fn looking_and_what_is_refused_are_not_audited(place: Place) {
+    place.get("/v1/jobs").await;
+    let job = place.created(&json!({"kind": "mail", "key": "k"})).await;
+    place.post("/v1/jobs", &json!({"kind": "mail", "key": "k"})).await;
+    let operate = format!("/v1/jobs/{job}/operate");
+    assert_eq!(place.post(&operate, &json!({"operation": "resume"})).await.code(), "illegal_transition");
+    let long = json!({"operation": "cancel", "reason": "x".repeat(1001)});
+    let refused = place.post(&operate, &long).await;
+    assert_eq!((refused.code(), refused.at()), ("invalid_reason", "reason"));
+    assert_eq!(audit(&place).await.len(), 1, "the job was made once");
+}
+
+pub(crate) async fn every_job_of_many_single_creates_stands_in_the_audit_once(place: Place) {
+    let jobs = (0..60).map(|n| {
+        let place = &place;
+        async move { place.created(&json!({"kind": "mail", "payload": n})).await }
+    });
+    let mut jobs = join_all(jobs).await;
+    let audit = audit(&place).await;
+    let ids = |entry: &Value| entry["detail"]["after"]["ids"].as_array().unwrap().clone();
+    let mut told: Vec<String> =
+        audit.iter().flat_map(ids).map(|id| id.as_str().unwrap().to_owned()).collect();
+    jobs.sort();
+    told.sort();
+    assert_eq!(told, jobs);
+}
+
+pub(crate) async fn the_audit_is_read_in_pages(place: Place) {
+    for queue in ["a", "b", "c"] {
+        let paused =
+            place.request(Method::PUT, &format!("/v1/queues/{queue}")).json(&json!({"paused": true}));
+        assert_eq!(place.send(paused).await.status, StatusCode::OK);
+    }
+    let first = place.get("/v1/audit?what=queue.pause&limit=2").await.body;
+    assert_eq!((&first["items"][0]["subject"], &first["items"][1]["subject"]), (&json!("c"), &json!("b")));
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = place.get(&format!("/v1/audit?what=queue.pause&limit=2&cursor={cursor}")).await.body;
+    assert_eq!((&second["items"][0]["subject"], &second["next_cursor"]), (&json!("a"), &Value::Null));
+    let found = place.get("/v1/audit?who=anonymous%40127.0.0.1&subject=b").await.body;
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    assert_eq!(place.get("/v1/audit?cursor=x").await.at(), "query cursor");
+}

@@ -1,0 +1,158 @@
+//! Who did what: a row beside the change, in its transaction.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use milepost_core::audit::{Actor, AuditEntry, AuditFilter, Deed, Note, Subject};
+use milepost_core::inbox::listing::LetterId;
+use milepost_core::limit::Target;
+use milepost_core::port::{AuditStore, Store, StoreResult};
+use rusqlite::types::{Type, Value as Column};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params_from_iter};
+use serde_json::{Value, json};
+
+use crate::clock::now_ms;
+use crate::command::Hint;
+use crate::failure::Failure;
+use crate::store::SqliteStore;
+use crate::{query, row};
+
+#[async_trait]
+impl AuditStore for SqliteStore {
+    fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
+        Arc::new(self.with_actor(actor))
+    }
+
+    async fn audit_log(&self, filter: &AuditFilter) -> StoreResult<Vec<AuditEntry>> {
+        let filter = filter.clone();
+        self.read("audit_log", move |conn| {
+            let before = filter.before.unwrap_or(i64::MAX);
+            let page = (filter.who, filter.what, filter.subject, before, filter.limit);
+            let mut statement = conn.prepare_cached(query::AUDIT_LOG)?;
+            Ok(statement.query_map(page, entry)?.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+}
+
+impl SqliteStore {
+    /// The store for a repair, which is never without an actor.
+    pub(crate) fn or_nobody(&self) -> Self {
+        if self.actor().is_some() { self.clone() } else { self.with_actor(Actor::nobody()) }
+    }
+
+    /// Does what an operator asks for: with an actor, it leaves a row of audit if it changes anything.
+    pub(crate) async fn act<T, F>(
+        &self,
+        verb: &'static str,
+        hint: Hint,
+        deed: Deed,
+        work: F,
+    ) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    {
+        self.act_telling(verb, hint, deed, work, |_| None).await
+    }
+
+    /// The same, where the answer tells what cannot be seen of what was changed.
+    pub(crate) async fn act_telling<T, F, G>(
+        &self,
+        verb: &'static str,
+        hint: Hint,
+        deed: Deed,
+        work: F,
+        tell: G,
+    ) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+        G: FnOnce(&T) -> Option<Value> + Send + 'static,
+    {
+        let actor = self.actor();
+        self.write(verb, hint, move |tx| noted(tx, actor.as_deref(), &deed, || work(tx), tell)).await
+    }
+}
+
+/// Does something in a transaction of the caller, with its row of audit if there is an actor.
+pub(crate) fn noted<T>(
+    conn: &Connection,
+    actor: Option<&Actor>,
+    deed: &Deed,
+    work: impl FnOnce() -> Result<T, Failure>,
+    tell: impl FnOnce(&T) -> Option<Value>,
+) -> Result<T, Failure> {
+    let Some(actor) = actor else { return work() };
+    let before = look(conn, &deed.subject)?;
+    let answer = work()?;
+    let after = look(conn, &deed.subject)?;
+    if let Some(note) = deed.note(before, after, tell(&answer)) {
+        write(conn, actor, &note)?;
+    }
+    Ok(answer)
+}
+
+pub(crate) fn write(conn: &Connection, actor: &Actor, note: &Note) -> rusqlite::Result<()> {
+    let Note { what, subject, detail } = note;
+    let row = (now_ms(), actor.who(), what, subject, actor.why(), detail.to_string());
+    conn.prepare_cached(query::AUDIT_NOTE)?.execute(row).map(drop)
+}
+
+/// How the subject of a deed stands; `None`: there is no such thing, or nothing to be looked at.
+fn look(conn: &Connection, subject: &Subject) -> Result<Option<Value>, Failure> {
+    let Some((sql, values)) = question(subject) else { return Ok(None) };
+    let mut statement = conn.prepare_cached(sql)?;
+    let seen = statement.query_row(params_from_iter(values), |row| {
+        let text = row.get_ref(0)?.as_str()?;
+        serde_json::from_str::<Value>(text).map_err(|e| row::odd(0, Type::Text, e))
+    });
+    Ok(seen.optional()?.filter(|seen| seen.as_array().is_none_or(|rows| !rows.is_empty())))
+}
+
+/// What to ask to see how a subject stands.
+fn question(subject: &Subject) -> Option<(&'static str, Vec<Column>)> {
+    let text = |text: &String| Column::Text(text.clone());
+    let id = |id: uuid::Uuid| Column::Blob(id.into_bytes().to_vec());
+    Some(match subject {
+        Subject::Job(job) => (query::LOOK_AT_JOB, vec![id(job.0)]),
+        Subject::Queue(name) => (query::LOOK_AT_QUEUE, vec![text(name)]),
+        Subject::Limit(Target::Kind(kind)) => (query::LOOK_AT_KIND_LIMIT, vec![text(kind)]),
+        Subject::Limit(Target::Group(name)) => (query::LOOK_AT_GROUP_LIMIT, vec![text(name)]),
+        Subject::Schedule(name) => (query::LOOK_AT_SCHEDULE, vec![text(name)]),
+        Subject::Bulk(name) => (query::LOOK_AT_BULK, vec![text(name)]),
+        Subject::BulkSettings(job) => (query::LOOK_AT_BULK_SETTING, vec![id(job.0)]),
+        Subject::Dag(name) => (query::LOOK_AT_DAG, vec![text(name)]),
+        Subject::Batch(batch) => (query::LOOK_AT_BATCH, vec![id(batch.0)]),
+        Subject::Subscription(name) => (query::LOOK_AT_SUBSCRIPTION, vec![text(name)]),
+        Subject::Parked(name, of) => (query::LOOK_AT_PARKED, vec![text(name), text(&of.kind), text(&of.id)]),
+        Subject::DeadEvent(name, event) => (query::LOOK_AT_DEAD_EVENT, vec![text(name), id(event.0)]),
+        Subject::Consumer(name) => (query::LOOK_AT_CONSUMER, vec![text(name)]),
+        Subject::Checkpoint(name, of) => {
+            (query::LOOK_AT_CHECKPOINT, vec![text(name), text(&of.kind), text(&of.id)])
+        }
+        Subject::Letters(letters) => (query::LOOK_AT_LETTERS, vec![Column::Text(list(letters))]),
+        Subject::NewJob(_)
+        | Subject::NewBatch(_)
+        | Subject::Tick(_)
+        | Subject::Aggregate(_)
+        | Subject::Check(_)
+        | Subject::Store => return None,
+    })
+}
+
+fn list(letters: &[LetterId]) -> String {
+    json!(letters).to_string()
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
+    Ok(AuditEntry {
+        pos: row.get(0)?,
+        at: row::time(row, 1)?,
+        who: row.get(2)?,
+        what: row.get(3)?,
+        subject: row.get(4)?,
+        why: row.get(5)?,
+        detail: serde_json::from_str(row.get_ref(6)?.as_str()?).map_err(|e| row::odd(6, Type::Text, e))?,
+    })
+}
