@@ -10,7 +10,7 @@ use milepost_core::token::{FoundToken, NewToken, RANDOM_BYTES, Role, Secret, Sta
 use serde::Serialize;
 
 use crate::args::positive_duration;
-use crate::doctor::who::operator;
+use crate::operator::operator;
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
 use crate::table::{Column, Field, Listing};

