@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use support::process::Process;
 use support::{Place, Ran, on_each_store};
 
 on_each_store! {
@@ -106,6 +107,26 @@ fn a_demo_whose_checks_fail_says_so_by_its_status_though_nobody_reads_its_table(
     )
     .unwrap();
     assert_eq!(place.run_unheard(&["demo", "--places", "1000", "--no-serve"]).status, 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_demo_ends_by_serving_the_console_of_what_it_did() {
+    use std::io::{Read, Write};
+
+    let place = Place::without_store();
+    let mut command = place.command(&["demo", "--places", "1000"]);
+    let mut demo = Process::spawn(command.env_remove("MILEPOST_STORE").env("TMPDIR", place.path("")));
+    let line = demo.hear("look at it: http://");
+    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+    write!(stream, "GET /batches HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("demo.settlement"), "{page}");
+    demo.signal("TERM");
+    assert_eq!(demo.end().0, Some(0));
+    assert!(left_in(&place).is_empty(), "{:?}", left_in(&place));
 }
 
 #[test]

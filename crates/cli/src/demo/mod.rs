@@ -19,8 +19,10 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::HumanCount;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 use crate::output::{self, Outcome};
+use crate::serve::console;
 use crate::store::StoreAddress;
 use ledger::Scope;
 use places::PLACES_MAX;
@@ -51,6 +53,9 @@ processes run them, one is killed while its programs run. The report is held
 against what the places come to without any batch, and each task must have
 succeeded once, after all that it waits for.
 
+At the end the console serves what happened, at an address that is printed, until
+Ctrl-C; --no-serve ends at once.
+
 Without --store and MILEPOST_STORE the demo works in a temporary SQLite file,
 which it removes. A store that you name is made when it is empty. What the demo
 did stays there to be looked at: jobs in queues of each run's own (demo-...), batches
@@ -62,6 +67,8 @@ Examples:
   milepost demo --store sqlite:demo.db && milepost --store sqlite:demo.db batch list
   milepost demo --store postgres://postgres@localhost/demo --places 20000
 
+  milepost demo --no-serve
+
 Exit status: 0 every check passed, 1 one did not, or the demo failed.";
 
 /// How to show it.
@@ -71,28 +78,45 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "COUNT", default_value_t = PLACES_MAX,
           value_parser = clap::value_parser!(u32).range(i64::from(PLACES_MIN)..=i64::from(PLACES_MAX)))]
     places: u32,
-    /// End after the table (later the demo will go on serving a console unless this is given)
+    /// End after the last table, and do not serve the console
     #[arg(long)]
     no_serve: bool,
 }
 
 /// Shows it, and says whether all went as promised.
 pub(crate) async fn run(args: &DemoArgs, named: Option<&StoreAddress>) -> Result<Outcome> {
-    // There is no console yet, so the demo ends after the table in any case.
-    let DemoArgs { places, no_serve: _ } = *args;
-    let plan = Plan { places };
+    let plan = Plan { places: args.places };
     if let Some(address) = named {
-        return unless_interrupted(demonstrate(plan, address)).await;
+        return show(args, plan, address).await;
     }
     let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
     let address = StoreAddress::Sqlite(folder.path().join("demo.db"));
-    let outcome = unless_interrupted(demonstrate(plan, &address)).await;
+    let outcome = show(args, plan, &address).await;
     let path = folder.path().to_owned();
     folder.close().with_context(|| format!("cannot remove {}", path.display()))?;
     if outcome.is_ok() {
         output::note("the store was removed; with --store sqlite:demo.db it stays to be looked at");
     }
     outcome
+}
+
+/// Shows it, and then the console until somebody has seen enough.
+async fn show(args: &DemoArgs, plan: Plan, address: &StoreAddress) -> Result<Outcome> {
+    let outcome = unless_interrupted(demonstrate(plan, address)).await?;
+    if !args.no_serve {
+        let stop = CancellationToken::new();
+        let console = console::show(address, stop.clone());
+        tokio::pin!(console);
+        tokio::select! {
+            served = &mut console => served?,
+            signal = interrupted() => {
+                signal.context("cannot listen for signals")?;
+                stop.cancel();
+                console.await?;
+            }
+        }
+    }
+    Ok(outcome)
 }
 
 async fn demonstrate(plan: Plan, address: &StoreAddress) -> Result<Outcome> {

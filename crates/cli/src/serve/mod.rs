@@ -1,6 +1,7 @@
 //! `milepost serve`: the HTTP API, with workers and relay as a configuration says, in one process.
 
 mod access;
+pub(crate) mod console;
 mod numbers;
 mod parts;
 

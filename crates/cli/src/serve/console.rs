@@ -1,0 +1,35 @@
+//! The console alone, for a store that somebody is to look at.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use anyhow::{Context, Result};
+use milepost_server::Options;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::output;
+use crate::store::{self, Schema, StoreAddress};
+use crate::work::operations;
+
+/// Where it is if nobody else is there.
+const PORT: u16 = 7070;
+
+/// Serves the console of a store at an address of this machine, which it prints, until `stop`.
+pub(crate) async fn show(address: &StoreAddress, stop: CancellationToken) -> Result<()> {
+    let database = store::open_database(address, Schema::MadeWhenEmpty).await?;
+    let listener = listen().await.context("cannot listen for the console")?;
+    let operations = operations::start(&database).await?;
+    output::note(format_args!("look at it: http://{} (Ctrl-C ends it)", listener.local_addr()?));
+    let served = milepost_server::serve(listener, database.store(), Options::default(), stop).await;
+    operations.shutdown().await;
+    Ok(served?)
+}
+
+async fn listen() -> std::io::Result<TcpListener> {
+    let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    match TcpListener::bind(at(PORT)).await {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => TcpListener::bind(at(0)).await,
+        listener => listener,
+    }
+}
