@@ -5,11 +5,13 @@ mod audit;
 mod create;
 mod events;
 mod jobs;
+mod limits;
 mod operate;
 mod operate_many;
 mod page;
 mod protocol;
 mod queues;
+mod schedules;
 mod subscriptions;
 mod workers;
 
@@ -24,10 +26,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(create::routes())
         .merge(events::routes())
         .merge(jobs::routes())
+        .merge(limits::routes())
         .merge(operate::routes())
         .merge(operate_many::routes())
         .merge(protocol::routes())
         .merge(queues::routes())
+        .merge(schedules::routes())
         .merge(subscriptions::routes())
         .merge(workers::routes())
 }

@@ -9,10 +9,12 @@ mod console;
 mod described;
 mod events;
 mod jobs;
+mod kind_limits;
 mod limits;
 mod numbers;
 mod place;
 mod protocol;
+mod schedules;
 mod sessions;
 mod stream;
 mod tls;
@@ -101,6 +103,17 @@ on_both! {
         a_watcher_is_told_of_what_it_wants_only
         a_position_that_cannot_be_gone_on_from_is_told
         only_so_many_streams_are_open_for_one_client
+    }
+    schedules {
+        a_schedule_is_stored_shown_run_and_removed
+        a_schedule_of_a_configuration_is_not_removed
+        a_schedule_that_there_is_not_is_not_found
+        schedules_that_cannot_be_are_refused
+        ticks_are_previewed
+    }
+    kind_limits {
+        a_limit_is_set_shown_and_removed
+        limits_that_cannot_be_are_refused
     }
     access {
         every_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_else
