@@ -161,7 +161,8 @@ fn unavailable(error: &StoreError) -> Problem {
 
 fn of_bulk(invalid: &InvalidBulk, words: String) -> Problem {
     match invalid {
-        InvalidBulk::NotBulk { .. } => Problem::not_found("no_such_bulk", words),
+        InvalidBulk::NotBulk { .. } => Problem::not_found("no_such_bulk_run", words),
+        InvalidBulk::NoFailures { .. } | InvalidBulk::Done { .. } => Problem::conflict("bulk_refused", words),
         _ => Problem::unprocessable("invalid_bulk", words),
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod attempt;
 mod audit;
+mod bulk;
 mod create;
 mod events;
 mod jobs;
@@ -23,6 +24,7 @@ use crate::app::App;
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(audit::routes())
+        .merge(bulk::routes())
         .merge(create::routes())
         .merge(events::routes())
         .merge(jobs::routes())

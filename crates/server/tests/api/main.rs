@@ -5,6 +5,7 @@
 mod access;
 mod audit;
 mod bad_input;
+mod bulk;
 mod console;
 mod described;
 mod events;
@@ -114,6 +115,14 @@ on_both! {
     kind_limits {
         a_limit_is_set_shown_and_removed
         limits_that_cannot_be_are_refused
+    }
+    bulk {
+        bulk_jobs_are_started_and_listed
+        a_start_of_a_bulk_job_is_repeated_under_its_idempotency_key
+        the_list_of_runs_goes_on_with_those_that_are_over
+        a_run_is_looked_at_and_steered
+        a_run_is_stopped_and_what_failed_is_tried_again
+        bulk_jobs_that_cannot_be_are_refused
     }
     access {
         every_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_else
