@@ -2,8 +2,10 @@
 
 pub(crate) mod attempt;
 mod audit;
+mod batches;
 mod bulk;
 mod create;
+mod dags;
 mod events;
 mod jobs;
 mod limits;
@@ -24,8 +26,10 @@ use crate::app::App;
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(audit::routes())
+        .merge(batches::routes())
         .merge(bulk::routes())
         .merge(create::routes())
+        .merge(dags::routes())
         .merge(events::routes())
         .merge(jobs::routes())
         .merge(limits::routes())

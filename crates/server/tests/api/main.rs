@@ -5,6 +5,7 @@
 mod access;
 mod audit;
 mod bad_input;
+mod batches;
 mod bulk;
 mod console;
 mod described;
@@ -123,6 +124,16 @@ on_both! {
         a_run_is_looked_at_and_steered
         a_run_is_stopped_and_what_failed_is_tried_again
         bulk_jobs_that_cannot_be_are_refused
+    }
+    batches {
+        dags_are_defined_and_have_versions
+        definitions_that_cannot_be_tell_all_that_is_wrong
+        a_batch_is_started_and_looked_at
+        a_start_of_a_batch_is_repeated_under_its_idempotency_key
+        an_operator_changes_a_batch
+        a_batch_is_stopped_and_goes_on
+        a_batch_goes_over_to_the_latest_version
+        batches_that_cannot_be_are_refused
     }
     access {
         every_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_else
