@@ -6,6 +6,7 @@ mod batches;
 mod bulk;
 mod create;
 mod dags;
+mod doctor;
 mod events;
 mod jobs;
 mod limits;
@@ -30,6 +31,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(bulk::routes())
         .merge(create::routes())
         .merge(dags::routes())
+        .merge(doctor::routes())
         .merge(events::routes())
         .merge(jobs::routes())
         .merge(limits::routes())

@@ -9,6 +9,7 @@ mod batches;
 mod bulk;
 mod console;
 mod described;
+mod doctor;
 mod events;
 mod jobs;
 mod kind_limits;
@@ -97,6 +98,10 @@ on_both! {
         events_that_cannot_be_are_refused
         what_is_parked_and_given_up_is_dealt_with
         a_subscription_is_paused_and_goes_on
+    }
+    doctor {
+        a_store_is_examined
+        what_is_asked_of_the_doctor_wrong_is_told
     }
     stream {
         a_watcher_is_told_what_happens
