@@ -8,6 +8,7 @@ mod create;
 mod dags;
 mod doctor;
 mod events;
+mod inbox;
 mod jobs;
 mod limits;
 mod operate;
@@ -33,6 +34,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(dags::routes())
         .merge(doctor::routes())
         .merge(events::routes())
+        .merge(inbox::routes())
         .merge(jobs::routes())
         .merge(limits::routes())
         .merge(operate::routes())

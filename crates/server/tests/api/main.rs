@@ -11,6 +11,7 @@ mod console;
 mod described;
 mod doctor;
 mod events;
+mod inbox;
 mod jobs;
 mod kind_limits;
 mod limits;
@@ -102,6 +103,9 @@ on_both! {
     doctor {
         a_store_is_examined
         what_is_asked_of_the_doctor_wrong_is_told
+    }
+    inbox {
+        what_cannot_be_said_of_an_inbox_is_refused
     }
     stream {
         a_watcher_is_told_what_happens
