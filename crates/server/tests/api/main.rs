@@ -50,6 +50,7 @@ macro_rules! on_both {
 on_both! {
     audit {
         what_a_request_changes_is_audited
+        every_noun_is_changed_in_somebodys_name
         looking_and_what_is_refused_are_not_audited
         every_job_of_many_single_creates_stands_in_the_audit_once
         the_audit_is_read_in_pages
@@ -99,6 +100,8 @@ on_both! {
         events_that_cannot_be_are_refused
         what_is_parked_and_given_up_is_dealt_with
         a_subscription_is_paused_and_goes_on
+        what_was_published_is_published_again
+        replays_that_cannot_be_are_refused
     }
     doctor {
         a_store_is_examined
