@@ -27,6 +27,8 @@ mod relay;
 mod schedules;
 mod serve;
 mod signals;
+#[cfg(test)]
+mod started;
 mod store;
 mod table;
 mod time;

@@ -1,14 +1,28 @@
 //! What the store says of all nodes.
 
 use jiff::Timestamp;
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
 use milepost_core::listing::QueueView;
 use milepost_core::port::Store;
+use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::sample::Sample;
+
+/// How many bulk jobs are counted: those that run or wait come first.
+const BULKS_MAX: u32 = 1000;
+/// What bulk jobs that are not over are in.
+const OPEN: [JobState; 6] = [
+    JobState::Running,
+    JobState::Pending,
+    JobState::Blocked,
+    JobState::RetryWait,
+    JobState::Failed,
+    JobState::Aborted,
+];
 
 /// Asks the store for all its numbers.
 pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
@@ -19,6 +33,7 @@ pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError
         store.subscriptions().await?.iter().flat_map(|subscription| of_subscription(subscription, now)),
     );
     all.extend(store.consumers().await?.iter().flat_map(of_consumer));
+    all.extend(of_bulks(&store.bulks(&BulkFilter { limit: BULKS_MAX, ..BulkFilter::default() }).await?));
     Ok(all)
 }
 
@@ -115,6 +130,33 @@ fn of_consumer(view: &ConsumerView) -> [Sample; 4] {
         Sample::counter("inbox_duplicates", "Duplicates that were caught", view.duplicates),
     ]
     .map(|sample| sample.of("consumer", consumer))
+}
+
+fn of_bulks(bulks: &[BulkView]) -> Vec<Sample> {
+    let in_state = |state: JobState| bulks.iter().filter(move |bulk| bulk.state == state);
+    let mut samples: Vec<Sample> = OPEN
+        .into_iter()
+        .map(|state| {
+            Sample::gauge(
+                "bulk_jobs",
+                "Bulk jobs that are not over, by state",
+                in_state(state).count() as f64,
+            )
+            .of("state", state.as_str())
+        })
+        .collect();
+    let sum = |of: fn(&BulkView) -> u64| in_state(JobState::Running).map(of).sum::<u64>() as f64;
+    samples.push(Sample::gauge(
+        "bulk_rows_done",
+        "Targets that running bulk jobs have done",
+        sum(|bulk| bulk.counts.done),
+    ));
+    samples.push(Sample::gauge(
+        "bulk_rows_failed",
+        "Targets of these that failed",
+        sum(|bulk| bulk.counts.failed),
+    ));
+    samples
 }
 
 fn seconds_since(since: Timestamp, now: Timestamp) -> f64 {

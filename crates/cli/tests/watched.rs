@@ -1,0 +1,139 @@
+//! What dashboard and alerts ask for is what a server tells.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::process::Process;
+use support::{Place, on_each_store};
+
+on_each_store! {
+    everything_that_dashboard_and_alerts_ask_for_is_told,
+}
+
+/// Labels that Prometheus adds.
+const ADDED: [&str; 1] = ["instance"];
+
+/// The names of numbers, each with its labels.
+type Numbers = BTreeMap<String, BTreeSet<String>>;
+
+/// The questions of the dashboard, of its choices too, and of the alerts.
+fn questions() -> Vec<String> {
+    let dashboard: Value = serde_json::from_str(include_str!("../../../ops/grafana/milepost.json")).unwrap();
+    let alerts: Value = serde_saphyr::from_str(include_str!("../../../ops/prometheus/alerts.yaml")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.filter_map(|panel| panel["targets"].as_array()).flatten();
+    let choices = dashboard["templating"]["list"].as_array().unwrap().iter();
+    let asked = targets.map(|target| &target["expr"]).chain(choices.map(|choice| &choice["definition"]));
+    let rules = alerts["groups"][0]["rules"].as_array().unwrap();
+    for rule in rules {
+        let runbook = rule["annotations"]["runbook"].as_str().expect("each alert says what to do");
+        assert!(runbook.len() > 20, "{rule}");
+    }
+    asked
+        .chain(rules.iter().map(|rule| &rule["expr"]))
+        .filter_map(|expr| expr.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// The words of a question: names and labels, without what stands in quotes.
+fn words(question: &str) -> Vec<&str> {
+    let unquoted = question.split('"').step_by(2);
+    unquoted
+        .flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_')))
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// The numbers that a question asks for.
+fn names(question: &str) -> impl Iterator<Item = &str> {
+    words(question).into_iter().filter(|word| word.starts_with("milepost_"))
+}
+
+/// The labels that a question goes by: in `by (…)`, `on (…)` and `{…}`, and what choices list.
+fn labels(question: &str) -> BTreeSet<&str> {
+    let mut labels = BTreeSet::new();
+    for opening in ["by (", "on (", "{"] {
+        for part in question.split(opening).skip(1) {
+            let inside = part.split([')', '}']).next().unwrap_or_default();
+            let matched =
+                inside.split(',').map(|label| label.split(['=', '!', '~']).next().unwrap_or_default().trim());
+            labels.extend(matched.filter(|label| !label.is_empty()));
+        }
+    }
+    if let Some(choice) = question.strip_prefix("label_values(") {
+        labels.extend(choice.trim_end_matches(')').split(", ").nth(1));
+    }
+    labels
+}
+
+/// What a server tells.
+fn told(address: &str) -> Numbers {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let mut numbers = Numbers::new();
+    for line in answer.lines().filter(|line| line.starts_with("milepost_")) {
+        let name = line.split(['{', ' ']).next().unwrap();
+        let of_name = numbers.entry(name.to_owned()).or_default();
+        let labels = line.split_once('{').map_or("", |(_, rest)| rest);
+        let before = labels.split("=\"").filter_map(|part| part.rsplit([',', '{']).next());
+        of_name.extend(before.filter(|label| !label.contains(['"', '}'])).map(str::to_owned));
+    }
+    numbers
+}
+
+/// What is asked for and not told.
+fn missing(numbers: &Numbers) -> Vec<String> {
+    let mut missing = Vec::new();
+    for question in questions() {
+        let unknown: Vec<&str> = names(&question).filter(|name| !numbers.contains_key(*name)).collect();
+        let known: BTreeSet<&str> = names(&question)
+            .filter_map(|name| numbers.get(name))
+            .flatten()
+            .map(String::as_str)
+            .chain(ADDED)
+            .collect();
+        let strange: Vec<&str> =
+            labels(&question).into_iter().filter(|label| !known.contains(label)).collect();
+        if !(unknown.is_empty() && strange.is_empty()) {
+            missing.push(format!("{question}: nobody tells {unknown:?} {strange:?}"));
+        }
+    }
+    missing
+}
+
+fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
+    assert!(questions().len() > 40);
+    place.write(
+        "milepost.toml",
+        "[kinds.echo]\nexec = { program = \"cat\" }\n[subscription.all]\njsonl = { path = \"events.jsonl\" }\n",
+    );
+    place.run(&["enqueue", "echo"]).ok();
+    place.run(&["enqueue", "nobody"]).ok();
+    place.run(&["inbox", "set", "shop", "--parked-max", "5"]).ok();
+    place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
+    let redis = std::env::var("MILEPOST_TEST_REDIS").expect("run `scripts/with-services cargo test`");
+    let prefix = format!("watched-{}:", place.store.rsplit('/').next().unwrap());
+    let line = ["serve", "--listen", "127.0.0.1:0", "--redis", &redis, "--redis-prefix", &prefix];
+    let mut server = Process::spawn(&mut place.command(&line));
+    let line = server.hear("serving http://");
+    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
+    let began = Instant::now();
+    loop {
+        let missing = missing(&told(address));
+        if missing.is_empty() {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{}", missing.join("\n"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
