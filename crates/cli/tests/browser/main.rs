@@ -1,0 +1,68 @@
+//! The console as somebody at a browser meets it: Chromium walks through the pages of a real server.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "browser.rs"]
+mod chromium;
+mod keys;
+mod live;
+mod pages;
+mod sign_in;
+#[path = "../support/mod.rs"]
+mod support;
+
+use chromium::Browser;
+use support::Place;
+use support::process::Process;
+
+/// A server with its console, and somebody who looks at it.
+pub(crate) struct Console {
+    pub(crate) browser: Browser,
+    address: String,
+    _server: Process,
+    pub(crate) place: Place,
+}
+
+impl Console {
+    /// With what stands in the place's configuration.
+    pub(crate) fn of(place: Place) -> Self {
+        let mut server = Process::spawn(&mut place.command(&["serve", "--listen", "127.0.0.1:0"]));
+        let line = server.hear("serving http://");
+        let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+        Self { browser: Browser::start(), address, _server: server, place }
+    }
+
+    pub(crate) fn open(&self, path: &str) {
+        self.browser.open(&format!("http://{}{path}", self.address));
+    }
+
+    /// From here on a page that is loaded anew is noticed.
+    pub(crate) fn mark_page(&self) {
+        self.browser.read("window.marked = true");
+    }
+
+    #[track_caller]
+    pub(crate) fn was_not_loaded_anew(&self) {
+        assert_eq!(self.browser.read("window.marked === true"), true, "the page was loaded anew");
+    }
+
+    /// Does what a button says, with a reason.
+    #[track_caller]
+    pub(crate) fn act(&self, id: &str, reason: &str) {
+        self.browser.click(&format!("[popovertarget='{id}']:not(form *)"));
+        self.browser.fill(&format!("#{id} [name=reason]"), reason);
+        self.browser.click(&format!("#{id} .buttons button:not([type=button])"));
+    }
+
+    /// Waits until the badge beside the title says this.
+    #[track_caller]
+    pub(crate) fn until_state(&self, state: &str) {
+        self.browser.until_says(".head > .state", state);
+    }
+
+    #[track_caller]
+    pub(crate) fn has_no_complaints(&self) {
+        assert_eq!(self.browser.complaints(), [""; 0], "at {}", self.browser.path());
+    }
+}

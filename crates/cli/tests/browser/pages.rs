@@ -1,0 +1,109 @@
+//! Every page, with something on it.
+
+use crate::Console;
+use crate::support::{self, Place, on_each_store};
+
+on_each_store! {
+    no_page_has_an_error_or_breaks_its_content_security_policy,
+}
+
+const CONFIG: &str = r#"
+[kinds.mail]
+exec = { program = "false" }
+[batch.chain]
+file = "chain.toml"
+[[schedules]]
+name = "nightly"
+cron = "0 3 * * *"
+kind = "mail"
+[subscription.all]
+jsonl = { path = "events.jsonl" }
+[bulk.popular]
+source = "select id from member where topic = :topic and id > :cursor order by id limit :limit"
+key = ["id"]
+apply = "insert into note (run, member) select :bulk_id, id from chunk"
+"#;
+const CHAIN: &str = "name = \"chain\"\ntasks.first = { kind = \"other\" }\ntasks.second = { kind = \"other\", after = [\"first\"] }\n";
+
+/// The id of no job.
+const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
+
+/// A store in which there is something of everything; answers the paths of its pages.
+fn filled(place: &Place) -> Vec<String> {
+    place.write("milepost.toml", CONFIG);
+    place.write("chain.toml", CHAIN);
+    place.run(&["batch", "define", "chain.toml"]).ok();
+    place.tamper("create table member (id bigint primary key, topic bigint not null)");
+    place.tamper("create table note (run text not null, member bigint not null)");
+    place.tamper("insert into member values (1, 1), (2, 1)");
+    let job = place.enqueue(&["--max-attempts", "1"]);
+    place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
+    let bulk = place.run(&["bulk", "start", "popular", "--param", "topic=1", "--json"]).json();
+    let batch = place.run(&["batch", "start", "chain", "--json"]).json();
+    let batch = batch["batch"].as_str().unwrap();
+    let mut paths = vec![
+        format!("/jobs/{job}"),
+        format!("/bulk/{}", bulk["job"].as_str().unwrap()),
+        format!("/batches/{batch}"),
+        format!("/batches/{batch}/rerun?what=downstream&task=first"),
+        format!("/jobs/change?deed=cancel&id={job}"),
+        "/jobs?state=failed&payload=a%3Db".to_owned(),
+        format!("/jobs/{NOBODY}"),
+    ];
+    let places = [
+        "/",
+        "/jobs",
+        "/queues",
+        "/workers",
+        "/schedules",
+        "/bulk",
+        "/batches",
+        "/events",
+        "/dead-letters",
+        "/settings",
+    ];
+    paths.extend(places.map(str::to_owned));
+    paths
+}
+
+fn no_page_has_an_error_or_breaks_its_content_security_policy(place: Place) {
+    let paths = filled(&place);
+    let console = Console::of(place);
+    let browser = &console.browser;
+    console.open(&paths[0]);
+    console.until_state("failed");
+    for path in paths {
+        console.open(&path);
+        assert!(browser.text("title").ends_with("Milepost"), "{path}");
+        browser.press("r");
+        for _ in 0..2 {
+            browser.press("d");
+        }
+        for at in 0..browser.count("main [popovertarget]:not(form *)") {
+            let opened = format!(
+                "(() => {{ const button = [...document.querySelectorAll('main [popovertarget]:not(form *)')][{at}];
+                   const sheet = button && document.getElementById(button.getAttribute('popovertarget'));
+                   if (!sheet) return false;
+                   button.click();
+                   const is = sheet.matches(':popover-open');
+                   sheet.hidePopover();
+                   return is; }})()"
+            );
+            browser.until(&format!("button {at} of {path} opens its form"), &opened);
+        }
+        let complaints = browser.complaints();
+        let expected = |words: &String| path.ends_with(NOBODY) && words.contains("status of 4");
+        assert!(complaints.iter().all(expected), "{path}: {complaints:?}");
+    }
+    // Whoever hears nothing has to be known to listen.
+    browser.read("document.body.append(Object.assign(document.createElement('style'), { textContent: 'p { color: red }' }))");
+    browser.read("setTimeout(() => nothing.there, 0)");
+    let mut heard = Vec::new();
+    while !["Content Security Policy", "nothing is not defined"]
+        .iter()
+        .all(|what| heard.iter().any(|words: &String| words.contains(what)))
+    {
+        browser.until("the page is still there", "true");
+        heard.extend(browser.complaints());
+    }
+}
