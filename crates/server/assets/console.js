@@ -193,4 +193,5 @@ if (one("#page")?.dataset.live !== undefined) {
   });
   listen();
 }
+one("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 draw();
