@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
-use milepost_core::batch::rerun::Chosen;
 use milepost_core::port::Store;
 use serde_json::json;
 
 use super::find::WhichArgs;
 use super::operate::{self, WhyArgs};
-use super::plan;
+use super::plan::Plan;
 use super::words;
 use crate::output::{self, Outcome};
 
@@ -40,10 +39,10 @@ pub(crate) struct RerunArgs {
     #[command(flatten)]
     which: WhichArgs,
     #[command(flatten)]
-    chosen: ChosenArgs,
+    pub(super) chosen: ChosenArgs,
     /// In which version of the DAG
     #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
-    version: InVersion,
+    pub(super) version: InVersion,
     /// Do it without asking
     #[arg(long)]
     yes: bool,
@@ -56,31 +55,21 @@ pub(crate) struct RerunArgs {
 
 /// Which tasks are to run again.
 #[derive(Debug, Args)]
-struct ChosenArgs {
+pub(super) struct ChosenArgs {
     /// A task by its key, of an item of a list by its place; may be given several times
     #[arg(long = "task", value_name = "TASK", group = "what")]
-    tasks: Vec<String>,
+    pub(super) tasks: Vec<String>,
     /// A task and all that comes after it; may be given several times
     #[arg(long, value_name = "TASK", group = "what")]
-    downstream_of: Vec<String>,
+    pub(super) downstream_of: Vec<String>,
     /// The tasks that have failed or were aborted
     #[arg(long, group = "what")]
-    failed: bool,
-}
-
-impl ChosenArgs {
-    fn chosen(self) -> Chosen {
-        match self {
-            Self { failed: true, .. } => Chosen::Failed,
-            Self { tasks, .. } if !tasks.is_empty() => Chosen::Tasks(tasks),
-            Self { downstream_of, .. } => Chosen::Downstream(downstream_of),
-        }
-    }
+    pub(super) failed: bool,
 }
 
 /// The version in which tasks are run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum InVersion {
+pub(super) enum InVersion {
     /// The one that the batch has
     #[default]
     Pinned,
@@ -90,13 +79,12 @@ enum InVersion {
 
 pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
-    let chosen = args.chosen.chosen();
     let plan = match args.version {
-        InVersion::Pinned => plan::pinned(&chosen, &subject, store).await?,
-        InVersion::Latest => plan::latest(&chosen, &subject, store).await?,
+        InVersion::Pinned => Plan::pinned(&args.chosen, &subject, store).await?,
+        InVersion::Latest => Plan::latest(&args.chosen, &subject, store).await?,
     };
     if !args.json {
-        output::note(plan::preview(&plan, &subject.row));
+        output::note(plan.preview(&subject.row));
     }
     if !args.yes {
         match output::confirmed("Run them again?")? {
@@ -108,7 +96,7 @@ pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
     let operated = operate::operate(&subject, plan.verb(), &args.why, Duration::ZERO, store).await?;
     let id = subject.row.id;
     if args.json {
-        let mut told = json!({ "batch": id, "operated": operated, "tasks": plan.keys().collect::<Vec<_>>() });
+        let mut told = json!({ "batch": id, "operated": operated, "tasks": plan.keys() });
         if let (Some(told), Some(change)) = (told.as_object_mut(), &plan.change) {
             told.insert("version".to_owned(), json!(change.to.number));
             told.insert("new".to_owned(), json!(change.new));

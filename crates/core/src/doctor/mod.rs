@@ -83,7 +83,6 @@ impl Look {
 
 /// One breach among those that a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Example {
     /// A job's id, or the name of what is not as it should be.
     pub what: String,
@@ -93,7 +92,6 @@ pub struct Example {
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Finding {
     /// Which check.
     pub check: Check,

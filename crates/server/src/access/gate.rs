@@ -13,6 +13,7 @@ use super::lasting::while_valid;
 use super::{Allowed, Identity, Needed, Recalled, check};
 use crate::app::App;
 use crate::client::Client;
+use crate::console::Trouble;
 use crate::problem::Problem;
 use crate::session::{self, Signed};
 
@@ -35,7 +36,8 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
                 Some(page) if problem.is_unauthorized() => {
                     Redirect::to(&session::sign_in_path(&page)).into_response()
                 }
-                _ => problem.into_response(),
+                Some(_) => Trouble::from(problem).into_response(),
+                None => problem.into_response(),
             };
         }
     };

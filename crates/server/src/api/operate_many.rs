@@ -5,10 +5,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use milepost_core::bulk::operation::{self, OperateJobs, OperateTarget};
+use milepost_core::bulk::operation::OperateJobs;
 use milepost_core::ident::JobId;
-use milepost_core::job::NewJob;
-use milepost_core::port::Store;
 use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -22,14 +20,11 @@ use super::operate::{JobOperation, Settings};
 use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
+use crate::many;
 use crate::problem::Problem;
 
-/// How many jobs one operation is done to at most.
-const JOBS_MAX: usize = 100_000;
 /// How many jobs of a preview are named.
 const NAMED_MAX: usize = 20;
-/// How many found jobs are read at once.
-const PAGE: u32 = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(operate_jobs))
@@ -120,13 +115,14 @@ async fn operate_jobs(
         reason: Some(request.reason),
     };
     let operation = OperateJobs::new(&settings.operation(verb)?);
-    let jobs = find(app.store.as_ref(), &search(request.filter)?).await?;
+    let found = many::find(app.store.as_ref(), search(request.filter)?).await?;
+    let jobs: Vec<JobId> = found.into_iter().map(|(job, _)| job).collect();
     let some = jobs.iter().copied().take(NAMED_MAX).collect();
     let mut answer = OperateManyAnswer { bulk: None, jobs: jobs.len(), some };
     if request.dry || jobs.is_empty() {
         return Ok(Json(answer).into_response());
     }
-    answer.bulk = Some(start(store.as_ref(), &operation, &jobs).await?);
+    answer.bulk = Some(many::start(store.as_ref(), &operation, &jobs).await?);
     Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
 }
 
@@ -151,40 +147,6 @@ fn search(filter: OperateFilter) -> Result<JobSearch, Problem> {
         created_from: filter.created_from,
         created_before: filter.created_before,
         failed_from: filter.failed_from,
-        limit: PAGE,
         ..JobSearch::default()
     })
-}
-
-/// All jobs that fit, oldest first.
-async fn find(store: &dyn Store, search: &JobSearch) -> Result<Vec<JobId>, Problem> {
-    let (mut search, mut jobs) = (search.clone(), Vec::new());
-    loop {
-        let found = store.search_jobs(&search).await?;
-        jobs.extend(found.rows.iter().map(|row| row.id));
-        if jobs.len() > JOBS_MAX {
-            let words = format!("more than {JOBS_MAX} jobs fit; narrow the filter, by a time for example");
-            return Err(Problem::unprocessable("too_many_jobs", words).at("filter"));
-        }
-        match found.next {
-            Some(next) => search.before = Some(next),
-            None => break,
-        }
-    }
-    jobs.reverse();
-    Ok(jobs)
-}
-
-async fn start(store: &dyn Store, operation: &OperateJobs, jobs: &[JobId]) -> Result<JobId, Problem> {
-    let failed = |error: &dyn std::fmt::Display| Problem::unprocessable("invalid_body", error.to_string());
-    let definition = operation::definition().map_err(|e| failed(&e))?;
-    let job = NewJob::new(operation::NAME, operation).map_err(|e| failed(&e))?;
-    let name = format!("{} of {} jobs", operation.verb, jobs.len());
-    let mut staging = store.stage_bulk(&name).await?;
-    for some in jobs.chunks(PAGE as usize) {
-        let row = |&job: &JobId| serde_json::to_string(&OperateTarget { job });
-        let rows: Result<Vec<String>, _> = some.iter().map(row).collect();
-        staging.add(rows.map_err(|e| failed(&e))?).await?;
-    }
-    Ok(staging.start(&definition.direct(job)).await?.job)
 }

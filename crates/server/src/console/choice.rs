@@ -1,32 +1,101 @@
-//! Doing something to many jobs at once: first it is shown what would happen, then it is done.
+//! Doing something to many jobs at once: first it is shown what would happen, then a bulk job does it.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use futures::StreamExt;
+use jiff::Timestamp;
+use milepost_core::bulk::operation::OperateJobs;
 use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
+use milepost_core::port::Store;
+use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
 
 use super::act::{Action, Field, Sent, acting};
-use super::deed::{Deed, told, wait};
+use super::deed::{Deed, wait};
 use super::flash::Flash;
 use super::jobs::Search;
 use super::page::{Drawn, Page, Trouble, draw};
-use super::words::{count, several};
+use super::words::several;
 use crate::app::App;
+use crate::many;
 use crate::problem::Problem;
 
-/// How many jobs are changed at once at most.
-const JOBS_MAX: usize = 1_000;
-/// How many are under way at the same time.
-const AT_ONCE: usize = 8;
+/// How many jobs are looked at before.
+const LOOKED: usize = 1_000;
 /// How many are shown before.
 const SHOWN: usize = 20;
+
+/// What is to be done, and to which jobs: what the query of the preview says, and its form says again.
+struct Wish {
+    deed: Deed,
+    jobs: Chosen,
+}
+
+enum Chosen {
+    /// Those that were ticked.
+    Some(Vec<JobId>),
+    /// All that are found.
+    All(Box<Search>),
+}
+
+impl Wish {
+    fn read(query: &str) -> Result<Self, String> {
+        let fields: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        let every = |name: &'static str| {
+            fields.iter().filter(move |(of, _)| of == name).map(|(_, value)| value.as_str())
+        };
+        let deed = Deed::from_str(every("deed").next().unwrap_or_default());
+        let deed = deed.map_err(|error| format!("deed: {error}"))?;
+        let jobs = if every("all").next().is_some() {
+            Chosen::All(Box::new(Search::read(query)?))
+        } else {
+            Chosen::Some(every("id").filter_map(|id| id.parse().ok()).take(LOOKED).collect())
+        };
+        Ok(Self { deed, jobs })
+    }
+
+    /// The jobs, the newest if there are many, and whether there are more.
+    async fn look(&self, store: &dyn Store) -> Result<(Vec<JobRow>, bool), Problem> {
+        match &self.jobs {
+            Chosen::Some(ids) => {
+                let mut jobs = Vec::new();
+                for &id in ids {
+                    jobs.extend(store.job(id).await?.map(|view| view.row));
+                }
+                Ok((jobs, false))
+            }
+            Chosen::All(search) => {
+                let found = search.look(LOOKED, store).await?;
+                Ok((found.jobs.into_iter().map(|job| job.row).collect(), found.next.is_some()))
+            }
+        }
+    }
+
+    /// All of them that were there at this time, by the verb that does it to them; those that stay as they are are left out.
+    async fn by_verb(&self, seen: Timestamp, store: &dyn Store) -> Result<Vec<(Verb, Vec<JobId>)>, Problem> {
+        let jobs: Vec<(JobId, JobState)> = match &self.jobs {
+            Chosen::Some(_) => self.look(store).await?.0.into_iter().map(|job| (job.id, job.state)).collect(),
+            Chosen::All(search) => {
+                let search = JobSearch { created_before: Some(seen), ..search.of_store() };
+                many::find(store, search).await?
+            }
+        };
+        let mut by_verb: Vec<(Verb, Vec<JobId>)> = Vec::new();
+        for (job, state) in jobs {
+            let Some(verb) = self.deed.verb(state) else { continue };
+            match by_verb.iter_mut().find(|(of, _)| *of == verb) {
+                Some((_, jobs)) => jobs.push(job),
+                None => by_verb.push((verb, vec![job])),
+            }
+        }
+        Ok(by_verb)
+    }
+}
 
 #[derive(Template)]
 #[template(path = "choice.html")]
@@ -39,61 +108,43 @@ struct Choice {
     number: String,
     /// Those that stay as they are, by state.
     cannot: Vec<(&'static str, usize)>,
-    /// Whether there are more than are changed at once.
+    /// Whether there are more than were looked at.
     more: bool,
     action: Option<Action>,
 }
 
 /// Shows what would happen.
 pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
-    let query = page.url.split_once('?').map_or("", |(_, query)| query).to_owned();
-    let fields: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-    let every =
-        |name: &'static str| fields.iter().filter(move |(of, _)| of == name).map(|(_, value)| value.as_str());
-    let deed = every("deed").next().unwrap_or_default();
-    let refuse = |code, words: String| Trouble(Problem::bad_request(code, words));
-    let deed = Deed::from_str(deed).map_err(|error| refuse("invalid_parameter", format!("deed: {error}")))?;
-    let (jobs, more) = if every("all").next().is_some() {
-        let search = Search::read(&query).map_err(|words| refuse("invalid_parameter", words))?;
-        let found = search.look(JOBS_MAX, app.store.as_ref()).await?;
-        (found.jobs.into_iter().map(|job| job.row).collect(), found.next.is_some())
-    } else {
-        let mut jobs = Vec::new();
-        for id in every("id").filter_map(|id| id.parse::<JobId>().ok()).take(JOBS_MAX) {
-            jobs.extend(app.store.job(id).await?.map(|view| view.row));
-        }
-        (jobs, false)
-    };
-    let (can, stay): (Vec<JobRow>, Vec<JobRow>) =
+    let query = page.url.split_once('?').map_or("", |(_, query)| query);
+    let wish =
+        Wish::read(query).map_err(|words| Trouble(Problem::bad_request("invalid_parameter", words)))?;
+    let (jobs, more) = wish.look(app.store.as_ref()).await?;
+    let deed = wish.deed;
+    let (mut can, stay): (Vec<JobRow>, Vec<JobRow>) =
         jobs.into_iter().partition(|job| deed.verb(job.state).is_some());
     let mut cannot: BTreeMap<JobState, usize> = BTreeMap::new();
     stay.iter().for_each(|job| *cannot.entry(job.state).or_default() += 1);
-    let mut can = can;
-    let (total, action) = (can.len(), action(&page, deed, &can));
+    let total = can.len();
+    let and_more = if more { " and more" } else { "" };
+    let number = format!("{}{and_more}", several(total as u64, "job", "jobs"));
     can.truncate(SHOWN);
-    let cannot = cannot.into_iter().map(|(state, number)| (state.as_str(), number)).collect();
     Ok(draw(&Choice {
-        number: several(total as u64, "job", "jobs"),
+        action: (total > 0 || more).then(|| action(&page, deed, &number, query)),
+        cannot: cannot.into_iter().map(|(state, number)| (state.as_str(), number)).collect(),
         page,
         deed,
         can,
         total,
-        cannot,
+        number,
         more,
-        action,
     }))
 }
 
-fn action(page: &Page, deed: Deed, jobs: &[JobRow]) -> Option<Action> {
-    if jobs.is_empty() || !page.viewer.operates {
-        return None;
-    }
-    let ids: Vec<String> = jobs.iter().map(|job| job.id.to_string()).collect();
-    let number = several(jobs.len() as u64, "job", "jobs");
+fn action(page: &Page, deed: Deed, number: &str, query: &str) -> Action {
     let action = Action::new(page, "change", "/jobs/change", deed.label())
         .asks(format!("{}: {number}?", deed.label()), deed.effect())
-        .with(Field::hidden("deed", deed.name()))
-        .with(Field::hidden("ids", ids.join(" ")))
+        .with(Field::hidden("chosen", query))
+        .with(Field::hidden("seen", page.now.to_string()))
         .with_reason();
     let action = if deed == Deed::Snooze {
         action.with(Field {
@@ -103,48 +154,41 @@ fn action(page: &Page, deed: Deed, jobs: &[JobRow]) -> Option<Action> {
     } else {
         action
     };
-    Some(if deed.is_dangerous() { action.danger() } else { action })
+    if deed.is_dangerous() { action.danger() } else { action }
 }
 
-/// Does it, and says how many went which way.
+/// Starts the bulk job, and leads to it.
 pub(super) async fn change(State(app): State<App>, sent: Sent) -> Response {
-    let done = all(&app, &sent).await;
-    sent.answer(done)
+    match start(&app, &sent).await {
+        Ok((number, runs)) => {
+            let page = match runs[..] {
+                [run] => format!("/bulk/{run}"),
+                _ => "/bulk".to_owned(),
+            };
+            Flash::done(format!("{number} are changed one after the other; this tells how far it is"))
+                .on(&page)
+        }
+        Err(refused) => sent.answer(Err(refused)),
+    }
 }
 
-async fn all(app: &App, sent: &Sent) -> Result<String, Flash> {
-    let (reason, deed) = (sent.reason()?, sent.needed("deed")?);
-    let deed = Deed::from_str(deed).map_err(Flash::refused)?;
+/// To how many jobs it is done, and by which bulk jobs: one for each verb that it is.
+async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Flash> {
+    let reason = sent.reason()?;
+    let refuse = |words: String| Flash::refused(format!("nothing was done: {words}"));
+    let wish = Wish::read(sent.needed("chosen")?).map_err(refuse)?;
     let wait = sent.field("wait").map(wait).transpose()?;
-    let ids: Vec<JobId> = sent.needed("ids")?.split_whitespace().filter_map(|id| id.parse().ok()).collect();
-    if ids.len() > JOBS_MAX {
-        return Err(Flash::refused(format!(
-            "nothing was done: at most {} jobs at once",
-            count(JOBS_MAX as u64)
-        )));
+    let seen = sent.read("seen")?.unwrap_or_else(Timestamp::now);
+    let by_verb = wish.by_verb(seen, app.store.as_ref()).await?;
+    if by_verb.is_empty() {
+        return Err(refuse(format!("there is no job to {} any more", wish.deed)));
     }
     let store = acting(app, sent);
-    let doing = ids.into_iter().map(|id| {
-        let (store, reason) = (Arc::clone(&store), reason.clone());
-        async move { deed.to(id, wait, &reason, store.as_ref()).await }
-    });
-    let ends: Vec<Result<_, Flash>> = futures::stream::iter(doing).buffer_unordered(AT_ONCE).collect().await;
-    let mut tally: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut refused, mut why) = (0, None);
-    for end in ends {
-        match end {
-            Ok(operated) => *tally.entry(told(operated)).or_default() += 1,
-            Err(flash) => (refused, why) = (refused + 1, Some(flash.words)),
-        }
+    let (mut total, mut runs) = (0, Vec::new());
+    for (verb, jobs) in by_verb {
+        let operation = OperateJobs::new(&wish.deed.operation(verb, wait, &reason)?);
+        runs.push(many::start(store.as_ref(), &operation, &jobs).await?);
+        total += jobs.len();
     }
-    let mut words: Vec<String> =
-        tally.into_iter().map(|(word, number)| format!("{} {word}", count(number as u64))).collect();
-    if let Some(why) = why {
-        words.push(format!("{} refused, one since {why}", count(refused)));
-    }
-    if words.is_empty() {
-        Err(Flash::refused("nothing was done: no job was named"))
-    } else {
-        Ok(words.join("; "))
-    }
+    Ok((several(total as u64, "job", "jobs"), runs))
 }

@@ -119,6 +119,16 @@ impl Deed {
         let verb = self
             .verb(state)
             .ok_or_else(|| Flash::refused(format!("job {job} is {state}: there is nothing to {self}")))?;
+        Ok(store.operate(job, &self.operation(verb, wait, reason)?).await?)
+    }
+
+    /// What is done by this verb, which it is. `wait`: for how long is snoozed.
+    pub(super) fn operation(
+        self,
+        verb: Verb,
+        wait: Option<Duration>,
+        reason: &str,
+    ) -> Result<Operation, Flash> {
         let delay = match (self, wait) {
             (Self::Snooze, Some(wait)) => wait,
             (Self::Snooze, None) => {
@@ -126,8 +136,7 @@ impl Deed {
             }
             _ => Duration::ZERO,
         };
-        let operation = Operation::new(verb).grace(GRACE).delay(delay).note(reason);
-        Ok(store.operate(job, &operation).await?)
+        Ok(Operation::new(verb).grace(GRACE).delay(delay).note(reason))
     }
 }
 

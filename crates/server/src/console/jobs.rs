@@ -85,11 +85,10 @@ impl Search {
         query(&[("state", state.map_or("", JobState::as_str)), ("kind", &self.kind), ("queue", &self.queue)])
     }
 
-    /// The jobs that are found, at most so many, within the bounds of one look.
-    pub(super) async fn look(&self, most: usize, store: &dyn Store) -> Result<Found, Problem> {
-        let begun = std::time::Instant::now();
+    /// As the store is asked.
+    pub(super) fn of_store(&self) -> JobSearch {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let mut search = JobSearch {
+        JobSearch {
             state: self.state,
             kind: some(&self.kind),
             queue: some(&self.queue),
@@ -98,7 +97,13 @@ impl Search {
             payload: self.payload_match.clone(),
             before: self.before,
             ..JobSearch::default()
-        };
+        }
+    }
+
+    /// The jobs that are found, at most so many, within the bounds of one look.
+    pub(super) async fn look(&self, most: usize, store: &dyn Store) -> Result<Found, Problem> {
+        let begun = std::time::Instant::now();
+        let mut search = self.of_store();
         let mut found = Found::default();
         loop {
             search.limit = u32::try_from(most - found.jobs.len()).unwrap_or(u32::MAX);

@@ -6,12 +6,15 @@
 mod act;
 mod alerts;
 mod assets;
+mod audit;
 mod batch;
 mod batches;
 mod board;
 mod bulk;
 mod bulks;
 mod choice;
+#[cfg(test)]
+mod contrast;
 mod deed;
 mod events;
 mod flash;
@@ -41,6 +44,7 @@ use crate::pages::Pages;
 pub(crate) use assets::url as asset;
 pub(crate) use bulks::Paces;
 pub(crate) use kept::Known;
+pub(crate) use page::Trouble;
 
 /// Who may look.
 const VIEWER: Needed = Needed::Role(Role::Viewer);
@@ -53,7 +57,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/", VIEWER, get(overview::show))
         .add(Method::GET, "/series.json", VIEWER, get(series::get))
         .add(Method::GET, "/jobs", VIEWER, get(jobs::list))
-        .add(Method::GET, "/jobs/change", VIEWER, get(choice::preview))
+        .add(Method::GET, "/jobs/change", OPERATOR, get(choice::preview))
         .add(Method::POST, "/jobs/change", OPERATOR, post(choice::change))
         .add(Method::GET, "/jobs/{id}", VIEWER, get(job::show))
         .add(Method::POST, "/jobs/{id}/operate", OPERATOR, post(job::operate))
@@ -69,7 +73,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/batches", VIEWER, get(batches::list))
         .add(Method::GET, "/batches/{id}", VIEWER, get(batch::show))
         .add(Method::POST, "/batches/{id}/operate", OPERATOR, post(batch::operate))
-        .add(Method::GET, "/batches/{id}/rerun", VIEWER, get(rerun::preview))
+        .add(Method::GET, "/batches/{id}/rerun", OPERATOR, get(rerun::preview))
         .add(Method::POST, "/batches/{id}/rerun", OPERATOR, post(rerun::rerun))
         .add(Method::GET, "/events", VIEWER, get(events::list))
         .add(Method::POST, "/events/subscription", OPERATOR, post(events::operate))
@@ -78,6 +82,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/dead-letters", VIEWER, get(letters::list))
         .add(Method::POST, "/dead-letters/event", OPERATOR, post(letters::change_event))
         .add(Method::POST, "/dead-letters/inbox", OPERATOR, post(letters::change_letter))
+        .add(Method::GET, "/audit", OPERATOR, get(audit::list))
         .add(Method::GET, "/settings", VIEWER, get(settings::show))
         .add(Method::GET, "/assets/{edition}/{name}", Needed::Nothing, get(assets::get))
         .compressed()

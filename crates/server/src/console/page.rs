@@ -60,24 +60,36 @@ pub(crate) struct Place {
     pub(crate) key: char,
     pub(crate) url: &'static str,
     pub(crate) title: &'static str,
+    /// Who is shown it.
+    role: Role,
+}
+
+impl Place {
+    /// One for all who may look.
+    const fn of(key: char, url: &'static str, title: &'static str) -> Self {
+        Self { key, url, title, role: Role::Viewer }
+    }
 }
 
 const PLACES: &[Place] = &[
-    Place { key: 'o', url: "/", title: "Overview" },
-    Place { key: 'j', url: "/jobs", title: "Jobs" },
-    Place { key: 'q', url: "/queues", title: "Queues" },
-    Place { key: 'w', url: "/workers", title: "Workers" },
-    Place { key: 's', url: "/schedules", title: "Schedules" },
-    Place { key: 'b', url: "/bulk", title: "Bulk" },
-    Place { key: 'a', url: "/batches", title: "Batches" },
-    Place { key: 'e', url: "/events", title: "Events" },
-    Place { key: 'l', url: "/dead-letters", title: "Dead letters" },
-    Place { key: ',', url: "/settings", title: "Settings" },
+    Place::of('o', "/", "Overview"),
+    Place::of('j', "/jobs", "Jobs"),
+    Place::of('q', "/queues", "Queues"),
+    Place::of('w', "/workers", "Workers"),
+    Place::of('s', "/schedules", "Schedules"),
+    Place::of('b', "/bulk", "Bulk"),
+    Place::of('a', "/batches", "Batches"),
+    Place::of('e', "/events", "Events"),
+    Place::of('l', "/dead-letters", "Dead letters"),
+    Place { role: Role::Operator, ..Place::of('u', "/audit", "Audit") },
+    Place::of(',', "/settings", "Settings"),
 ];
 
 impl Page {
-    pub(crate) fn places(&self) -> &'static [Place] {
-        PLACES
+    /// The menu, as whoever looks has it.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &'static Place> {
+        let operates = self.viewer.operates;
+        PLACES.iter().filter(move |place| operates || place.role == Role::Viewer)
     }
 
     /// Whether the page is at this place of the menu, or below it.

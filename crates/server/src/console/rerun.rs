@@ -183,7 +183,7 @@ pub(super) async fn preview(
             .map(|(state, number)| (state.as_str(), count(number)))
             .collect(),
         has_latest: board.dag.is_some() && wanted.version != "latest",
-        action: (page.viewer.operates && !nothing && hindrance.is_none()).then_some(action),
+        action: (!nothing && hindrance.is_none()).then_some(action),
         hindrance,
         change: plan.change,
         wanted,

@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use milepost_core::audit::Actor;
 use milepost_core::batch::start::NewBatch;
+use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::claim::Claim;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
@@ -15,6 +17,7 @@ use milepost_core::job::NewJob;
 use milepost_core::port::{Operation, Store};
 use milepost_core::schedule::{Schedule, Source, Spec};
 use milepost_core::state::JobState;
+use milepost_core::token::Role;
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
 use milepost_testkit::relay;
@@ -26,7 +29,7 @@ use crate::place::Place;
 /// What must never be read as markup, wherever it is stored.
 const EVIL: &str = "x<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
 
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "/",
     "/jobs",
     "/queues",
@@ -36,12 +39,16 @@ const PAGES: [&str; 11] = [
     "/batches",
     "/events",
     "/dead-letters",
+    "/audit",
     "/settings",
     "/settings?examine=yes",
 ];
 
 /// A store with something evil in all that can be named.
 async fn fill(store: &dyn Store) -> (JobId, BatchId) {
+    let actor = Actor::new(EVIL).unwrap().because(Some(EVIL)).unwrap();
+    let store = store.acting_as(actor);
+    let store = store.as_ref();
     let job = |key: &str| {
         let mut job = NewJob::new(EVIL, &json!({ EVIL: EVIL })).unwrap();
         (job.queue, job.group, job.key) = (EVIL.into(), Some(EVIL.into()), Some(format!("{key}{EVIL}")));
@@ -88,6 +95,13 @@ async fn start(store: &dyn Store) -> BatchId {
     let input = serde_json::value::to_raw_value(&json!({ EVIL: EVIL })).unwrap();
     let (id, dag, key) = (BatchId::new(), EVIL.to_owned(), Some(EVIL.to_owned()));
     store.start_batch(&NewBatch { id, dag, version: None, key, input, nominal_at: None }).await.unwrap().batch
+}
+
+/// What a form of the page carries under this name.
+fn hidden(html: &str, name: &str) -> String {
+    let field = format!("name=\"{name}\" value=\"");
+    let value = html.split(&field).nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    value.replace("&#38;", "&").replace("&amp;", "&")
 }
 
 /// What a page must never have: markup out of what is stored, or what its own policy forbids.
@@ -180,7 +194,7 @@ pub(crate) async fn a_form_does_what_it_says_and_wants_to_know_why(place: Place)
     assert!(html.contains("Why is it not running?") && html.contains("queue default is paused"), "{html}");
 }
 
-pub(crate) async fn jobs_are_found_by_what_they_say_and_changed_together(place: Place) {
+pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
     let store = place.store.as_ref();
     fill(store).await;
     let jobs: Vec<NewJob> = (0..60)
@@ -198,19 +212,93 @@ pub(crate) async fn jobs_are_found_by_what_they_say_and_changed_together(place: 
     assert!(place.page("/jobs?payload=order").await.1.contains("is no path=value"));
     let first = place.page("/jobs?kind=order").await.1;
     assert_eq!(first.matches("class=\"pick\"").count(), 50);
-    let preview = place.page("/jobs/change?all=yes&kind=order&deed=cancel").await.1;
-    assert!(preview.contains("Cancel: 60 jobs?"), "{preview}");
-    let ids = made.iter().map(|made| made.job.to_string()).collect::<Vec<_>>().join(" ");
-    let (_, said) = place
-        .form(
-            "/jobs/change",
-            &[("deed", "cancel"), ("ids", &ids), ("reason", "not these"), ("back", "/jobs")],
-        )
-        .await;
-    assert!(said.contains("60 canceled"), "{said}");
     let id = made[3].job;
     let by_id = place.page(&format!("/jobs?key={id}")).await.1;
-    assert!(by_id.contains("not these"), "an id leads to its job: {by_id}");
+    assert!(by_id.contains(&format!("/jobs/{id}")), "an id leads to its job: {by_id}");
+}
+
+pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Place) {
+    let store = place.store.as_ref();
+    let jobs: Vec<NewJob> = (0..60).map(|n| NewJob::new("order", &n).unwrap()).collect();
+    let made = store.enqueue_many(&jobs).await.unwrap();
+    let preview = place.page("/jobs/change?all=yes&kind=order&deed=cancel").await.1;
+    assert!(preview.contains("Cancel: 60 jobs?"), "{preview}");
+    let late = store.enqueue(&NewJob::new("order", &json!(null)).unwrap()).await.unwrap().job;
+    let change = |chosen: &str, seen: &str| {
+        let fields = [("chosen", chosen), ("seen", seen), ("reason", "not these"), ("back", "/jobs")];
+        place.form("/jobs/change", &fields)
+    };
+    let seen = hidden(&preview, "seen");
+    let (to, said) = change(&hidden(&preview, "chosen"), &seen).await;
+    assert!(said.starts_with("done") && said.contains("60 jobs"), "{said}");
+    let run: JobId = to.strip_prefix("/bulk/").unwrap().parse().unwrap();
+    let filter = BulkFilter { job: Some(run), limit: 1, ..BulkFilter::default() };
+    let total = store.bulks(&filter).await.unwrap()[0].total.unwrap();
+    assert_eq!(total.rows, 60, "and not {late}");
+    let html = place.page(&to).await.1;
+    assert!(
+        html.contains("<progress") && html.contains("cancel of 60 jobs") && html.contains("not these"),
+        "{html}"
+    );
+    let chosen = format!("deed=cancel&id={}&id={late}", made[3].job);
+    assert!(change(&chosen, &seen).await.1.contains("2 jobs"));
+    let (to, said) = change("deed=rerun&all=yes&kind=order", &seen).await;
+    assert!(to == "/jobs" && said.starts_with("refused"), "nothing that waits can be run again: {said}");
+    let (to, said) = change("deed=eat&all=yes", &seen).await;
+    assert!(to == "/jobs" && said.starts_with("refused"), "{said}");
+}
+
+pub(crate) async fn what_people_did_is_told_with_before_and_after(place: Place) {
+    let store = place.store.as_ref();
+    let job = store.enqueue(&NewJob::new("mail", &json!(null)).unwrap()).await.unwrap().job;
+    let abort = [("deed", "abort"), ("reason", "the disk is full"), ("back", "/")];
+    place.form(&format!("/jobs/{job}/operate"), &abort).await;
+    for queue in (0..51).map(|n| format!("q{n}")) {
+        store.acting_as(Actor::new("ada").unwrap()).pause_queue(&queue, true).await.unwrap();
+    }
+    let html = place.page(&format!("/jobs/{job}")).await.1;
+    assert!(html.contains(&format!("href=\"/audit?subject={job}\"")), "{html}");
+    let html = place.page(&format!("/audit?subject={job}")).await.1;
+    for told in
+        ["<del>state: pending</del>", "<ins>state: aborted</ins>", "the disk is full", "anonymous@127.0.0.1"]
+    {
+        assert!(html.contains(told), "{told}: {html}");
+    }
+    assert!(
+        html.contains(&format!("href=\"/jobs/{job}\"")) && html.matches("<tr data-row").count() == 1,
+        "{html}"
+    );
+    let html = place.page("/audit?who=ada&what=queue.pause").await.1;
+    assert_eq!(html.matches("<tr data-row").count(), 50);
+    let next = html.split("rel=\"next\"").next().unwrap().rsplit("href=\"").next().unwrap();
+    let next = next.split('"').next().unwrap().replace("&#38;", "&");
+    let html = place.page(&next).await.1;
+    assert!(html.matches("<tr data-row").count() == 1 && !html.contains("rel=\"next\""), "{next}: {html}");
+}
+
+pub(crate) async fn who_only_looks_sees_nothing_that_changes_something(place: Place) {
+    let (job, batch) = fill(place.store.as_ref()).await;
+    let viewer = place.token(Role::Viewer).await;
+    let look = async |path: &str| {
+        let request = place.request(reqwest::Method::GET, path).bearer_auth(viewer.reveal());
+        let answer = request.header("accept", "text/html").send().await.unwrap();
+        (answer.status(), answer.text().await.unwrap())
+    };
+    let own = [format!("/jobs/{job}"), format!("/batches/{batch}"), "/jobs?state=failed".to_owned()];
+    for path in PAGES.iter().filter(|path| **path != "/audit").map(|path| (*path).to_owned()).chain(own) {
+        let (status, html) = look(&path).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        assert_eq!(html.matches("method=\"post\"").count(), 1, "only to sign out: {path}: {html}");
+        assert!(
+            html.contains("action=\"/sign-out\"") && html.contains("<span>viewer</span>"),
+            "{path}: {html}"
+        );
+        for bad in ["class=\"act", "/jobs/change", "class=\"pick", "Run again", "href=\"/audit"] {
+            assert!(!html.contains(bad), "{bad} in {path}: {html}");
+        }
+    }
+    let (status, html) = look("/audit").await;
+    assert!(status == StatusCode::FORBIDDEN && html.contains("This cannot be shown"), "{status} {html}");
 }
 
 pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {

@@ -8,12 +8,11 @@ mod subscription;
 
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
-use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
+use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::Failure;
 use crate::query;
 use crate::store::SqliteStore;
 
@@ -74,10 +73,8 @@ impl RelayStore for SqliteStore {
         let deed = Deed::pause_subscription(subscription);
         let (name, why) = (subscription.to_owned(), why.to_owned());
         self.act("pause_subscription", Hint::NONE, deed, move |tx| {
-            match tx.prepare_cached(query::RELAY_PAUSE)?.execute((&name, why, now_ms()))? {
-                0 => Err(Failure::Told(RelayError::NoSuchSubscription(name).into())),
-                _ => Ok(()),
-            }
+            tx.prepare_cached(query::RELAY_PAUSE)?.execute((name, why, now_ms()))?;
+            Ok(())
         })
         .await
     }

@@ -1,0 +1,53 @@
+//! Doing something to many jobs: they are found, and a bulk job does it to each. For the API and the console.
+
+use milepost_core::bulk::operation::{self, OperateJobs, OperateTarget};
+use milepost_core::ident::JobId;
+use milepost_core::job::NewJob;
+use milepost_core::port::Store;
+use milepost_core::search::JobSearch;
+use milepost_core::state::JobState;
+
+use crate::problem::Problem;
+
+/// How many jobs one operation is done to at most.
+pub(crate) const JOBS_MAX: usize = 100_000;
+/// How many found jobs are read at once.
+const PAGE: u32 = 1000;
+
+/// All jobs that fit, each with its state, oldest first.
+pub(crate) async fn find(store: &dyn Store, search: JobSearch) -> Result<Vec<(JobId, JobState)>, Problem> {
+    let (mut search, mut jobs) = (JobSearch { limit: PAGE, ..search }, Vec::new());
+    loop {
+        let found = store.search_jobs(&search).await?;
+        jobs.extend(found.rows.iter().map(|row| (row.id, row.state)));
+        if jobs.len() > JOBS_MAX {
+            let words = format!("more than {JOBS_MAX} jobs fit; narrow the filter, by a time for example");
+            return Err(Problem::unprocessable("too_many_jobs", words).at("filter"));
+        }
+        match found.next {
+            Some(next) => search.before = Some(next),
+            None => break,
+        }
+    }
+    jobs.reverse();
+    Ok(jobs)
+}
+
+/// Starts the bulk job that does it to these.
+pub(crate) async fn start(
+    store: &dyn Store,
+    operation: &OperateJobs,
+    jobs: &[JobId],
+) -> Result<JobId, Problem> {
+    let failed = |error: &dyn std::fmt::Display| Problem::unprocessable("invalid_body", error.to_string());
+    let definition = operation::definition().map_err(|e| failed(&e))?;
+    let job = NewJob::new(operation::NAME, operation).map_err(|e| failed(&e))?;
+    let name = format!("{} of {} jobs", operation.verb, jobs.len());
+    let mut staging = store.stage_bulk(&name).await?;
+    for some in jobs.chunks(PAGE as usize) {
+        let row = |&job: &JobId| serde_json::to_string(&OperateTarget { job });
+        let rows: Result<Vec<String>, _> = some.iter().map(row).collect();
+        staging.add(rows.map_err(|e| failed(&e))?).await?;
+    }
+    Ok(staging.start(&definition.direct(job)).await?.job)
+}
