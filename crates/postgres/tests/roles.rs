@@ -37,7 +37,11 @@ async fn may(store: &PostgresStore, sql: &'static str) {
 
 async fn may_not(store: &PostgresStore, sql: &'static str) {
     let answer = run(store.pool(), sql).await;
-    let code = answer.as_ref().err().and_then(sqlx::Error::as_database_error).and_then(|error| error.code());
+    let code = answer
+        .as_ref()
+        .err()
+        .and_then(sqlx::Error::as_database_error)
+        .and_then(sqlx::error::DatabaseError::code);
     assert_eq!(code.as_deref(), Some(REFUSED), "{sql}: {answer:?}");
 }
 

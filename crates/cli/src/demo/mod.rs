@@ -87,11 +87,11 @@ pub(crate) struct DemoArgs {
 pub(crate) async fn run(args: &DemoArgs, named: Option<&StoreAddress>) -> Result<Outcome> {
     let plan = Plan { places: args.places };
     if let Some(address) = named {
-        return show(args, plan, address).await;
+        return Box::pin(show(args, plan, address)).await;
     }
     let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
     let address = StoreAddress::Sqlite(folder.path().join("demo.db"));
-    let outcome = show(args, plan, &address).await;
+    let outcome = Box::pin(show(args, plan, &address)).await;
     let path = folder.path().to_owned();
     folder.close().with_context(|| format!("cannot remove {}", path.display()))?;
     if outcome.is_ok() {
