@@ -71,7 +71,9 @@ impl Check<'_> {
 
     fn unknown(&mut self, at: usize, key: &str, known: &Map<String, Json>, name: &str) {
         let place = if name.is_empty() { String::new() } else { format!(" in {name}") };
-        let all: Vec<&str> = known.keys().map(String::as_str).collect();
+        let mut all: Vec<&str> = known.keys().map(String::as_str).collect();
+        // The order of a map hangs on what else is compiled.
+        all.sort_unstable();
         let remedy = match nearest(key, &all) {
             Some(nearest) => format!("did you mean {nearest}?"),
             None => format!("known keys{place} are {}", all.join(", ")),

@@ -1,5 +1,6 @@
 //! The keys of the file as `docs/CONFIG.md` lists them, made from the schema.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -21,7 +22,9 @@ fn keys(schema: &Json, name: &str, text: &mut String) {
     text.push_str("| key | value | meaning |\n|---|---|---|\n");
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let mut sections = Vec::new();
-    for (key, schema) in schema["properties"].as_object().unwrap() {
+    // The order of a map hangs on what else is compiled.
+    let properties: BTreeMap<_, _> = schema["properties"].as_object().unwrap().iter().collect();
+    for (key, schema) in properties {
         let must = if required.contains(&Json::from(key.as_str())) { " (needed)" } else { "" };
         let about = one_line(schema["description"].as_str().unwrap_or(""));
         let _ = writeln!(text, "| `{key}`{must} | {} | {about} |", value(schema));

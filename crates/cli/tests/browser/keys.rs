@@ -37,7 +37,7 @@ fn keys_lead_to_the_search_to_rows_and_to_pages() {
     let places =
         browser.read("[...document.querySelectorAll('nav a')].map((a) => [a.dataset.key, a.pathname])");
     let places = places.as_array().unwrap();
-    assert_eq!(places.len(), 10);
+    assert_eq!(places.len(), 11);
     for place in places {
         let (key, path) = (place[0].as_str().unwrap(), place[1].as_str().unwrap());
         browser.press(&format!("g{key}"));
