@@ -294,6 +294,7 @@ pub(crate) fn holds_nul(json: &str) -> bool {
 
 /// What became of an enqueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Enqueued {
     /// The job that now stands for the request.
     pub job: JobId,

@@ -29,7 +29,7 @@ statements! {
     BEGIN_PINNED = "begin_pinned";
     BURY_WORKER = "bury_worker";
     CHANGE = "change";
-    CHECKPOINT = "checkpoint";
+    CHECKPOINTS = "checkpoints";
     CLAIM = "claim";
     CLEAR_WORKER = "clear_worker";
     COMPLETE = "complete";

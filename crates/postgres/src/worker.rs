@@ -9,7 +9,8 @@ use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{StoreResult, WakeStream, WorkerStore};
 use milepost_core::worker::{Heartbeat, NewWorker, Report};
 use sqlx::Row;
-use std::collections::HashSet;
+use sqlx::postgres::PgRow;
+use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::finish::storable;
@@ -86,9 +87,11 @@ impl WorkerStore for PostgresStore {
         Ok(reports.iter().map(|report| accepted.contains(&report.run.job.0)).collect())
     }
 
-    async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
-        let row = self.inner.hot.row(sqlx::query(statement::CHECKPOINT).bind(job.0)).await;
-        row.and_then(|row| row.map_or(Ok(None), |row| row.try_get(0))).map_err(|e| self.fail("checkpoint", e))
+    async fn checkpoints(&self, jobs: &[JobId]) -> StoreResult<HashMap<JobId, String>> {
+        let jobs: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();
+        let rows = self.inner.hot.rows(sqlx::query(statement::CHECKPOINTS).bind(jobs)).await;
+        let read = |row: &PgRow| Ok((JobId(row.try_get(0)?), row.try_get(1)?));
+        rows.and_then(|rows| rows.iter().map(read).collect()).map_err(|e| self.fail("checkpoints", e))
     }
 
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use milepost_core::audit::Actor;
 use milepost_core::port::Store;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Hosts, Roles, Tokens};
@@ -35,6 +36,8 @@ pub(crate) struct App {
     pub(crate) feed: Feed,
     /// How many watch.
     pub(crate) seats: Seats,
+    /// Whose turn it is to examine the store: one at a time.
+    pub(crate) doctor: Arc<Semaphore>,
     /// What pages of the console share.
     pub(crate) known: Arc<Known>,
     /// How fast bulk jobs go, as pages saw it.

@@ -2,7 +2,8 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use milepost_core::ident::{EventId, JobId};
+use milepost_core::batch::start::NewBatch;
+use milepost_core::ident::{BatchId, EventId, JobId};
 use milepost_core::job::NewJob;
 use milepost_core::port::Store;
 use sha2::{Digest, Sha256};
@@ -40,13 +41,12 @@ impl IdempotencyKey {
 
     /// Gives it to a job that has no key; `index` is its place in the request. Answers whether it did.
     pub(crate) fn key(&self, job: &mut NewJob, index: usize) -> bool {
-        match &self.given {
-            Some(given) if job.key.is_none() => {
-                job.key = Some(format!("idempotency:{given}:{index}"));
-                true
-            }
-            _ => false,
-        }
+        give(&mut job.key, self.given.as_deref(), index)
+    }
+
+    /// Gives it to a batch that has no key. Answers whether it did.
+    pub(crate) fn batch_key(&self, batch: &mut NewBatch) -> bool {
+        give(&mut batch.key, self.given.as_deref(), 0)
     }
 }
 
@@ -66,6 +66,33 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
             .at("header Idempotency-Key")),
         }
     }
+}
+
+fn give(key: &mut Option<String>, given: Option<&str>, index: usize) -> bool {
+    match given {
+        Some(given) if key.is_none() => {
+            *key = Some(format!("idempotency:{given}:{index}"));
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Refuses a key under which another batch was started.
+pub(crate) async fn check_same_batch(
+    store: &dyn Store,
+    asked: &NewBatch,
+    made: BatchId,
+) -> Result<(), Problem> {
+    let Some(made) = store.batch(made).await? else { return Ok(()) };
+    if same_json(made.input.get(), asked.input.get()) {
+        return Ok(());
+    }
+    let words = format!(
+        "batch {} was started under this key with other input; a new request needs a new key",
+        made.row.id
+    );
+    Err(Problem::conflict("idempotency_key_taken", words).at("header Idempotency-Key"))
 }
 
 /// Refuses a key under which something else was created.

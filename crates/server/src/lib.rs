@@ -38,6 +38,7 @@ use milepost_core::port::Store;
 use milepost_core::token::Role;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -144,6 +145,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         feed,
         seats,
         store,
+        doctor: Arc::new(Semaphore::new(1)),
         known: Arc::default(),
         paces: Arc::default(),
         about: Arc::new(about),

@@ -17,6 +17,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let query = parts.uri.query().unwrap_or_default();
+        if let Some((name, _)) = url_pairs(query).find(|(_, value)| value.contains('\0')) {
+            return Err(nul().at(format!("query {name}")));
+        }
         let deserializer = serde_urlencoded::Deserializer::new(url_pairs(query));
         serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
             let name = error.path().to_string();
@@ -24,6 +27,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             if name == "." { problem } else { problem.at(format!("query {name}")) }
         })
     }
+}
+
+/// No store keeps text with one.
+fn nul() -> Problem {
+    Problem::bad_request("invalid_parameter", "it has a NUL character")
 }
 
 fn url_pairs(query: &str) -> form_urlencoded::Parse<'_> {
@@ -44,6 +52,9 @@ impl<S: Send + Sync, T: FromStr<Err: Display>> FromRequestParts<S> for Path<T> {
         let Some((name, value)) = params.iter().next() else {
             return Err(unreadable("the path has no parameter".to_owned()));
         };
+        if value.contains('\0') {
+            return Err(nul().at(format!("path {name}")));
+        }
         value.parse().map(Self).map_err(|error: T::Err| {
             unreadable(format!("{value:?} cannot be used as {name}: {error}")).at(format!("path {name}"))
         })

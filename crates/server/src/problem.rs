@@ -5,8 +5,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::dag::fault::InvalidDag;
 use milepost_core::error::StoreError;
 use milepost_core::event::{InvalidEvent, RelayError};
+use milepost_core::inbox::InvalidInbox;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,8 +17,8 @@ use utoipa::ToSchema;
 pub struct Problem {
     /// A reference that names the kind of problem: `urn:milepost:problem:` and the code.
     #[serde(rename = "type")]
-    #[schema(examples("urn:milepost:problem:no_such_job"))]
-    kind: String,
+    #[schema(value_type = String, examples("urn:milepost:problem:no_such_job"))]
+    kind: Box<str>,
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
@@ -28,20 +30,35 @@ pub struct Problem {
     /// Where in the request: a path into the body (`jobs[3].priority`), a parameter or a header.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<String>,
+    /// Each of the things that are wrong, where there can be several.
+    #[serde(skip_serializing_if = "<[Fault]>::is_empty")]
+    #[schema(value_type = Option<Vec<Fault>>)]
+    faults: Box<[Fault]>,
     /// After how many seconds the same request may succeed.
     #[serde(skip)]
     retry_after_s: Option<u64>,
+}
+
+/// One of several things that are wrong.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Fault {
+    /// Where in the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<String>,
+    /// What is wrong.
+    pub(crate) detail: String,
 }
 
 impl Problem {
     /// A problem of this code.
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self {
-            kind: format!("urn:milepost:problem:{code}"),
+            kind: format!("urn:milepost:problem:{code}").into(),
             status: status.as_u16(),
             code,
             detail: detail.into(),
             at: None,
+            faults: Box::default(),
             retry_after_s: None,
         }
     }
@@ -93,6 +110,13 @@ impl Problem {
         self
     }
 
+    /// The problem, with each of the things that are wrong.
+    #[must_use]
+    pub(crate) fn faults(mut self, faults: Vec<Fault>) -> Self {
+        self.faults = faults.into();
+        self
+    }
+
     /// What is wrong, for people.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
@@ -140,8 +164,8 @@ impl From<StoreError> for Problem {
             StoreError::Event { index, invalid } => of_event(*index, invalid),
             StoreError::Relay(error) => of_relay(error, words),
             StoreError::Feed(_) => Self::bad_request("invalid_position", words),
+            StoreError::Inbox(invalid) => of_inbox(invalid, words),
             StoreError::Token(_) => Self::unprocessable("invalid_token", words),
-            StoreError::Inbox(_) => Self::unprocessable("invalid_inbox", words),
             StoreError::Unavailable { .. } => unavailable(&error),
             StoreError::Refused { .. } => Self::unprocessable("refused", error.chain()),
             StoreError::TooLarge { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words),
@@ -161,7 +185,8 @@ fn unavailable(error: &StoreError) -> Problem {
 
 fn of_bulk(invalid: &InvalidBulk, words: String) -> Problem {
     match invalid {
-        InvalidBulk::NotBulk { .. } => Problem::not_found("no_such_bulk", words),
+        InvalidBulk::NotBulk { .. } => Problem::not_found("no_such_bulk_run", words),
+        InvalidBulk::NoFailures { .. } | InvalidBulk::Done { .. } => Problem::conflict("bulk_refused", words),
         _ => Problem::unprocessable("invalid_bulk", words),
     }
 }
@@ -169,7 +194,34 @@ fn of_bulk(invalid: &InvalidBulk, words: String) -> Problem {
 fn of_batch(invalid: &InvalidBatch, words: String) -> Problem {
     match invalid {
         InvalidBatch::NoSuchBatch(_) => Problem::not_found("no_such_batch", words),
+        InvalidBatch::NoSuchDag { .. } => Problem::not_found("no_such_dag", words),
+        InvalidBatch::NoSuchVersion { .. } => Problem::not_found("no_such_version", words),
+        InvalidBatch::NoSuchTask { .. } => Problem::not_found("no_such_task", words),
+        InvalidBatch::Dag(invalid) => of_dag(invalid),
+        InvalidBatch::Input { .. } => Problem::unprocessable("invalid_input", words),
+        InvalidBatch::State { .. } | InvalidBatch::Task { .. } => {
+            Problem::conflict("illegal_transition", words)
+        }
+        InvalidBatch::Overtaken(_) => Problem::conflict("overtaken", words),
+        InvalidBatch::NothingToRerun(_) | InvalidBatch::OverAList(_) => {
+            Problem::conflict("batch_refused", words)
+        }
         _ => Problem::unprocessable("invalid_batch", words),
+    }
+}
+
+/// The faults of a definition, each at its task.
+fn of_dag(invalid: &InvalidDag) -> Problem {
+    let fault = |fault: &milepost_core::dag::fault::Fault| Fault {
+        at: fault.task().map(|task| format!("tasks.{task}")),
+        detail: fault.to_string(),
+    };
+    let faults: Vec<Fault> = invalid.faults.iter().map(fault).collect();
+    let first = faults.iter().find_map(|fault| fault.at.clone());
+    let problem = Problem::unprocessable("invalid_dag", invalid.to_string()).faults(faults);
+    match first {
+        Some(at) => problem.at(at),
+        None => problem,
     }
 }
 
@@ -181,9 +233,18 @@ fn of_event(index: usize, invalid: &InvalidEvent) -> Problem {
     problem.at(format!("events[{index}]"))
 }
 
+fn of_inbox(invalid: &InvalidInbox, words: String) -> Problem {
+    match invalid {
+        InvalidInbox::NoSuchLetter(_) => Problem::not_found("no_such_letter", words),
+        InvalidInbox::Past(_) => Problem::conflict("inbox_refused", words),
+        _ => Problem::unprocessable("invalid_inbox", words),
+    }
+}
+
 fn of_relay(error: &RelayError, words: String) -> Problem {
     match error {
         RelayError::NoSuchSubscription(_) => Problem::not_found("no_such_subscription", words),
+        RelayError::NoEvents(_) => Problem::not_found("no_such_aggregate", words),
         _ => Problem::conflict("relay_refused", words),
     }
 }

@@ -1,5 +1,6 @@
 //! The ports of the domain, each verb sent to where it is done: the writer thread or a reader.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::clock::now_ms;
@@ -72,8 +73,9 @@ impl WorkerStore for SqliteStore {
         self.write("report", Hint::NONE, move |tx| report::report_many(tx, &reports)).await
     }
 
-    async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
-        self.read("checkpoint", move |conn| report::checkpoint(conn, job)).await
+    async fn checkpoints(&self, jobs: &[JobId]) -> StoreResult<HashMap<JobId, String>> {
+        let jobs = jobs.to_vec();
+        self.read("checkpoints", move |conn| report::checkpoints(conn, &jobs)).await
     }
 
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {

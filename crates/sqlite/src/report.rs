@@ -1,5 +1,7 @@
 //! What handlers report while they run.
 
+use std::collections::HashMap;
+
 use milepost_core::ident::JobId;
 use milepost_core::worker::Report;
 use rusqlite::{Connection, OptionalExtension};
@@ -32,8 +34,13 @@ pub(crate) fn report_many(conn: &Connection, reports: &[Report]) -> Result<Vec<b
         .collect()
 }
 
-/// The last checkpoint of a job.
-pub(crate) fn checkpoint(conn: &Connection, job: JobId) -> Result<Option<String>, Failure> {
-    let found = conn.prepare_cached(query::CHECKPOINT)?.query_row([Id(&job)], |row| row.get(0)).optional()?;
-    Ok(found.flatten())
+/// The last checkpoints of jobs, of those that have one.
+pub(crate) fn checkpoints(conn: &Connection, jobs: &[JobId]) -> Result<HashMap<JobId, String>, Failure> {
+    let mut find = conn.prepare_cached(query::CHECKPOINT)?;
+    let mut found = HashMap::new();
+    for job in jobs {
+        let checkpoint: Option<Option<String>> = find.query_row([Id(job)], |row| row.get(0)).optional()?;
+        found.extend(checkpoint.flatten().map(|checkpoint| (*job, checkpoint)));
+    }
+    Ok(found)
 }

@@ -3,7 +3,8 @@
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::listing::{BatchFilter, BatchView, TaskFilter, TaskView, VersionView};
+use milepost_core::batch::listing::{BatchFilter, TaskFilter, TaskView, VersionView};
+use milepost_core::batch::subject::Subject;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::version::Version;
 use milepost_core::error::StoreError;
@@ -65,7 +66,7 @@ impl WhichArgs {
     }
 
     pub(super) async fn subject(&self, store: &dyn BatchStore) -> Result<Subject> {
-        Subject::load(self.id(store).await?, store).await
+        load(self.id(store).await?, store).await
     }
 }
 
@@ -106,62 +107,35 @@ pub(super) async fn version(name: &str, text: &str, store: &dyn BatchStore) -> R
     }
 }
 
-/// A batch and what it is a run of.
-pub(super) struct Subject {
-    pub(super) row: BatchView,
-    /// The DAG; `None` for the items of a list, which are numbered and have no edges.
-    pub(super) dag: Option<Dag>,
+/// The batch with this id, and what it is a run of.
+async fn load(id: BatchId, store: &dyn BatchStore) -> Result<Subject> {
+    let Some(detail) = store.batch(id).await? else {
+        return Err(StoreError::from(InvalidBatch::NoSuchBatch(id)).into());
+    };
+    let row = detail.row;
+    let dag = if row.parent.as_ref().is_some_and(|parent| parent.items) {
+        None
+    } else {
+        let (_, definition) = store.dag(&row.dag, Some(row.version)).await?;
+        Some(Dag::check(definition)?)
+    };
+    Ok(Subject { row, dag })
 }
 
-impl Subject {
-    async fn load(id: BatchId, store: &dyn BatchStore) -> Result<Self> {
-        let Some(detail) = store.batch(id).await? else {
-            return Err(StoreError::from(InvalidBatch::NoSuchBatch(id)).into());
+/// The number of a task.
+pub(super) fn task(subject: &Subject, key: &str) -> Result<u32> {
+    subject.task(key).map_err(|_| {
+        let Some(dag) = &subject.dag else {
+            let items = subject.row.counts.total();
+            return anyhow!("there is no item {key:?}; the {items} items are given by their places, from 0");
         };
-        let row = detail.row;
-        let dag = if row.parent.as_ref().is_some_and(|parent| parent.items) {
-            None
-        } else {
-            let (_, definition) = store.dag(&row.dag, Some(row.version)).await?;
-            Some(Dag::check(definition)?)
+        let keys: Vec<&str> = dag.graph().keys().iter().map(String::as_str).collect();
+        let hint = match nearest(key, &keys) {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => format!("there are {}", words::some(&keys, NAMES)),
         };
-        Ok(Self { row, dag })
-    }
-
-    /// The DAG; the items of a list have none.
-    pub(super) fn dag(&self) -> Result<&Dag> {
-        let over_a_list = || StoreError::from(InvalidBatch::OverAList(self.row.id));
-        self.dag.as_ref().ok_or_else(|| over_a_list().into())
-    }
-
-    /// The numbers of all tasks.
-    pub(super) fn all(&self) -> Vec<u32> {
-        (0..u32::try_from(self.row.counts.total()).unwrap_or(u32::MAX)).collect()
-    }
-
-    /// The number of a task.
-    pub(super) fn task(&self, key: &str) -> Result<u32> {
-        let Some(dag) = &self.dag else {
-            let place = key.parse().ok().filter(|&place| u64::from(place) < self.row.counts.total());
-            return place.ok_or_else(|| {
-                let items = self.row.counts.total();
-                anyhow!("there is no item {key:?}; the {items} items are given by their places, from 0")
-            });
-        };
-        let graph = dag.graph();
-        graph.task(key).ok_or_else(|| {
-            let keys: Vec<&str> = graph.keys().iter().map(String::as_str).collect();
-            let hint = match nearest(key, &keys) {
-                Some(nearest) => format!("did you mean {nearest}?"),
-                None => format!("there are {}", words::some(&keys, NAMES)),
-            };
-            anyhow!("batch {} of the DAG {:?} has no task {key:?}; {hint}", self.row.id, self.row.dag)
-        })
-    }
-
-    pub(super) fn tasks(&self, keys: &[String]) -> Result<Vec<u32>> {
-        keys.iter().map(|key| self.task(key)).collect()
-    }
+        anyhow!("batch {} of the DAG {:?} has no task {key:?}; {hint}", subject.row.id, subject.row.dag)
+    })
 }
 
 /// All tasks that a filter lets through, page by page.

@@ -6,10 +6,11 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use humantime::format_duration;
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
+use milepost_core::batch::subject::Subject;
 use milepost_core::dag::state::TaskState;
 use milepost_core::port::Store;
 
-use super::find::{Subject, WhichArgs};
+use super::find::{self, WhichArgs};
 use super::words;
 use crate::args;
 use crate::operator;
@@ -146,7 +147,8 @@ pub(super) async fn resume(args: ResumeArgs, store: &dyn Store) -> Result<Outcom
 
 pub(super) async fn cancel(args: CancelArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
-    let tasks = cancel_set(&subject, args.subtree.as_deref())?;
+    let subtree = args.subtree.iter().map(|key| find::task(&subject, key)).collect::<Result<Vec<_>>>()?;
+    let tasks = subject.cancel_set(&subtree);
     let operated = operate(&subject, BatchVerb::Cancel { tasks }, &args.why, args.grace.grace, store).await?;
     if operated.changed + operated.stopping == 0 {
         bail!("there is nothing to cancel: all of it has ended");
@@ -154,20 +156,9 @@ pub(super) async fn cancel(args: CancelArgs, store: &dyn Store) -> Result<Outcom
     tell(&subject, "canceled", &operated, args.grace.grace)
 }
 
-/// The tasks that a cancel gives up: all but those that clear up, or those from one on.
-fn cancel_set(subject: &Subject, subtree: Option<&str>) -> Result<Vec<u32>> {
-    let named = subtree.map(|key| subject.task(key)).transpose()?;
-    Ok(match (&subject.dag, named) {
-        (Some(dag), Some(task)) => dag.cancel_set(&[task]),
-        (Some(dag), None) => dag.cancel_set(&dag.graph().roots().collect::<Vec<_>>()),
-        (None, Some(item)) => vec![item],
-        (None, None) => subject.all(),
-    })
-}
-
 pub(super) async fn mark(args: MarkArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
-    let task = subject.task(&args.task)?;
+    let task = find::task(&subject, &args.task)?;
     let state = TaskState::from(args.end);
     operate(&subject, BatchVerb::Mark { task, state }, &args.why, Duration::ZERO, store).await?;
     output::deed(format_args!("{}  task {} is {state}", subject.row.id, args.task))?;

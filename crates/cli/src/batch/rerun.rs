@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
+use milepost_core::batch::rerun::Chosen;
 use milepost_core::port::Store;
 use serde_json::json;
 
 use super::find::WhichArgs;
 use super::operate::{self, WhyArgs};
-use super::plan::Plan;
+use super::plan;
 use super::words;
 use crate::output::{self, Outcome};
 
@@ -39,10 +40,10 @@ pub(crate) struct RerunArgs {
     #[command(flatten)]
     which: WhichArgs,
     #[command(flatten)]
-    pub(super) chosen: ChosenArgs,
+    chosen: ChosenArgs,
     /// In which version of the DAG
     #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
-    pub(super) version: InVersion,
+    version: InVersion,
     /// Do it without asking
     #[arg(long)]
     yes: bool,
@@ -55,21 +56,31 @@ pub(crate) struct RerunArgs {
 
 /// Which tasks are to run again.
 #[derive(Debug, Args)]
-pub(super) struct ChosenArgs {
+struct ChosenArgs {
     /// A task by its key, of an item of a list by its place; may be given several times
     #[arg(long = "task", value_name = "TASK", group = "what")]
-    pub(super) tasks: Vec<String>,
+    tasks: Vec<String>,
     /// A task and all that comes after it; may be given several times
     #[arg(long, value_name = "TASK", group = "what")]
-    pub(super) downstream_of: Vec<String>,
+    downstream_of: Vec<String>,
     /// The tasks that have failed or were aborted
     #[arg(long, group = "what")]
-    pub(super) failed: bool,
+    failed: bool,
+}
+
+impl ChosenArgs {
+    fn chosen(self) -> Chosen {
+        match self {
+            Self { failed: true, .. } => Chosen::Failed,
+            Self { tasks, .. } if !tasks.is_empty() => Chosen::Tasks(tasks),
+            Self { downstream_of, .. } => Chosen::Downstream(downstream_of),
+        }
+    }
 }
 
 /// The version in which tasks are run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum InVersion {
+enum InVersion {
     /// The one that the batch has
     #[default]
     Pinned,
@@ -79,12 +90,13 @@ pub(super) enum InVersion {
 
 pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
+    let chosen = args.chosen.chosen();
     let plan = match args.version {
-        InVersion::Pinned => Plan::pinned(&args.chosen, &subject, store).await?,
-        InVersion::Latest => Plan::latest(&args.chosen, &subject, store).await?,
+        InVersion::Pinned => plan::pinned(&chosen, &subject, store).await?,
+        InVersion::Latest => plan::latest(&chosen, &subject, store).await?,
     };
     if !args.json {
-        output::note(plan.preview(&subject.row));
+        output::note(plan::preview(&plan, &subject.row));
     }
     if !args.yes {
         match output::confirmed("Run them again?")? {
@@ -96,7 +108,7 @@ pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
     let operated = operate::operate(&subject, plan.verb(), &args.why, Duration::ZERO, store).await?;
     let id = subject.row.id;
     if args.json {
-        let mut told = json!({ "batch": id, "operated": operated, "tasks": plan.keys() });
+        let mut told = json!({ "batch": id, "operated": operated, "tasks": plan.keys().collect::<Vec<_>>() });
         if let (Some(told), Some(change)) = (told.as_object_mut(), &plan.change) {
             told.insert("version".to_owned(), json!(change.to.number));
             told.insert("new".to_owned(), json!(change.new));

@@ -9,13 +9,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{BatchDetail, BatchEntry, BatchView, TaskFilter, TaskView};
+use milepost_core::batch::subject::Subject;
 use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::port::BatchStore;
 use serde::Serialize;
 
-use super::find::{self, Subject, WhichArgs};
+use super::find::{self, WhichArgs};
 use super::{tasks, words};
 use crate::jobs::print_json;
 use crate::output::{self, Outcome, printable};

@@ -3,10 +3,11 @@
 use anyhow::Result;
 use jiff::Timestamp;
 use milepost_core::batch::listing::{TaskFilter, TaskView};
+use milepost_core::batch::subject::Subject;
 use milepost_core::dag::state::TaskState;
 use milepost_core::port::BatchStore;
 
-use super::find::{self, Subject};
+use super::find;
 use super::words;
 use crate::output::{self, printable};
 use crate::table::{Column, Field, Listing};

@@ -59,6 +59,7 @@ pub(super) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
         group: args.group,
         r#type: args.r#type,
         category: args.category,
+        before: None,
         limit: args.limit + 1,
     };
     let mut views = store.bulks(&filter).await?;

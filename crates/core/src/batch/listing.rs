@@ -12,6 +12,7 @@ use crate::transition::Verb;
 
 /// A version of a DAG, as it stands in a list.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VersionView {
     /// The DAG.
     pub dag: String,
@@ -33,6 +34,7 @@ pub struct VersionView {
 
 /// What became of a definition.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Defined {
     /// The version that stands for it, now the latest.
     #[serde(flatten)]
@@ -66,6 +68,7 @@ impl Default for BatchFilter {
 
 /// A batch on one row: where it stands, and how far it is.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchView {
     /// Its id.
     pub id: BatchId,
@@ -99,6 +102,7 @@ pub struct BatchView {
 
 /// A task that is a batch of its own.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ParentTask {
     /// Whose task.
     pub batch: BatchId,
@@ -131,6 +135,7 @@ impl Default for TaskFilter {
 
 /// A task of a batch.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaskView {
     /// Its number.
     pub task: u32,
@@ -164,6 +169,7 @@ pub struct TaskView {
 
 /// Something that happened to a batch, or to a task that had no job then. What happened to jobs is in theirs.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchEntry {
     /// Its place in the order of things.
     pub pos: i64,
@@ -189,10 +195,12 @@ pub struct BatchEntry {
 
 /// A batch and its input.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchDetail {
     /// What a list shows.
     #[serde(flatten)]
     pub row: BatchView,
     /// Its input.
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub input: Box<RawValue>,
 }

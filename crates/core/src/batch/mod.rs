@@ -6,7 +6,9 @@ pub mod due;
 pub mod error;
 pub mod listing;
 pub mod operation;
+pub mod rerun;
 pub mod start;
+pub mod subject;
 
 /// The largest result of a task, as JSON text: its successors read it.
 pub const RESULT_BYTES_MAX: usize = 256 * 1024;

@@ -61,6 +61,7 @@ pub enum BatchVerb {
 
 /// What became of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchOperated {
     /// How many tasks were changed.
     pub changed: u64,

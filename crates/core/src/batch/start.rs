@@ -68,6 +68,7 @@ impl NewBatch {
 
 /// What became of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Started {
     /// The batch that now stands for the request.
     pub batch: BatchId,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// The key of one target: a value a column, as the store writes it (on PostgreSQL the text of each).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TargetKey))]
 #[serde(transparent)]
 pub struct Key(pub Vec<Value>);
 

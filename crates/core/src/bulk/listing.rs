@@ -26,18 +26,30 @@ pub struct BulkFilter {
     pub r#type: Option<String>,
     /// Only with this label.
     pub category: Option<String>,
+    /// Only those that are over and older than this one: the last of the page before.
+    pub before: Option<JobId>,
     /// At most so many.
     pub limit: u32,
 }
 
 impl Default for BulkFilter {
     fn default() -> Self {
-        Self { job: None, name: None, state: None, group: None, r#type: None, category: None, limit: 50 }
+        Self {
+            job: None,
+            name: None,
+            state: None,
+            group: None,
+            r#type: None,
+            category: None,
+            before: None,
+            limit: 50,
+        }
     }
 }
 
 /// A file whose rows are the targets of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StagedFile {
     /// Its name for people.
     pub name: String,
@@ -47,6 +59,7 @@ pub struct StagedFile {
 
 /// A bulk job on one row: what runs, how far it is, and what holds it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BulkView {
     /// The job.
     pub id: JobId,
@@ -110,6 +123,13 @@ pub struct BulkView {
 }
 
 impl BulkView {
+    /// Whether it neither is under way nor waits for its turn.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        use JobState::{Blocked, Pending, RetryWait, Running};
+        !matches!(self.state, Running | Pending | RetryWait | Blocked)
+    }
+
     /// Targets it is through with.
     #[must_use]
     pub fn passed(&self) -> u64 {

@@ -45,6 +45,7 @@ pub struct Position {
 
 /// How many targets there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Total {
     /// So many.
     pub rows: u64,
@@ -54,6 +55,7 @@ pub struct Total {
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TargetCounts))]
 pub struct Counts {
     /// Targets that were applied.
     pub done: u64,
@@ -152,6 +154,7 @@ impl Parts {
 
 /// What operators set while it runs; `None`: as the definition says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = BulkSettings))]
 pub struct Settings {
     /// Rows a second at most.
     pub rows_per_s: Option<f64>,
@@ -253,6 +256,7 @@ pub struct Rehearsal {
 
 /// A target that could not be applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TargetFailure {
     /// Its place in the table of failures.
     pub pos: i64,

@@ -13,6 +13,7 @@ use crate::job::{MAX_ATTEMPTS_DEFAULT, Priority, QUEUE_DEFAULT};
 
 /// A DAG as it is written, unchecked; [`Dag::check`](super::checked::Dag::check) checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DagDefinition))]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// Its name.
@@ -26,6 +27,7 @@ pub struct Definition {
     /// Its tasks by key, in the order in which they are written. A key that is written twice stays twice, so that
     /// it can be complained about.
     #[serde(with = "by_key")]
+    #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, Task>))]
     pub tasks: Vec<(String, Task)>,
 }
 
@@ -46,6 +48,7 @@ impl Definition {
 
 /// One task: what it does, when, and after which others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DagTask))]
 #[serde(deny_unknown_fields)]
 pub struct Task {
     /// It is a job of this kind, or one for each item of [`each`](Self::each).
@@ -68,6 +71,7 @@ pub struct Task {
     pub queue: String,
     /// Which jobs of the queue go first.
     #[serde(default, skip_serializing_if = "is_default")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u8>, minimum = 1, maximum = 4))]
     pub priority: Priority,
     /// Jobs of a group run one at a time, or as many as its limit says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,6 +81,7 @@ pub struct Task {
     pub max_attempts: u32,
     /// How long one attempt may take, as `30s` or `2h 30m`.
     #[serde(default, with = "span", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub timeout: Option<Duration>,
     /// When it runs, by how its predecessors ended.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -175,6 +175,29 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// Whose fault it is; of several tasks the first.
+    #[must_use]
+    pub fn task(&self) -> Option<&str> {
+        match self {
+            Self::DuplicateTask { task }
+            | Self::Task { task, .. }
+            | Self::Work { task }
+            | Self::SelfEdge { task }
+            | Self::DuplicateEdge { task, .. }
+            | Self::UnknownPredecessor { task, .. }
+            | Self::RuleOfRoot { task, .. }
+            | Self::Expression { task, .. }
+            | Self::Template { task, .. }
+            | Self::NotAPredecessor { task, .. }
+            | Self::NoItem { task, .. } => Some(task),
+            Self::Cycle { tasks } | Self::Unreachable { tasks } => tasks.first().map(String::as_str),
+            Self::Name(_) | Self::InputSchema(_) | Self::NoTasks | Self::NoRoot => None,
+            Self::TooMany { .. } | Self::Key(_) => None,
+        }
+    }
+}
+
 fn meant(nearest: &[String]) -> String {
     match nearest {
         [] => String::new(),

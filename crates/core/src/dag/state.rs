@@ -120,6 +120,7 @@ impl BatchState {
 
 /// How many tasks of a batch stand where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TaskCounts))]
 pub struct Counts {
     /// Not decided yet: predecessors are open, or failed.
     pub waiting: u64,

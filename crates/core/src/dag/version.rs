@@ -14,6 +14,7 @@ const FORM: &str = "milepost dag 1\n";
 
 /// The content of a DAG, as the SHA-256 of its canonical form. Written as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]
 #[serde(try_from = "String", into = "String")]
 pub struct Version([u8; 32]);
 

@@ -83,6 +83,7 @@ impl Look {
 
 /// One breach among those that a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Example {
     /// A job's id, or the name of what is not as it should be.
     pub what: String,
@@ -92,6 +93,7 @@ pub struct Example {
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Finding {
     /// Which check.
     pub check: Check,

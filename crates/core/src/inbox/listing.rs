@@ -13,6 +13,7 @@ use crate::state::named_enum;
 
 /// Names one dead letter of a store's inboxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct LetterId(pub i64);
 
@@ -36,6 +37,7 @@ named_enum! {
 
 /// Something that an inbox gave up.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadLetter {
     /// Its id.
     pub id: LetterId,
@@ -46,6 +48,7 @@ pub struct DeadLetter {
     pub aggregate: Aggregate,
     /// The sequence of the event; of events that never came: of the first and the last.
     #[serde(serialize_with = "ends")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<i64>, min_items = 2, max_items = 2))]
     pub sequences: RangeInclusive<i64>,
     /// Why.
     pub reason: DeadReason,
@@ -75,6 +78,7 @@ pub struct DeadFilter {
 
 /// An aggregate of which events wait for one that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Gap {
     /// Whose.
     pub consumer: String,

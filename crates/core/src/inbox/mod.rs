@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub use consumer::{Consumer, GAP_WAIT_DEFAULT, GapPolicy, PARKED_MAX_DEFAULT, PARKED_MAX_LIMIT};
 pub use error::InvalidInbox;
 
-use crate::job::{NAME_BYTES_MAX, check_name};
+use crate::event::Aggregate;
+use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
 
 /// What becomes of an event that reached a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +75,17 @@ impl Place {
 pub fn check_call(consumer: &str, sequence: i64) -> Result<(), InvalidInbox> {
     check_name("name of the consumer", consumer, NAME_BYTES_MAX).map_err(InvalidInbox::Name)?;
     if sequence < 1 { Err(InvalidInbox::Sequence(sequence)) } else { Ok(()) }
+}
+
+/// Checks what a call says of a consumer and the event of an aggregate that it is to begin with.
+///
+/// # Errors
+/// [`InvalidInbox`] says what is wrong.
+pub fn check_expected(consumer: &str, aggregate: &Aggregate, sequence: i64) -> Result<(), InvalidInbox> {
+    check_call(consumer, sequence)?;
+    let name = |field, value, bytes_max| check_name(field, value, bytes_max).map_err(InvalidInbox::Name);
+    name("type of the aggregate", &aggregate.kind, NAME_BYTES_MAX)?;
+    name("id of the aggregate", &aggregate.id, KEY_BYTES_MAX)
 }
 
 #[cfg(test)]

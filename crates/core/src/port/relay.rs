@@ -35,6 +35,7 @@ pub trait RelayStore: Send + Sync {
     async fn report_sink(&self, publisher: &Publisher, down: Option<&str>) -> StoreResult<()>;
 
     /// Stops the subscription until somebody resumes it: all its publishers give up what they hold.
+    /// [`Relay`](crate::error::StoreError::Relay) when there is none.
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()>;
 
     /// Parked events of held slots whose time has come, of at most so many aggregates: the first one of those that failed, more

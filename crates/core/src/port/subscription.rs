@@ -16,7 +16,7 @@ pub trait SubscriptionStore: Send + Sync {
     /// All subscriptions, by name.
     async fn subscriptions(&self) -> StoreResult<Vec<SubscriptionView>>;
 
-    /// Lets a paused subscription go on. Answers whether it was paused.
+    /// Lets a paused subscription go on. Answers whether it was paused; it is an error when there is none.
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool>;
 
     /// Forgets a subscription, with its position and what is parked and was given up. Answers whether there was one.

@@ -1,5 +1,7 @@
 //! What a worker needs.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 
 use super::{StoreResult, WakeStream};
@@ -31,8 +33,13 @@ pub trait WorkerStore: Send + Sync {
     /// (`false`: fenced, nothing was changed).
     async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>>;
 
-    /// The last checkpoint of a job, as JSON text.
-    async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>>;
+    /// The last checkpoints of jobs, as JSON text, of those that have one.
+    async fn checkpoints(&self, jobs: &[JobId]) -> StoreResult<HashMap<JobId, String>>;
+
+    /// The last checkpoint of a job.
+    async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
+        Ok(self.checkpoints(&[job]).await?.remove(&job))
+    }
 
     /// Ends a worker that holds nothing any more.
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()>;

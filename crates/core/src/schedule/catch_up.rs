@@ -16,6 +16,7 @@ const COUNTED_MAX: u32 = 10_000;
 
 /// What becomes of ticks that were missed: that nobody saw before their grace time was over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", tag = "policy")]
 pub enum Misfire {
     /// They are dropped.

@@ -13,6 +13,7 @@ use crate::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
 
 /// What each tick of a schedule makes.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Makes {
     /// A job.
@@ -23,14 +24,17 @@ pub enum Makes {
 
 /// What every job of a schedule has in common.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobTemplate {
     /// Which handler runs it.
     pub kind: String,
     /// Where it waits.
     pub queue: String,
     /// Its input, as JSON text.
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub payload: Box<RawValue>,
     /// Which jobs of the queue go first.
+    #[cfg_attr(feature = "openapi", schema(value_type = u8))]
     pub priority: Priority,
     /// How many attempts it gets; a crash of its worker spends one.
     pub max_attempts: u32,
@@ -38,15 +42,18 @@ pub struct JobTemplate {
     pub group: Option<String>,
     /// How long one attempt may take.
     #[serde(rename = "timeout_ms", serialize_with = "as_ms_opt")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub timeout: Option<Duration>,
 }
 
 /// What every batch of a schedule has in common. Each is of the version that is the latest at its tick.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchTemplate {
     /// The name of its DAG.
     pub dag: String,
     /// Its input, as JSON text.
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub input: Box<RawValue>,
 }
 
@@ -162,6 +169,7 @@ impl Order {
 
 /// What was made for a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Made {
     /// A job.

@@ -32,11 +32,13 @@ pub const MISFIRE_GRACE_DEFAULT: Duration = Duration::from_secs(60);
 
 /// What is to run, and when, again and again.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Schedule {
     /// Names it among all schedules of the store.
     pub name: String,
     /// When it ticks.
     #[serde(flatten)]
+    #[cfg_attr(feature = "openapi", schema(value_type = spec::SpecText))]
     pub spec: Spec,
     /// What each tick makes.
     #[serde(flatten)]
@@ -45,6 +47,7 @@ pub struct Schedule {
     pub misfire: Misfire,
     /// A tick that is no later than this was not missed.
     #[serde(rename = "misfire_grace_ms", serialize_with = "as_ms")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub misfire_grace: Duration,
 }
 
@@ -114,6 +117,7 @@ pub fn schedule_of_key(key: &str) -> Option<&str> {
 
 /// Who made a schedule or a limit. What an operator made, no configuration changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// A person or a program, one by one.
@@ -149,6 +153,7 @@ impl std::str::FromStr for Source {
 
 /// A schedule and where it stands.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScheduleView {
     /// What was asked for.
     #[serde(flatten)]

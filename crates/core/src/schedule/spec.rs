@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
 
 use super::{Cron, InvalidSchedule};
 
@@ -18,7 +17,8 @@ const UTC: &str = "UTC";
 const EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// When a schedule ticks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "SpecText")]
 pub enum Spec {
     /// At wall-clock times of a zone.
     Cron(Cron),
@@ -124,12 +124,19 @@ impl fmt::Display for Spec {
     }
 }
 
-impl Serialize for Spec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Spec", 2)?;
-        fields.serialize_field("spec", &self.to_string())?;
-        fields.serialize_field("zone", self.zone_name())?;
-        fields.end()
+/// When a schedule ticks, as it is shown.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub(super) struct SpecText {
+    /// A cron expression, a macro such as `@daily`, or `@every` and an interval.
+    spec: String,
+    /// The time zone whose clock it goes by.
+    zone: String,
+}
+
+impl From<Spec> for SpecText {
+    fn from(spec: Spec) -> Self {
+        Self { spec: spec.to_string(), zone: spec.zone_name().to_owned() }
     }
 }
 

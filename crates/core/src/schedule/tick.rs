@@ -46,6 +46,7 @@ impl Ticked {
 
 /// The last tick of a schedule, whose batch could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Refusal {
     /// Which tick.
     pub at: Timestamp,

@@ -1,4 +1,4 @@
--- Bulk jobs: $1 one of them, $2 definition, $3 state, $4 group, $5 type, $6 category (null: any); at most $7. Those under
+-- Bulk jobs: $1 one of them, $2 definition, $3 state, $4 group, $5 type, $6 category (null: any); at most $7; $8 if not null: only those that are over and older. Those under
 -- way and those that wait come first, in the order in which they will run; then the others, newest first.
 with candidates as materialized (
     -- Jobs that ticks and others made have no row of their own before their first chunk.
@@ -44,6 +44,7 @@ where (b.job_id is not null or d.name is not null)
   and (p.group_key = $4 or $4 is null)
   and (d.type = $5 or $5 is null)
   and (d.category = $6 or $6 is null)
+  and ($8::uuid is null or (p.id < $8 and p.state not in ('running', 'pending', 'retry_wait', 'blocked')))
 order by case p.state when 'running' then 0 when 'pending' then 1 when 'retry_wait' then 1 when 'blocked' then 2 else 3 end,
          case when p.state in ('blocked', 'pending', 'retry_wait') then p.group_key end,
          p.next, case when p.state in ('running', 'blocked', 'pending', 'retry_wait') then p.due_at end,

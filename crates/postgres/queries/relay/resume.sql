@@ -1,2 +1,9 @@
--- Lets a paused subscription go on.
-update milepost.subscription set paused_at = null, paused_why = null where name = $1 and paused_at is not null
+-- Lets a paused subscription go on. Answers whether it was paused; no row: there is none.
+with found as (
+    select name, paused_at is not null as was_paused from milepost.subscription where name = $1 for update
+),
+resumed as (
+    update milepost.subscription s set paused_at = null, paused_why = null
+    from found f where s.name = f.name and f.was_paused
+)
+select was_paused from found

@@ -81,7 +81,8 @@ impl BulkStore for PostgresStore {
             .bind(filter.group.clone())
             .bind(filter.r#type.clone())
             .bind(filter.category.clone())
-            .bind(i64::from(filter.limit));
+            .bind(i64::from(filter.limit))
+            .bind(filter.before.map(|job| job.0));
         let rows = self.inner.calm.rows(query).await;
         rows.and_then(|rows| rows.iter().map(row::view).collect()).map_err(|e| self.fail("bulks", e))
     }

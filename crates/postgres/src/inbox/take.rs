@@ -2,7 +2,7 @@
 
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
-use milepost_core::inbox::{Received, check_call};
+use milepost_core::inbox::{Received, check_call, check_expected};
 use milepost_core::port::StoreResult;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -121,7 +121,7 @@ pub(crate) async fn expect_from_in(
 
 /// Says from which event on a consumer takes in those of an aggregate.
 pub(super) fn expectation(consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<Query> {
-    check_call(consumer, sequence)?;
+    check_expected(consumer, aggregate, sequence)?;
     Ok(sqlx::query(statement::INBOX_EXPECT_FROM)
         .bind(consumer.to_owned())
         .bind(aggregate.kind.clone())

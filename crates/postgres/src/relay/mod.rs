@@ -11,7 +11,7 @@ mod subscription;
 
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
-use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, Retried};
+use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 
 use crate::statement;
@@ -58,7 +58,10 @@ impl RelayStore for PostgresStore {
         let query = sqlx::query(statement::RELAY_PAUSE).bind(subscription.to_owned()).bind(why.to_owned());
         let deed = Deed::pause_subscription(subscription);
         let paused = self.act(&self.inner.hot, &deed, async |session| session.execute(query).await).await;
-        paused.map(drop).map_err(|e| self.fail("pause_subscription", e))
+        match paused.map_err(|e| self.fail("pause_subscription", e))? {
+            0 => Err(RelayError::NoSuchSubscription(subscription.to_owned()).into()),
+            _ => Ok(()),
+        }
     }
 
     async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {

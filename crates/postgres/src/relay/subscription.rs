@@ -52,7 +52,11 @@ impl SubscriptionStore for PostgresStore {
 
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
         let (verb, deed) = ("resume_subscription", Deed::resume_subscription(subscription));
-        self.change_subscription(verb, &deed, statement::RELAY_RESUME, subscription).await
+        let query = sqlx::query(statement::RELAY_RESUME).bind(subscription.to_owned());
+        let resumed = self.act(&self.inner.intake, &deed, async |session| session.row(query).await).await;
+        let was_paused = resumed.and_then(|row| row.map(|row| row.try_get::<bool, _>(0)).transpose());
+        let was_paused = was_paused.map_err(|e| self.fail(verb, e))?;
+        Ok(was_paused.ok_or_else(|| RelayError::NoSuchSubscription(subscription.to_owned()))?)
     }
 
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {

@@ -89,6 +89,10 @@ pub(crate) async fn what_is_not_parked_or_dead_cannot_be_changed(desk: Desk) {
     let event = EventId::new();
     let error = relay_error(desk.store.change_dead("s", event, DeadVerb::Retry).await).await;
     assert_eq!(error, RelayError::NotDead { subscription: "s".to_owned(), event });
+    let error = relay_error(desk.store.pause_subscription("t", "why").await).await;
+    assert_eq!(error, RelayError::NoSuchSubscription("t".to_owned()));
+    let error = relay_error(desk.store.resume_subscription("t").await).await;
+    assert_eq!(error, RelayError::NoSuchSubscription("t".to_owned()));
 }
 
 pub(crate) async fn a_dead_letter_is_published_again_or_forgotten(desk: Desk) {

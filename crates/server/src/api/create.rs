@@ -18,6 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::page;
 use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
@@ -71,17 +72,7 @@ pub(crate) struct JobRequest {
 impl JobRequest {
     /// The job that is asked for.
     fn into_job(self) -> Result<NewJob, Problem> {
-        let start = match (self.delay_ms, self.start_at) {
-            (None, None) => StartAt::Now,
-            (Some(delay_ms), None) => StartAt::After(Duration::from_millis(delay_ms)),
-            (None, Some(at)) => StartAt::At(at),
-            (Some(_), Some(_)) => {
-                return Err(Problem::unprocessable(
-                    "invalid_job",
-                    "delay_ms and start_at exclude each other; give one of them",
-                ));
-            }
-        };
+        let start = start(self.delay_ms, self.start_at)?;
         let mut job = NewJob::new(self.kind, &()).map_err(invalid)?;
         if let Some(payload) = self.payload {
             job.payload = payload;
@@ -100,7 +91,20 @@ impl JobRequest {
     }
 }
 
-fn invalid(invalid: InvalidJob) -> Problem {
+/// When a job may start that is to wait so long, or until then.
+pub(super) fn start(delay_ms: Option<u64>, start_at: Option<Timestamp>) -> Result<StartAt, Problem> {
+    match (delay_ms, start_at) {
+        (None, None) => Ok(StartAt::Now),
+        (Some(delay_ms), None) => Ok(StartAt::After(Duration::from_millis(delay_ms))),
+        (None, Some(at)) => Ok(StartAt::At(at)),
+        (Some(_), Some(_)) => {
+            let words = "delay_ms and start_at exclude each other; give one of them";
+            Err(Problem::unprocessable("invalid_job", words).at("start_at"))
+        }
+    }
+}
+
+pub(super) fn invalid(invalid: InvalidJob) -> Problem {
     Problem::unprocessable("invalid_job", invalid.to_string())
 }
 
@@ -204,11 +208,7 @@ async fn create_jobs(
     Query(params): Query<CreateParams>,
     Body(request): Body<JobsRequest>,
 ) -> Result<(StatusCode, Json<CreatedMany>), Problem> {
-    let given = request.jobs.len();
-    if !(1..=JOBS_MAX).contains(&given) {
-        let words = format!("a request creates from 1 to {JOBS_MAX} jobs, not {given}; split it");
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words).at("jobs"));
-    }
+    page::check_count(request.jobs.len(), JOBS_MAX, "jobs")?;
     let jobs: Vec<Result<NewJob, Problem>> = request
         .jobs
         .into_iter()

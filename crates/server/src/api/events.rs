@@ -113,11 +113,7 @@ async fn emit_events(
     idempotency: IdempotencyKey,
     Body(request): Body<EmitRequest>,
 ) -> Result<(StatusCode, Json<EmitAnswer>), Problem> {
-    let given = request.events.len();
-    if !(1..=EVENTS_MAX).contains(&given) {
-        let words = format!("a request emits from 1 to {EVENTS_MAX} events, not {given}; split it");
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words).at("events"));
-    }
+    page::check_count(request.events.len(), EVENTS_MAX, "events")?;
     let events = request.events.into_iter().enumerate().map(|(index, event)| {
         event.into_event(idempotency.event_id(index)).map_err(|invalid| {
             Problem::unprocessable("invalid_event", invalid.to_string()).at(format!("events[{index}]"))

@@ -2,14 +2,21 @@
 
 pub(crate) mod attempt;
 mod audit;
+mod batches;
+mod bulk;
 mod create;
+mod dags;
+mod doctor;
 mod events;
+mod inbox;
 mod jobs;
+mod limits;
 mod operate;
 mod operate_many;
 mod page;
 mod protocol;
 mod queues;
+mod schedules;
 mod subscriptions;
 mod workers;
 
@@ -21,13 +28,20 @@ use crate::app::App;
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(audit::routes())
+        .merge(batches::routes())
+        .merge(bulk::routes())
         .merge(create::routes())
+        .merge(dags::routes())
+        .merge(doctor::routes())
         .merge(events::routes())
+        .merge(inbox::routes())
         .merge(jobs::routes())
+        .merge(limits::routes())
         .merge(operate::routes())
         .merge(operate_many::routes())
         .merge(protocol::routes())
         .merge(queues::routes())
+        .merge(schedules::routes())
         .merge(subscriptions::routes())
         .merge(workers::routes())
 }

@@ -64,7 +64,7 @@ pub(super) enum JobOperation {
 }
 
 /// How long a running job gets to stop by itself when nobody says.
-const GRACE_DEFAULT: Duration = Duration::from_secs(10);
+pub(super) const GRACE_DEFAULT: Duration = Duration::from_secs(10);
 
 /// What became of it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -89,11 +89,15 @@ async fn operate_job(
 ) -> Result<Json<OperateAnswer>, Problem> {
     let actor = actor.because(request.reason.as_deref())?;
     let operation = request.operation(verb(app.store.as_ref(), id, request.operation).await?)?;
-    let outcome = match app.acting(actor).operate(id, &operation).await? {
+    Ok(Json(OperateAnswer { outcome: outcome(app.acting(actor).operate(id, &operation).await?) }))
+}
+
+/// What became of an operation, as answers say it.
+pub(super) fn outcome(operated: Operated) -> String {
+    match operated {
         Operated::Done(state) => state.to_string(),
         Operated::StopRequested => "stop_requested".to_owned(),
-    };
-    Ok(Json(OperateAnswer { outcome }))
+    }
 }
 
 impl Settings {

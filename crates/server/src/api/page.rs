@@ -1,5 +1,6 @@
 //! Pages of lists: a page says where the next one begins.
 
+use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -31,6 +32,15 @@ impl<T: ToSchema> Page<T> {
         found.truncate(limit);
         Self { items: found, next_cursor }
     }
+}
+
+/// Refuses a request that speaks of nothing, or of more than it may.
+pub(crate) fn check_count(given: usize, max: usize, at: &str) -> Result<(), Problem> {
+    if (1..=max).contains(&given) {
+        return Ok(());
+    }
+    let words = format!("a request has from 1 to {max} of {at}, not {given}; split it");
+    Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words).at(at))
 }
 
 /// How many rows are asked for.

@@ -87,3 +87,30 @@ pub(crate) async fn the_audit_is_read_in_pages(place: Place) {
     assert_eq!(found["items"].as_array().unwrap().len(), 1);
     assert_eq!(place.get("/v1/audit?cursor=x").await.at(), "query cursor");
 }
+
+pub(crate) async fn every_noun_is_changed_in_somebodys_name(place: Place) {
+    let because = |mut body: Value| {
+        body["reason"] = json!("as agreed");
+        body
+    };
+    let expect = json!({"aggregate_type": "order", "aggregate_id": "1", "from_seq": 4});
+    for (method, path, body, what) in [
+        (Method::PUT, "/v1/schedules/s", because(json!({"every": "1h", "kind": "k"})), "schedule.put"),
+        (Method::POST, "/v1/schedules/s/operate", because(json!({"operation": "pause"})), "schedule.pause"),
+        (Method::POST, "/v1/schedules/s/operate", because(json!({"operation": "run_now"})), "schedule.run"),
+        (Method::DELETE, "/v1/schedules/s", Value::Null, "schedule.remove"),
+        (Method::PUT, "/v1/limits", because(json!({"group": "g", "concurrency": 2})), "limit.put"),
+        (Method::DELETE, "/v1/limits?group=g", Value::Null, "limit.remove"),
+        (Method::POST, "/v1/dags", json!({"name": "d", "tasks": {"a": {"kind": "k"}}}), "dag.define"),
+        (Method::POST, "/v1/batches", because(json!({"dag": "d"})), "batch.start"),
+        (Method::PUT, "/v1/consumers/c", because(json!({})), "consumer.put"),
+        (Method::POST, "/v1/consumers/c/expect", because(expect), "inbox.expect"),
+    ] {
+        let answer = place.ask(method, path, body.clone()).await;
+        assert!(answer.status.is_success(), "{path}: {answer:?}");
+        let entry = audit(&place).await.remove(0);
+        assert_eq!(entry["what"], what, "{path}: {entry}");
+        assert_eq!(entry["who"], "anonymous@127.0.0.1", "{path}: {entry}");
+        assert_eq!(entry["why"], body["reason"], "{path}: {entry}");
+    }
+}

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use milepost_core::event::{Begin, Failure, Outcome, PageSize, Undelivered};
+use milepost_core::port::LogReader;
 use milepost_testkit::relay;
 use reqwest::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::place::Place;
 
@@ -109,4 +110,60 @@ pub(crate) async fn a_subscription_is_paused_and_goes_on(place: Place) {
     assert_eq!(pause(json!({"paused": false})).await.body, json!({"paused": false}));
     let absent = place.request(Method::PUT, "/v1/subscriptions/none").json(&json!({"paused": false}));
     assert_eq!(place.send(absent).await.code(), "no_such_subscription");
+}
+
+/// Goes past all that there is.
+async fn pass_all(reader: &mut dyn LogReader) {
+    loop {
+        let page = reader.page(PageSize { events_max: 100, bytes_max: 1_000_000 }).await.unwrap();
+        if reader.pass() {
+            reader.commit(&Outcome::default()).await.unwrap();
+        }
+        if page.events.is_empty() {
+            break;
+        }
+    }
+}
+
+pub(crate) async fn what_was_published_is_published_again(place: Place) {
+    let event = json!({"aggregate_type": "order", "aggregate_id": "1", "event_type": "order.paid"});
+    place.post("/v1/events", &json!({"events": [event, event]})).await;
+    let path = "/v1/subscriptions/orders/replay";
+    let absent = place.ask(Method::POST, path, json!({"since": "2020-01-01T00:00:00Z"})).await;
+    assert_eq!((absent.status, absent.code()), (StatusCode::NOT_FOUND, "no_such_subscription"));
+    let (publisher, mut reader) =
+        relay::reader(place.store.as_ref(), "orders", Duration::from_secs(60)).await;
+    pass_all(reader.as_mut()).await;
+    let published = place.ask(Method::DELETE, "/v1/subscriptions/orders", Value::Null).await;
+    assert_eq!((published.status, published.code()), (StatusCode::CONFLICT, "relay_refused"));
+    drop(reader);
+    place.store.leave(&publisher).await.unwrap();
+    let again = json!({"aggregate_type": "order", "aggregate_id": "1", "from_seq": 2});
+    assert_eq!(place.ask(Method::POST, path, again).await.body, json!({"events": 1}));
+    let since = place.ask(Method::POST, path, json!({"since": "2020-01-01T00:00:00Z"})).await;
+    assert_eq!(since.status, StatusCode::OK, "{since:?}");
+    let none = json!({"aggregate_type": "order", "aggregate_id": "9"});
+    assert_eq!(place.ask(Method::POST, path, none).await.code(), "no_such_aggregate");
+    assert_eq!(place.ask(Method::POST, "/v1/events/reseed", Value::Null).await.status, StatusCode::OK);
+    let kept = place.ask(Method::DELETE, "/v1/subscriptions/orders", Value::Null).await;
+    assert_eq!(kept.at(), "query force", "what is to go out again is parked: {kept:?}");
+    let gone = place.ask(Method::DELETE, "/v1/subscriptions/orders?force=true", Value::Null).await;
+    assert_eq!(gone.status, StatusCode::NO_CONTENT);
+    let gone = place.ask(Method::DELETE, "/v1/subscriptions/orders?force=true", Value::Null).await;
+    assert_eq!((gone.status, gone.code()), (StatusCode::NOT_FOUND, "no_such_subscription"));
+}
+
+pub(crate) async fn replays_that_cannot_be_are_refused(place: Place) {
+    let path = "/v1/subscriptions/orders/replay";
+    for (body, at) in [
+        (json!({}), "since"),
+        (json!({"aggregate_id": "1"}), "aggregate_id"),
+        (json!({"aggregate_type": "a", "aggregate_id": "1", "from_seq": 0}), "from_seq"),
+        (json!({"since": "2020-01-01T00:00:00Z", "from_seq": 1}), "from_seq"),
+        (json!({"since": "2020-01-01T00:00:00Z", "aggregate_type": "a"}), "since"),
+        (json!({"since": "yesterday"}), "since"),
+    ] {
+        let answer = place.ask(Method::POST, path, body.clone()).await;
+        assert_eq!((answer.code(), answer.at()), ("invalid_body", at), "{body}");
+    }
 }

@@ -5,14 +5,20 @@
 mod access;
 mod audit;
 mod bad_input;
+mod batches;
+mod bulk;
 mod console;
 mod described;
+mod doctor;
 mod events;
+mod inbox;
 mod jobs;
+mod kind_limits;
 mod limits;
 mod numbers;
 mod place;
 mod protocol;
+mod schedules;
 mod sessions;
 mod stream;
 mod tls;
@@ -44,6 +50,7 @@ macro_rules! on_both {
 on_both! {
     audit {
         what_a_request_changes_is_audited
+        every_noun_is_changed_in_somebodys_name
         looking_and_what_is_refused_are_not_audited
         every_job_of_many_single_creates_stands_in_the_audit_once
         the_audit_is_read_in_pages
@@ -96,6 +103,15 @@ on_both! {
         events_that_cannot_be_are_refused
         what_is_parked_and_given_up_is_dealt_with
         a_subscription_is_paused_and_goes_on
+        what_was_published_is_published_again
+        replays_that_cannot_be_are_refused
+    }
+    doctor {
+        a_store_is_examined
+        what_is_asked_of_the_doctor_wrong_is_told
+    }
+    inbox {
+        what_cannot_be_said_of_an_inbox_is_refused
     }
     stream {
         a_watcher_is_told_what_happens
@@ -104,6 +120,35 @@ on_both! {
         a_watcher_is_told_of_what_it_wants_only
         a_position_that_cannot_be_gone_on_from_is_told
         only_so_many_streams_are_open_for_one_client
+    }
+    schedules {
+        a_schedule_is_stored_shown_run_and_removed
+        a_schedule_of_a_configuration_is_not_removed
+        a_schedule_that_there_is_not_is_not_found
+        schedules_that_cannot_be_are_refused
+        ticks_are_previewed
+    }
+    kind_limits {
+        a_limit_is_set_shown_and_removed
+        limits_that_cannot_be_are_refused
+    }
+    bulk {
+        bulk_jobs_are_started_and_listed
+        a_start_of_a_bulk_job_is_repeated_under_its_idempotency_key
+        the_list_of_runs_goes_on_with_those_that_are_over
+        a_run_is_looked_at_and_steered
+        a_run_is_stopped_and_what_failed_is_tried_again
+        bulk_jobs_that_cannot_be_are_refused
+    }
+    batches {
+        dags_are_defined_and_have_versions
+        definitions_that_cannot_be_tell_all_that_is_wrong
+        a_batch_is_started_and_looked_at
+        a_start_of_a_batch_is_repeated_under_its_idempotency_key
+        an_operator_changes_a_batch
+        a_batch_is_stopped_and_goes_on
+        a_batch_goes_over_to_the_latest_version
+        batches_that_cannot_be_are_refused
     }
     access {
         every_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_else

@@ -17,6 +17,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 
+use crate::described;
+
 pub(crate) async fn on_sqlite() -> (TempDir, Arc<dyn Store>) {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
@@ -142,6 +144,11 @@ impl Place {
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// Asks what the document describes; the answer is as it says. `Value::Null`: without a body.
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: Value) -> Answer {
+        described::ask(self, method, path, &body).await
     }
 
     /// A page of the console, as text.

@@ -1,4 +1,4 @@
--- Bulk jobs: ?1 one of them, ?2 definition, ?3 state, ?4 group, ?5 type, ?6 category (null: any); at most ?7; ?8 now. Those under
+-- Bulk jobs: ?1 one of them, ?2 definition, ?3 state, ?4 group, ?5 type, ?6 category (null: any); at most ?7; ?8 now; ?9 if not null: only those that are over and older. Those under
 -- way and those that wait come first, in the order in which they will run; then the others, newest first.
 WITH candidates AS MATERIALIZED (
     -- Jobs that ticks and others made have no row of their own before their first chunk.
@@ -44,6 +44,7 @@ WHERE (b.job_id IS NOT NULL OR d.name IS NOT NULL)
   AND (p.group_key = ?4 OR ?4 IS NULL)
   AND (d.type = ?5 OR ?5 IS NULL)
   AND (d.category = ?6 OR ?6 IS NULL)
+  AND (?9 IS NULL OR (p.id < ?9 AND p.state NOT IN ('running', 'pending', 'retry_wait', 'blocked')))
 ORDER BY CASE p.state WHEN 'running' THEN 0 WHEN 'pending' THEN 1 WHEN 'retry_wait' THEN 1 WHEN 'blocked' THEN 2 ELSE 3 END,
          CASE WHEN p.state IN ('blocked', 'pending', 'retry_wait') THEN p.group_key END,
          p.next IS NULL, p.next, CASE WHEN p.state IN ('running', 'blocked', 'pending', 'retry_wait') THEN p.due_at_ms END,

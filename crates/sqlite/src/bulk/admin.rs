@@ -79,6 +79,7 @@ impl BulkStore for SqliteStore {
                 &filter.category,
                 filter.limit,
                 now_ms(),
+                filter.before.as_ref().map(Id),
             );
             Ok(statement.query_map(values, row::view)?.collect::<rusqlite::Result<_>>()?)
         };

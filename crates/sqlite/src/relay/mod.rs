@@ -8,11 +8,12 @@ mod subscription;
 
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
-use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, Retried};
+use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 
 use crate::clock::now_ms;
 use crate::command::Hint;
+use crate::failure::Failure;
 use crate::query;
 use crate::store::SqliteStore;
 
@@ -73,8 +74,10 @@ impl RelayStore for SqliteStore {
         let deed = Deed::pause_subscription(subscription);
         let (name, why) = (subscription.to_owned(), why.to_owned());
         self.act("pause_subscription", Hint::NONE, deed, move |tx| {
-            tx.prepare_cached(query::RELAY_PAUSE)?.execute((name, why, now_ms()))?;
-            Ok(())
+            match tx.prepare_cached(query::RELAY_PAUSE)?.execute((&name, why, now_ms()))? {
+                0 => Err(Failure::Told(RelayError::NoSuchSubscription(name).into())),
+                _ => Ok(()),
+            }
         })
         .await
     }

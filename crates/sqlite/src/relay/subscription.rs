@@ -34,6 +34,7 @@ impl SubscriptionStore for SqliteStore {
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
         let (deed, name) = (Deed::resume_subscription(subscription), subscription.to_owned());
         self.act("resume_subscription", Hint::READY, deed, move |tx| {
+            check(tx, &name)?;
             Ok(tx.prepare_cached(query::RELAY_RESUME)?.execute([name])? == 1)
         })
         .await

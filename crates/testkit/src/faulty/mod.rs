@@ -6,6 +6,7 @@ mod inbox;
 mod looks;
 mod tokens;
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -157,8 +158,8 @@ impl WorkerStore for Faulty {
         self.inner.report_many(reports).await
     }
 
-    async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
-        self.inner.checkpoint(job).await
+    async fn checkpoints(&self, jobs: &[JobId]) -> StoreResult<HashMap<JobId, String>> {
+        self.inner.checkpoints(jobs).await
     }
 
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {

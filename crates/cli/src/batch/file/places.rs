@@ -22,8 +22,8 @@ pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fa
         // JSON is YAML, as far as places go.
         Format::Yaml | Format::Json => of_yaml(text),
     };
-    let fault = |wrong| Fault {
-        place: task(wrong).and_then(|task| places.get(task)).copied(),
+    let fault = |wrong: &Wrong| Fault {
+        place: wrong.task().and_then(|task| places.get(task)).copied(),
         what: wrong.to_string(),
     };
     let mut faults: Vec<Fault> = invalid.faults.iter().map(fault).collect();
@@ -32,25 +32,6 @@ pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fa
         faults.push(Fault { place: None, what: format!("and {} more", invalid.left_out) });
     }
     faults
-}
-
-/// Whose fault it is; of several tasks the first.
-fn task(wrong: &Wrong) -> Option<&str> {
-    match wrong {
-        Wrong::DuplicateTask { task }
-        | Wrong::Task { task, .. }
-        | Wrong::Work { task }
-        | Wrong::SelfEdge { task }
-        | Wrong::DuplicateEdge { task, .. }
-        | Wrong::UnknownPredecessor { task, .. }
-        | Wrong::RuleOfRoot { task, .. }
-        | Wrong::Expression { task, .. }
-        | Wrong::Template { task, .. }
-        | Wrong::NotAPredecessor { task, .. }
-        | Wrong::NoItem { task, .. } => Some(task),
-        Wrong::Cycle { tasks } | Wrong::Unreachable { tasks } => tasks.first().map(String::as_str),
-        _ => None,
-    }
 }
 
 fn of_toml(text: &str) -> Places {

@@ -1,5 +1,6 @@
 //! Claims: jobs for a worker, waited for if there are none.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Json;
@@ -169,13 +170,14 @@ async fn list_held_jobs(
 }
 
 async fn held(store: &dyn Store, claimed: Vec<ClaimedJob>) -> Result<Json<HeldJobs>, Problem> {
-    let mut jobs = Vec::with_capacity(claimed.len());
-    for job in claimed {
-        // Only an earlier run can have left one.
-        let checkpoint = if job.run.token.0 > 1 { store.checkpoint(job.run.job).await? } else { None };
-        jobs.push(held_job(job, checkpoint)?);
-    }
-    Ok(Json(HeldJobs { jobs }))
+    // Only an earlier run can have left one.
+    let again: Vec<JobId> = claimed.iter().filter(|job| job.run.token.0 > 1).map(|job| job.run.job).collect();
+    let mut checkpoints = if again.is_empty() { HashMap::new() } else { store.checkpoints(&again).await? };
+    let jobs = claimed.into_iter().map(|job| {
+        let checkpoint = checkpoints.remove(&job.run.job);
+        held_job(job, checkpoint)
+    });
+    Ok(Json(HeldJobs { jobs: jobs.collect::<Result<_, _>>()? }))
 }
 
 fn held_job(job: ClaimedJob, checkpoint: Option<String>) -> Result<HeldJob, Problem> {

@@ -16,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::handle::Handle;
+use crate::api::page;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
@@ -118,7 +119,7 @@ async fn finish_runs(
     Path(worker): Path<WorkerId>,
     Body(request): Body<FinishRequest>,
 ) -> Result<Json<FinishAnswer>, Problem> {
-    check_count(request.runs.len())?;
+    page::check_count(request.runs.len(), RUNS_MAX, "runs")?;
     let mut seen = std::collections::HashSet::new();
     for (index, end) in request.runs.iter().enumerate() {
         if !seen.insert(end.run.run.job) {
@@ -128,14 +129,6 @@ async fn finish_runs(
     let finishes: Vec<Finish> = request.runs.into_iter().map(RunEnd::into_finish).collect();
     let finished = app.store.finish_many(worker, &finishes).await?;
     Ok(Json(FinishAnswer { runs: finished.into_iter().map(Told::from).collect() }))
-}
-
-fn check_count(given: usize) -> Result<(), Problem> {
-    if (1..=RUNS_MAX).contains(&given) {
-        return Ok(());
-    }
-    let words = format!("a request speaks of 1 to {RUNS_MAX} runs, not {given}; split it");
-    Err(Problem::unprocessable("too_many", words).at("runs"))
 }
 
 impl RunEnd {
@@ -209,7 +202,7 @@ async fn report_runs(
     Path(_worker): Path<WorkerId>,
     Body(request): Body<ReportRequest>,
 ) -> Result<Json<ReportAnswer>, Problem> {
-    check_count(request.runs.len())?;
+    page::check_count(request.runs.len(), RUNS_MAX, "runs")?;
     let reports: Vec<Report> = request
         .runs
         .into_iter()

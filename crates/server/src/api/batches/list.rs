@@ -1,0 +1,154 @@
+//! Looking at batches.
+
+use axum::Json;
+use axum::extract::State;
+use milepost_core::batch::listing::{BatchDetail, BatchEntry, BatchFilter, BatchView, TaskFilter, TaskView};
+use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::ident::BatchId;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::subject::batch;
+use crate::api::page::{self, Page};
+use crate::app::App;
+use crate::params::{Path, Query};
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_batches))
+        .routes(routes!(get_batch))
+        .routes(routes!(list_batch_tasks))
+        .routes(routes!(get_batch_history))
+}
+
+/// Which batches.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct BatchesParams {
+    /// Only of this DAG.
+    dag: Option<String>,
+    /// Only in this state.
+    state: Option<BatchState>,
+    /// Only those with this key.
+    key: Option<String>,
+    /// Those that are tasks of others, too.
+    #[serde(default)]
+    inner: bool,
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<BatchId>,
+}
+
+/// List batches
+///
+/// The newest first.
+#[utoipa::path(
+    get, path = "/v1/batches", tag = "batches", params(BatchesParams), responses((status = 200, body = Page<BatchView>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_batches(
+    State(app): State<App>,
+    Query(params): Query<BatchesParams>,
+) -> Result<Json<Page<BatchView>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    let filter = BatchFilter {
+        dag: params.dag,
+        state: params.state,
+        key: params.key,
+        inner: params.inner,
+        before: params.cursor,
+        limit: limit + 1,
+    };
+    let found = app.store.batches(&filter).await?;
+    Ok(Json(Page::of(found, limit, |batch| batch.id.to_string())))
+}
+
+/// Get a batch
+///
+/// Where it stands, how many of its tasks stand where, and its input.
+#[utoipa::path(
+    get, path = "/v1/batches/{id}", tag = "batches", params(("id" = BatchId, Path, description = "The batch")),
+    responses((status = 200, body = BatchDetail)), security(("token" = ["viewer"]))
+)]
+async fn get_batch(State(app): State<App>, Path(id): Path<BatchId>) -> Result<Json<BatchDetail>, Problem> {
+    batch(id, app.store.as_ref()).await.map(Json)
+}
+
+/// Which tasks.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct TasksParams {
+    /// Only in this state.
+    state: Option<TaskState>,
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<u32>,
+}
+
+/// List the tasks of a batch
+///
+/// By number, which is the order of their keys.
+#[utoipa::path(
+    get, path = "/v1/batches/{id}/tasks", tag = "batches",
+    params(("id" = BatchId, Path, description = "The batch"), TasksParams),
+    responses((status = 200, body = Page<TaskView>)), security(("token" = ["viewer"]))
+)]
+async fn list_batch_tasks(
+    State(app): State<App>,
+    Path(id): Path<BatchId>,
+    Query(params): Query<TasksParams>,
+) -> Result<Json<Page<TaskView>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    batch(id, app.store.as_ref()).await?;
+    let filter = TaskFilter {
+        states: params.state.into_iter().collect(),
+        tasks: Vec::new(),
+        after: params.cursor,
+        limit: limit + 1,
+    };
+    let found = app.store.batch_tasks(id, &filter).await?;
+    Ok(Json(Page::of(found, limit, |task| task.task.to_string())))
+}
+
+/// Which part of a history.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct HistoryParams {
+    /// How many entries at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<i64>,
+}
+
+/// Get a batch's history
+///
+/// What happened to it as a whole and to tasks without jobs, the oldest first.
+#[utoipa::path(
+    get, path = "/v1/batches/{id}/history", tag = "batches",
+    params(("id" = BatchId, Path, description = "The batch"), HistoryParams),
+    responses((status = 200, body = Page<BatchEntry>)), security(("token" = ["viewer"]))
+)]
+async fn get_batch_history(
+    State(app): State<App>,
+    Path(id): Path<BatchId>,
+    Query(params): Query<HistoryParams>,
+) -> Result<Json<Page<BatchEntry>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    batch(id, app.store.as_ref()).await?;
+    let found = app.store.batch_history(id, params.cursor.unwrap_or_default(), limit + 1).await?;
+    Ok(Json(Page::of(found, limit, |entry| entry.pos.to_string())))
+}

@@ -1,0 +1,20 @@
+//! Batches: started, looked at and changed.
+
+mod graph;
+mod list;
+mod operate;
+mod rerun;
+mod start;
+mod subject;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(list::routes())
+        .merge(start::routes())
+        .merge(operate::routes())
+        .merge(graph::routes())
+}

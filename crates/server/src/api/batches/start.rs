@@ -1,0 +1,109 @@
+//! Starting batches.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::start::NewBatch;
+use milepost_core::dag::definition::Definition;
+use milepost_core::dag::schema::InputSchema;
+use milepost_core::error::StoreError;
+use milepost_core::ident::BatchId;
+use milepost_core::job::PAYLOAD_BYTES_MAX;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::actor::RequestActor;
+use crate::api::dags;
+use crate::app::App;
+use crate::body::Body;
+use crate::idempotency::{self, IdempotencyKey};
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(start_batch))
+}
+
+/// A batch to be started.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct BatchRequest {
+    /// Its DAG.
+    dag: String,
+    /// Which version: its number, or its first digits. The default is the latest.
+    version: Option<String>,
+    /// At most one batch of the DAG ever has a key; asking again answers the same batch.
+    #[schema(min_length = 1, max_length = 1000)]
+    key: Option<String>,
+    /// What the expressions of the DAG see as `input`. The default is `{}`.
+    #[schema(value_type = Option<serde_json::Value>)]
+    input: Option<Box<RawValue>>,
+    /// Why; stands in the audit.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// The batch that stands for a request.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+struct StartedBatch {
+    /// Its id.
+    id: BatchId,
+    /// Whether it was there before, under the same key; then nothing was changed.
+    duplicate: bool,
+}
+
+impl IntoResponse for StartedBatch {
+    fn into_response(self) -> Response {
+        let status = if self.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+        (status, [("location", format!("/v1/batches/{}", self.id))], Json(self)).into_response()
+    }
+}
+
+/// Start a batch
+///
+/// With a `key`, or with the header `Idempotency-Key` in its place, the request can be repeated.
+#[utoipa::path(
+    post, path = "/v1/batches", tag = "batches", params(IdempotencyKey), request_body = BatchRequest,
+    responses((status = 201, body = StartedBatch), (status = 200, description = "It was there, under the same key", body = StartedBatch)),
+    security(("token" = ["operator"]))
+)]
+async fn start_batch(
+    State(app): State<App>,
+    actor: RequestActor,
+    idempotency: IdempotencyKey,
+    Body(request): Body<BatchRequest>,
+) -> Result<StartedBatch, Problem> {
+    let store = app.acting(actor.because(request.reason.as_deref())?);
+    let store = store.as_ref();
+    let mut batch = NewBatch::new(request.dag, &serde_json::Map::new()).map_err(StoreError::from)?;
+    batch.input = request.input.unwrap_or(batch.input);
+    batch.key = request.key;
+    let keyed = idempotency.batch_key(&mut batch);
+    batch.check(PAYLOAD_BYTES_MAX).map_err(StoreError::from)?;
+    let version = match &request.version {
+        Some(text) => Some(dags::version(&batch.dag, text, store).await.map_err(|it| it.at("version"))?),
+        None => None,
+    };
+    let (view, definition) =
+        store.dag(&batch.dag, version).await.map_err(|error| Problem::from(error).at("dag"))?;
+    check_input(&definition, &batch.input)?;
+    // The one whose schema was looked at, even when another one is stored meanwhile.
+    batch.version = Some(view.version);
+    let started = store.start_batch(&batch).await?;
+    if keyed && started.duplicate {
+        idempotency::check_same_batch(store, &batch, started.batch).await?;
+    }
+    Ok(StartedBatch { id: started.batch, duplicate: started.duplicate })
+}
+
+fn check_input(definition: &Definition, input: &RawValue) -> Result<(), Problem> {
+    let Some(schema) = &definition.input_schema else { return Ok(()) };
+    let refuse = |why: String| Problem::from(StoreError::from(InvalidBatch::Input { why })).at("input");
+    let input = serde_json::from_str(input.get()).map_err(|error| refuse(error.to_string()))?;
+    let schema = InputSchema::compile(schema).map_err(|invalid| refuse(invalid.to_string()))?;
+    schema.check(&input).map_err(|invalid| refuse(invalid.why))
+}

@@ -1,0 +1,20 @@
+//! Bulk jobs: what there are, their runs, and what is done to these.
+
+mod definitions;
+mod operate;
+mod runs;
+mod settings;
+mod start;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(definitions::routes())
+        .merge(runs::routes())
+        .merge(start::routes())
+        .merge(settings::routes())
+        .merge(operate::routes())
+}

@@ -1,0 +1,139 @@
+//! Looking at runs of bulk jobs.
+
+use axum::Json;
+use axum::extract::State;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::run::TargetFailure;
+use milepost_core::error::StoreError;
+use milepost_core::ident::JobId;
+use milepost_core::port::Store;
+use milepost_core::state::JobState;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::page::{self, Page, ROWS_MAX};
+use crate::app::App;
+use crate::params::{Path, Query};
+use crate::problem::Problem;
+
+/// After all ids: where those begin that are over.
+const NEWEST: JobId = JobId(uuid::Uuid::max());
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_bulk_runs))
+        .routes(routes!(get_bulk_run))
+        .routes(routes!(list_bulk_failures))
+}
+
+/// Which runs.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct RunsParams {
+    /// Only of this bulk job.
+    name: Option<String>,
+    /// Only in this state.
+    state: Option<JobState>,
+    /// Only of this group.
+    group: Option<String>,
+    /// Only with this label.
+    r#type: Option<String>,
+    /// Only with this label.
+    category: Option<String>,
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<JobId>,
+}
+
+/// List runs of bulk jobs
+///
+/// Those under way and those that wait first, in the order in which they will run: on the first page, whatever its limit, at most 1,000.
+/// Then those that are over, the newest first.
+#[utoipa::path(
+    get, path = "/v1/bulk-runs", tag = "bulk jobs", params(RunsParams), responses((status = 200, body = Page<BulkView>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_bulk_runs(
+    State(app): State<App>,
+    Query(params): Query<RunsParams>,
+) -> Result<Json<Page<BulkView>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    let filter = BulkFilter {
+        job: None,
+        name: params.name,
+        state: params.state,
+        group: params.group,
+        r#type: params.r#type,
+        category: params.category,
+        before: params.cursor,
+        limit: limit + 1,
+    };
+    let found = app.store.bulks(&filter).await?;
+    let is_cut = found.len() > limit as usize;
+    if !is_cut || found[limit as usize - 1].is_over() {
+        return Ok(Json(Page::of(found, limit, |run| run.id.to_string())));
+    }
+    // Those that are not over have no order that a cursor could name.
+    let mut items = app.store.bulks(&BulkFilter { limit: ROWS_MAX + 1, ..filter }).await?;
+    let more = items.iter().any(BulkView::is_over);
+    items.retain(|run| !run.is_over());
+    items.truncate(ROWS_MAX as usize);
+    Ok(Json(Page { items, next_cursor: more.then(|| NEWEST.to_string()) }))
+}
+
+/// A run, if it is one.
+pub(super) async fn run(id: JobId, store: &dyn Store) -> Result<BulkView, Problem> {
+    let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
+    let found = store.bulks(&filter).await?.pop();
+    Ok(found.ok_or_else(|| StoreError::from(InvalidBulk::NotBulk { job: id }))?)
+}
+
+/// Get a run of a bulk job
+///
+/// How far it is, what holds it, what operators set.
+#[utoipa::path(
+    get, path = "/v1/bulk-runs/{id}", tag = "bulk jobs", params(("id" = JobId, Path, description = "The run")),
+    responses((status = 200, body = BulkView)), security(("token" = ["viewer"]))
+)]
+async fn get_bulk_run(State(app): State<App>, Path(id): Path<JobId>) -> Result<Json<BulkView>, Problem> {
+    run(id, app.store.as_ref()).await.map(Json)
+}
+
+/// Which failures.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct FailuresParams {
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<i64>,
+}
+
+/// List the targets of a run that failed
+///
+/// In the order in which they did.
+#[utoipa::path(
+    get, path = "/v1/bulk-runs/{id}/failures", tag = "bulk jobs",
+    params(("id" = JobId, Path, description = "The run"), FailuresParams),
+    responses((status = 200, body = Page<TargetFailure>)), security(("token" = ["viewer"]))
+)]
+async fn list_bulk_failures(
+    State(app): State<App>,
+    Path(id): Path<JobId>,
+    Query(params): Query<FailuresParams>,
+) -> Result<Json<Page<TargetFailure>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    run(id, app.store.as_ref()).await?;
+    let found = app.store.bulk_failures(id, params.cursor.unwrap_or_default(), limit + 1).await?;
+    Ok(Json(Page::of(found, limit, |failure| failure.pos.to_string())))
+}

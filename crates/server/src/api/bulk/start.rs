@@ -1,0 +1,108 @@
+//! Starting runs of bulk jobs.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use milepost_core::ident::JobId;
+use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::definitions::definition;
+use crate::actor::RequestActor;
+use crate::api::create;
+use crate::app::App;
+use crate::body::Body;
+use crate::idempotency::{self, IdempotencyKey};
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(start_bulk_run))
+}
+
+/// A run to be started.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RunRequest {
+    /// Of which bulk job.
+    name: String,
+    /// What its SQL asks for by name: a JSON object.
+    #[serde(default)]
+    #[schema(value_type = Object, examples(json!({"place": 4711})))]
+    parameters: Map<String, Value>,
+    /// At most one run of the bulk job ever has a key; asking again answers the same run.
+    #[schema(min_length = 1, max_length = 1000)]
+    key: Option<String>,
+    /// Which of the group goes first: from 1 (first) to 4 (last). The default is the definition's.
+    #[schema(value_type = Option<u8>, minimum = 1, maximum = 4)]
+    priority: Option<Priority>,
+    /// Not before so many milliseconds from now have passed. Not together with `start_at`.
+    delay_ms: Option<u64>,
+    /// Not before this time.
+    start_at: Option<Timestamp>,
+    /// Why; stands in the audit.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// The run that stands for a request.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub(super) struct StartedRun {
+    /// Its id: that of its job.
+    id: JobId,
+    /// Whether it was there before, under the same key; then nothing was changed.
+    duplicate: bool,
+}
+
+impl From<Enqueued> for StartedRun {
+    fn from(enqueued: Enqueued) -> Self {
+        Self { id: enqueued.job, duplicate: enqueued.duplicate }
+    }
+}
+
+impl IntoResponse for StartedRun {
+    fn into_response(self) -> Response {
+        let status = if self.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+        (status, [("location", format!("/v1/bulk-runs/{}", self.id))], Json(self)).into_response()
+    }
+}
+
+/// Start a run of a bulk job
+///
+/// Of a group one run is under way at a time; others wait for it. With a `key`, or with the header `Idempotency-Key` in its place, the
+/// request can be repeated.
+#[utoipa::path(
+    post, path = "/v1/bulk-runs", tag = "bulk jobs", params(IdempotencyKey), request_body = RunRequest,
+    responses((status = 201, body = StartedRun), (status = 200, description = "It was there, under the same key", body = StartedRun)),
+    security(("token" = ["operator"]))
+)]
+async fn start_bulk_run(
+    State(app): State<App>,
+    actor: RequestActor,
+    idempotency: IdempotencyKey,
+    Body(request): Body<RunRequest>,
+) -> Result<StartedRun, Problem> {
+    let store = app.acting(actor.because(request.reason.as_deref())?);
+    let definition = definition(&request.name, app.store.as_ref()).await.map_err(|it| it.at("name"))?;
+    if definition.columns.is_some() {
+        let words = "it takes its targets from a file; `milepost bulk start --from FILE` starts it";
+        return Err(Problem::unprocessable("invalid_bulk", words).at("name"));
+    }
+    let job = NewJob::new(&request.name, &request.parameters).map_err(create::invalid)?;
+    let mut job = definition.direct(job);
+    job.key = request.key;
+    job.start = create::start(request.delay_ms, request.start_at)?;
+    job.priority = request.priority.unwrap_or(job.priority);
+    let keyed = idempotency.key(&mut job, 0);
+    job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid)?;
+    let started = store.start_bulk(&job).await?;
+    if keyed && started.duplicate {
+        idempotency::check_same(app.store.as_ref(), &job, started.job).await?;
+    }
+    Ok(started.into())
+}

@@ -1,0 +1,155 @@
+//! DAGs and their versions.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::listing::{Defined, VersionView};
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::Definition;
+use milepost_core::dag::version::Version;
+use milepost_core::error::StoreError;
+use milepost_core::port::Store;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::actor::RequestActor;
+use crate::app::App;
+use crate::body::Body;
+use crate::params::{Path, Query};
+use crate::problem::Problem;
+
+/// The fewest digits by which a version is looked for.
+const VERSION_DIGITS_MIN: usize = 6;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_dags, define_dag))
+        .routes(routes!(get_dag))
+        .routes(routes!(list_dag_versions))
+}
+
+/// List DAGs
+///
+/// The latest version of each, by name.
+#[utoipa::path(
+    get, path = "/v1/dags", tag = "batches", responses((status = 200, body = Vec<VersionView>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_dags(State(app): State<App>) -> Result<Json<Vec<VersionView>>, Problem> {
+    Ok(Json(app.store.dags().await?))
+}
+
+/// Define a DAG
+///
+/// The same content is the same version. Batches keep the version that they were started with; those that are started from now on get
+/// this one. All that is wrong with a definition is told in `faults`.
+#[utoipa::path(
+    post, path = "/v1/dags", tag = "batches", request_body = Definition,
+    responses((status = 201, body = Defined), (status = 200, description = "It was there, and is the latest now", body = Defined)),
+    security(("token" = ["operator"]))
+)]
+async fn define_dag(
+    State(app): State<App>,
+    actor: RequestActor,
+    Body(definition): Body<Definition>,
+) -> Result<(StatusCode, Json<Defined>), Problem> {
+    let dag = checked(definition).await?;
+    let defined = app.acting(actor.actor()).define_dag(&dag).await?;
+    let status = if defined.known { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, Json(defined)))
+}
+
+/// Checks a definition beside the requests: a large one takes its time.
+pub(super) async fn checked(definition: Definition) -> Result<Dag, Problem> {
+    let checked = tokio::task::spawn_blocking(move || Dag::check(definition)).await;
+    let checked = checked.map_err(|error| {
+        tracing::error!(%error, "a definition could not be checked");
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "check_failed", "the definition could not be checked")
+    })?;
+    Ok(checked.map_err(|invalid| StoreError::from(InvalidBatch::Dag(invalid)))?)
+}
+
+/// List the versions of a DAG
+///
+/// The newest first.
+#[utoipa::path(
+    get, path = "/v1/dags/{name}/versions", tag = "batches", params(("name" = String, Path, description = "The DAG")),
+    responses((status = 200, body = Vec<VersionView>)), security(("token" = ["viewer"]))
+)]
+async fn list_dag_versions(
+    State(app): State<App>,
+    Path(name): Path<String>,
+) -> Result<Json<Vec<VersionView>>, Problem> {
+    versions(&name, app.store.as_ref()).await.map(Json)
+}
+
+async fn versions(name: &str, store: &dyn Store) -> Result<Vec<VersionView>, Problem> {
+    let versions = store.dag_versions(name).await?;
+    if versions.is_empty() {
+        return Err(StoreError::from(InvalidBatch::NoSuchDag { name: name.to_owned() }).into());
+    }
+    Ok(versions)
+}
+
+/// The version of a DAG that has this number, or begins with these digits.
+pub(super) async fn version(name: &str, text: &str, store: &dyn Store) -> Result<Version, Problem> {
+    let versions = versions(name, store).await?;
+    let number = text.parse::<u32>().ok();
+    if let Some(found) = versions.iter().find(|version| Some(version.number) == number) {
+        return Ok(found.version);
+    }
+    let begins = |version: &&VersionView| {
+        text.len() >= VERSION_DIGITS_MIN && version.version.to_string().starts_with(text)
+    };
+    let found: Vec<&VersionView> = versions.iter().filter(begins).collect();
+    match found.as_slice() {
+        [only] => Ok(only.version),
+        _ => {
+            let (name, version) = (name.to_owned(), text.to_owned());
+            Err(StoreError::from(InvalidBatch::NoSuchVersion { name, version }).into())
+        }
+    }
+}
+
+/// A version of a DAG with its content.
+#[derive(Debug, Serialize, ToSchema)]
+struct DagDetail {
+    /// The version.
+    #[serde(flatten)]
+    view: VersionView,
+    /// What was defined.
+    definition: Definition,
+}
+
+/// Which version.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct DagParams {
+    /// Its number, or its first digits. The default is the latest.
+    version: Option<String>,
+}
+
+/// Get a DAG
+///
+/// The latest version of it, or the one that is asked for, with its content.
+#[utoipa::path(
+    get, path = "/v1/dags/{name}", tag = "batches", params(("name" = String, Path, description = "The DAG"), DagParams),
+    responses((status = 200, body = DagDetail)), security(("token" = ["viewer"]))
+)]
+async fn get_dag(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Query(params): Query<DagParams>,
+) -> Result<Json<DagDetail>, Problem> {
+    let store = app.store.as_ref();
+    let version = match &params.version {
+        Some(text) => Some(version(&name, text, store).await.map_err(|it| it.at("query version"))?),
+        None => None,
+    };
+    let (view, definition) = store.dag(&name, version).await?;
+    Ok(Json(DagDetail { view, definition }))
+}

@@ -1,0 +1,67 @@
+//! Looking at schedules.
+
+use axum::Json;
+use axum::extract::State;
+use jiff::Timestamp;
+use milepost_core::error::StoreError;
+use milepost_core::port::Store;
+use milepost_core::schedule::ScheduleView;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ticks::next_ticks;
+use crate::app::App;
+use crate::params::Path;
+use crate::problem::Problem;
+
+/// How many ticks to come are shown with a schedule.
+const TICKS_SHOWN: usize = 5;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list_schedules)).routes(routes!(get_schedule))
+}
+
+/// List schedules
+///
+/// All of them, by name.
+#[utoipa::path(
+    get, path = "/v1/schedules", tag = "schedules", responses((status = 200, body = Vec<ScheduleView>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_schedules(State(app): State<App>) -> Result<Json<Vec<ScheduleView>>, Problem> {
+    Ok(Json(app.store.schedules().await?))
+}
+
+/// A schedule with the ticks to come.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ScheduleDetail {
+    #[serde(flatten)]
+    view: ScheduleView,
+    /// The next ticks from now on, whether or not it is paused.
+    ticks: Vec<Timestamp>,
+}
+
+impl ScheduleDetail {
+    pub(super) async fn read(name: &str, store: &dyn Store) -> Result<Self, Problem> {
+        let view = store.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
+        let now = store.clock().await?.now;
+        let ticks = next_ticks(&view.schedule.spec, now, TICKS_SHOWN);
+        Ok(Self { view, ticks })
+    }
+}
+
+/// Get a schedule
+///
+/// With the ticks to come.
+#[utoipa::path(
+    get, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
+    responses((status = 200, body = ScheduleDetail)), security(("token" = ["viewer"]))
+)]
+async fn get_schedule(
+    State(app): State<App>,
+    Path(name): Path<String>,
+) -> Result<Json<ScheduleDetail>, Problem> {
+    ScheduleDetail::read(&name, app.store.as_ref()).await.map(Json)
+}

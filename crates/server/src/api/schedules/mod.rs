@@ -1,0 +1,18 @@
+//! Schedules: what makes jobs and batches again and again.
+
+mod list;
+mod operate;
+mod put;
+mod ticks;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(list::routes())
+        .merge(put::routes())
+        .merge(operate::routes())
+        .merge(ticks::routes())
+}

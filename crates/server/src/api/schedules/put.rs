@@ -1,0 +1,214 @@
+//! Storing and removing schedules.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use milepost_core::batch::start::NewBatch;
+use milepost_core::error::StoreError;
+use milepost_core::job::{NewJob, Priority};
+use milepost_core::schedule::{InvalidSchedule, Makes, Misfire, Schedule, Source};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::list::ScheduleDetail;
+use super::ticks::Asked;
+use crate::actor::RequestActor;
+use crate::app::App;
+use crate::body::Body;
+use crate::params::Path;
+use crate::problem::Problem;
+
+/// How many missed ticks are made up for by `all` when nobody says.
+const MISFIRE_MAX_DEFAULT: u32 = 100;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(put_schedule, delete_schedule))
+}
+
+/// What a schedule is to be: jobs by `kind`, or batches by `dag`; at the ticks of `cron`, or of `every`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ScheduleRequest {
+    /// When it ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
+    #[schema(examples("0 3 * * *"))]
+    cron: Option<String>,
+    /// The interval at which it ticks, in whole seconds, such as `10m`.
+    #[schema(examples("10m"))]
+    every: Option<String>,
+    /// The time zone whose clock `cron` goes by, such as `Europe/Berlin`. The default is `UTC`.
+    zone: Option<String>,
+    /// Which kind of job each tick makes.
+    kind: Option<String>,
+    /// The DAG of which each tick starts a batch, of its latest version.
+    dag: Option<String>,
+    /// With `dag`, the input of each batch. The default is `{}`.
+    #[schema(value_type = Option<serde_json::Value>)]
+    input: Option<Box<RawValue>>,
+    /// The input of each job. The default is `null`.
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<Box<RawValue>>,
+    /// Where the jobs wait. The default is `default`.
+    queue: Option<String>,
+    /// Which jobs of the queue go first: from 1 (first) to 4 (last). The default is 2.
+    #[schema(value_type = Option<u8>, minimum = 1, maximum = 4)]
+    priority: Option<Priority>,
+    /// How many attempts each job gets. The default is 25.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    max_attempts: Option<u32>,
+    /// The group of the jobs.
+    group: Option<String>,
+    /// How long one attempt may take, in milliseconds.
+    #[schema(minimum = 1)]
+    timeout_ms: Option<u64>,
+    /// What becomes of ticks that were missed. The default is `once`.
+    misfire: Option<MisfirePolicy>,
+    /// With `all`, the most missed ticks that get a job or a batch, the youngest. The default is 100.
+    #[schema(minimum = 1, maximum = 1000)]
+    misfire_max: Option<u32>,
+    /// A tick that is no later than this, in milliseconds, was not missed. The default is a minute.
+    misfire_grace_ms: Option<u64>,
+    /// Why; stands in the audit.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// What becomes of ticks that were missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum MisfirePolicy {
+    /// They are dropped.
+    Skip,
+    /// One job or batch stands for all of them.
+    Once,
+    /// Each gets its own.
+    All,
+}
+
+fn refused(at: &str, words: impl Into<String>) -> Problem {
+    Problem::unprocessable("invalid_schedule", words).at(at)
+}
+
+impl ScheduleRequest {
+    fn schedule(self, name: String) -> Result<Schedule, Problem> {
+        let (cron, every, zone) = (self.cron.as_deref(), self.every.as_deref(), self.zone.as_deref());
+        let spec = Asked { cron, every, zone, part: "" }.spec()?;
+        let (misfire, grace_ms) = (self.misfire()?, self.misfire_grace_ms);
+        let mut schedule = Schedule::new(name, spec, self.makes()?).misfire(misfire);
+        if let Some(grace_ms) = grace_ms {
+            schedule = schedule.misfire_grace(Duration::from_millis(grace_ms));
+        }
+        schedule.check().map_err(|invalid| match &invalid {
+            InvalidSchedule::Name { .. } => refused("path name", invalid.to_string()),
+            InvalidSchedule::MisfireMax { .. } => refused("misfire_max", invalid.to_string()),
+            _ => Problem::unprocessable("invalid_schedule", invalid.to_string()),
+        })?;
+        Ok(schedule)
+    }
+
+    fn misfire(&self) -> Result<Misfire, Problem> {
+        if self.misfire_max.is_some() && self.misfire != Some(MisfirePolicy::All) {
+            return Err(refused("misfire_max", "misfire_max means something only with misfire \"all\""));
+        }
+        Ok(match self.misfire {
+            None => Misfire::default(),
+            Some(MisfirePolicy::Skip) => Misfire::Skip,
+            Some(MisfirePolicy::Once) => Misfire::Once,
+            Some(MisfirePolicy::All) => Misfire::All { max: self.misfire_max.unwrap_or(MISFIRE_MAX_DEFAULT) },
+        })
+    }
+
+    fn makes(self) -> Result<Makes, Problem> {
+        match (self.kind.is_some(), self.dag.is_some()) {
+            (true, false) => self.job(),
+            (false, true) => self.batch(),
+            (false, false) => Err(refused("kind", "it says neither kind nor dag, and would make nothing")),
+            (true, true) => Err(refused("dag", "it says both kind and dag; keep one of the two")),
+        }
+    }
+
+    fn job(self) -> Result<Makes, Problem> {
+        if self.input.is_some() {
+            return Err(refused("input", "input is of batches, and the schedule makes jobs; give payload"));
+        }
+        let job = NewJob::new(self.kind.unwrap_or_default(), &self.payload)
+            .map_err(|invalid| Problem::unprocessable("invalid_schedule", invalid.to_string()))?;
+        Ok(Makes::from(NewJob {
+            queue: self.queue.unwrap_or(job.queue),
+            priority: self.priority.unwrap_or(job.priority),
+            max_attempts: self.max_attempts.unwrap_or(job.max_attempts),
+            group: self.group,
+            timeout: self.timeout_ms.map(Duration::from_millis),
+            ..job
+        }))
+    }
+
+    fn batch(self) -> Result<Makes, Problem> {
+        let of_jobs = [
+            ("payload", self.payload.is_some()),
+            ("queue", self.queue.is_some()),
+            ("priority", self.priority.is_some()),
+            ("max_attempts", self.max_attempts.is_some()),
+            ("group", self.group.is_some()),
+            ("timeout_ms", self.timeout_ms.is_some()),
+        ];
+        if let Some((field, _)) = of_jobs.into_iter().find(|(_, given)| *given) {
+            let words = format!("{field} is of jobs, and the schedule starts batches");
+            return Err(refused(field, words));
+        }
+        let mut batch = NewBatch::new(self.dag.unwrap_or_default(), &serde_json::Map::new())
+            .map_err(|invalid| Problem::unprocessable("invalid_schedule", invalid.to_string()))?;
+        batch.input = self.input.unwrap_or(batch.input);
+        Ok(batch.into())
+    }
+}
+
+/// Store a schedule
+///
+/// As a whole: what is not given has its default. It is an operator's from then on, and no configuration changes it. One that ticks as
+/// before keeps the ticks that are due; one that is paused stays so.
+#[utoipa::path(
+    put, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
+    request_body = ScheduleRequest, responses((status = 200, body = ScheduleDetail)), security(("token" = ["operator"]))
+)]
+async fn put_schedule(
+    State(app): State<App>,
+    actor: RequestActor,
+    Path(name): Path<String>,
+    Body(request): Body<ScheduleRequest>,
+) -> Result<Json<ScheduleDetail>, Problem> {
+    let store = app.acting(actor.because(request.reason.as_deref())?);
+    let schedule = request.schedule(name)?;
+    store.put_schedule(&schedule, Source::Operator).await?;
+    ScheduleDetail::read(&schedule.name, app.store.as_ref()).await.map(Json)
+}
+
+/// Remove a schedule
+///
+/// What it made stays. One of a configuration is refused, which would make it again: pause it, or store it anew.
+#[utoipa::path(
+    delete, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
+    responses((status = 204)), security(("token" = ["operator"]))
+)]
+async fn delete_schedule(
+    State(app): State<App>,
+    actor: RequestActor,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    if let Some(view) = app.store.schedule(&name).await?
+        && view.source == Source::Config
+    {
+        let words = format!(
+            "the schedule {name:?} comes from a configuration, which would make it again; take it out there, pause it, or store it anew"
+        );
+        return Err(Problem::conflict("of_configuration", words));
+    }
+    if !app.acting(actor.actor()).remove_schedule(&name, Source::Operator).await? {
+        return Err(StoreError::NoSuchSchedule(name).into());
+    }
+    Ok(StatusCode::NO_CONTENT)
+}

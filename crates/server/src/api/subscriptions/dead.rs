@@ -1,0 +1,82 @@
+//! Events that were given up.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use milepost_core::event::relay_listing::{DeadVerb, DeadView};
+use milepost_core::ident::EventId;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::KeptParams;
+use crate::actor::RequestActor;
+use crate::api::page;
+use crate::app::App;
+use crate::body::Body;
+use crate::params::Query;
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list_dead_events)).routes(routes!(operate_dead_event))
+}
+
+/// List events that were given up
+///
+/// The newest first, those that were skipped among them.
+#[utoipa::path(
+    get, path = "/v1/dead-events", tag = "events", params(KeptParams), responses((status = 200, body = Vec<DeadView>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_dead_events(
+    State(app): State<App>,
+    Query(params): Query<KeptParams>,
+) -> Result<Json<Vec<DeadView>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    Ok(Json(app.store.dead_events(params.subscription.as_deref(), limit).await?))
+}
+
+/// What is to be done with an event that was given up.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct DeadRequest {
+    /// Its subscription.
+    subscription: String,
+    /// The event.
+    event_id: EventId,
+    /// What.
+    operation: DeadOperation,
+    /// Why; stands in the audit.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// What can be done with an event that was given up.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum DeadOperation {
+    /// It is published now. Later events may have gone before it.
+    Retry,
+    /// It is forgotten.
+    Drop,
+}
+
+/// Do something with an event that was given up
+#[utoipa::path(
+    post, path = "/v1/dead-events/operate", tag = "events", request_body = DeadRequest, responses((status = 204)),
+    security(("token" = ["operator"]))
+)]
+async fn operate_dead_event(
+    State(app): State<App>,
+    actor: RequestActor,
+    Body(request): Body<DeadRequest>,
+) -> Result<StatusCode, Problem> {
+    let store = app.acting(actor.because(request.reason.as_deref())?);
+    let verb = match request.operation {
+        DeadOperation::Retry => DeadVerb::Retry,
+        DeadOperation::Drop => DeadVerb::Drop,
+    };
+    store.change_dead(&request.subscription, request.event_id, verb).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,101 @@
+//! Aggregates that are held back.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use milepost_core::event::Aggregate;
+use milepost_core::event::relay_listing::{ParkedVerb, ParkedView};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::KeptParams;
+use crate::actor::RequestActor;
+use crate::api::page;
+use crate::app::App;
+use crate::body::Body;
+use crate::params::Query;
+use crate::problem::Problem;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list_parked)).routes(routes!(operate_parked))
+}
+
+/// List parked aggregates
+///
+/// Those that have waited longest first.
+#[utoipa::path(
+    get, path = "/v1/parked", tag = "events", params(KeptParams), responses((status = 200, body = Vec<ParkedView>)),
+    security(("token" = ["viewer"]))
+)]
+async fn list_parked(
+    State(app): State<App>,
+    Query(params): Query<KeptParams>,
+) -> Result<Json<Vec<ParkedView>>, Problem> {
+    let limit = page::limit(params.limit)?;
+    Ok(Json(app.store.parked(params.subscription.as_deref(), limit).await?))
+}
+
+/// What is to be done with a parked aggregate.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ParkedRequest {
+    /// Its subscription.
+    subscription: String,
+    /// What sort of thing it is.
+    aggregate_type: String,
+    /// Which one.
+    aggregate_id: String,
+    /// What.
+    operation: ParkedOperation,
+    /// What is published instead of its first event's payload (edit).
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<Box<RawValue>>,
+    /// Why; stands in the audit.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// What can be done with the first event of a parked aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ParkedOperation {
+    /// It is tried now.
+    Retry,
+    /// It is kept as skipped, and the next one goes on.
+    Skip,
+    /// It is published with another payload.
+    Edit,
+}
+
+/// Do something with a parked aggregate
+///
+/// Retry, skip or edit its first event.
+#[utoipa::path(
+    post, path = "/v1/parked/operate", tag = "events", request_body = ParkedRequest, responses((status = 204)),
+    security(("token" = ["operator"]))
+)]
+async fn operate_parked(
+    State(app): State<App>,
+    actor: RequestActor,
+    Body(request): Body<ParkedRequest>,
+) -> Result<StatusCode, Problem> {
+    let store = app.acting(actor.because(request.reason.as_deref())?);
+    let verb = match (request.operation, request.payload) {
+        (ParkedOperation::Retry, None) => ParkedVerb::Retry,
+        (ParkedOperation::Skip, None) => ParkedVerb::Skip,
+        (ParkedOperation::Edit, Some(payload)) => ParkedVerb::edit(payload.get())
+            .map_err(|error| Problem::unprocessable("invalid_event", error.to_string()).at("payload"))?,
+        (ParkedOperation::Edit, None) => {
+            return Err(Problem::unprocessable("invalid_body", "an edit needs the payload").at("payload"));
+        }
+        (_, Some(_)) => {
+            return Err(Problem::unprocessable("invalid_body", "only an edit has a payload").at("payload"));
+        }
+    };
+    let aggregate = Aggregate::new(request.aggregate_type, request.aggregate_id);
+    store.change_parked(&request.subscription, &aggregate, &verb).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
