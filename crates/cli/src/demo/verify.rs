@@ -1,6 +1,7 @@
 //! Holds what the database says against what was to happen.
 
 use indicatif::HumanCount;
+use milepost::{HistoryEntry, Verb};
 
 use super::ledger::{Facts, Tally};
 use super::plan::Plan;
@@ -28,6 +29,11 @@ impl Check {
     pub(super) fn some(what: &'static str, found: u64, meaning: &str) -> Self {
         Self { what, found, expected: meaning.to_owned(), passed: found > 0 }
     }
+}
+
+/// Whether a change took an attempt back from a dead worker.
+pub(super) fn is_loss(entry: &HistoryEntry) -> bool {
+    entry.verb == Verb::Retry && entry.error_code.as_deref() == Some("lease_lost")
 }
 
 /// Every check of a demo.

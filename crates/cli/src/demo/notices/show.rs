@@ -38,7 +38,6 @@ const ABORT_AT: f64 = 0.6;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shown {
     pub(super) histories: Vec<Vec<HistoryEntry>>,
-    pub(super) taken_over: u64,
     /// Chunks that were committed after the abort was acknowledged.
     pub(super) chunks_after_abort: u64,
     /// Targets behind the cursor of the aborted run, and all of them.
@@ -102,7 +101,7 @@ impl Show<'_> {
         let workers = vec![spawn(3)?, spawn(4)?];
         let mut stage = Stage { show: self, jobs, workers, bar: Bar::new("bulk", self.world.0) };
         let mut shown = Shown::default();
-        stage.kill(&mut shown).await?;
+        stage.kill().await?;
         let aborted = stage.abort(&mut shown).await?;
         stage.resume(aborted).await?;
         for job in jobs {
@@ -126,7 +125,7 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     /// Kills the process that runs the first one, in the middle, and waits until the other goes on with it.
-    async fn kill(&mut self, shown: &mut Shown) -> Result<()> {
+    async fn kill(&mut self) -> Result<()> {
         let running = self.first_running().await?;
         self.until(running, "comes to its first third", |view| reached(view, KILL_AT)).await?;
         let name = self.runner(running).await?;
@@ -142,9 +141,7 @@ impl Stage<'_> {
             before.name
         ));
         let killed_at = Instant::now();
-        let after =
-            self.until(running, "is taken over", |view| view.counts.chunks > before.counts.chunks).await?;
-        shown.taken_over += u64::from(after.passed() > before.passed());
+        self.until(running, "is taken over", |view| view.counts.chunks > before.counts.chunks).await?;
         self.bar.note(format_args!(
             "{:.1} s later: its lease of {} s has run out, the other process went on from the cursor",
             killed_at.elapsed().as_secs_f64(),

@@ -5,7 +5,7 @@ use milepost::{HistoryEntry, JobState};
 
 use super::channels::NoticeFacts;
 use super::show::Shown;
-use crate::demo::verify::Check;
+use crate::demo::verify::{Check, is_loss};
 
 /// Every check of the second half.
 pub(super) fn verify(popular: NoticeFacts, nearby: NoticeFacts, shown: &Shown) -> Vec<Check> {
@@ -25,7 +25,7 @@ pub(super) fn verify(popular: NoticeFacts, nearby: NoticeFacts, shown: &Shown) -
     });
     checks.push(Check::equal(
         "taken over",
-        shown.taken_over,
+        shown.histories.iter().flatten().filter(|entry| is_loss(entry)).count() as u64,
         1,
         "run of the killed process, from its cursor",
     ));

@@ -4,7 +4,7 @@ use indicatif::HumanCount;
 use milepost::{HistoryEntry, Verb};
 
 use super::facts::{Facts, is_end};
-use crate::demo::verify::Check;
+use crate::demo::verify::{Check, is_loss};
 
 /// Tasks of the batch besides the countries; one of them is the list of these, and one is skipped.
 const TASKS: u64 = 6;
@@ -56,11 +56,6 @@ pub(super) fn verify(facts: &Facts, report: Report, countries: u64, held: u64) -
 
 fn is_success(entry: &HistoryEntry) -> bool {
     entry.verb == Verb::Succeed
-}
-
-/// Whether a change took an attempt back from a dead worker.
-fn is_loss(entry: &HistoryEntry) -> bool {
-    entry.verb == Verb::Retry && entry.error_code.as_deref() == Some("lease_lost")
 }
 
 #[cfg(test)]
