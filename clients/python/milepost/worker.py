@@ -40,7 +40,7 @@ class Cancelled(Exception):
 
 @dataclass
 class Job:
-    """A job that runs. `payload` is its input, `checkpoint` what an earlier attempt left."""
+    """A job that runs. `payload` is its input, `checkpoint` what an earlier attempt left, `traceparent` the span that it follows from."""
 
     id: str
     kind: str
@@ -49,6 +49,7 @@ class Job:
     attempt: int
     max_attempts: int
     run: str
+    traceparent: str | None
     _worker: Worker = field(repr=False)
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
     _verb: str = "cancel"
@@ -202,6 +203,7 @@ class Worker:
             claimed["attempt"],
             claimed["max_attempts"],
             claimed["run"],
+            claimed.get("traceparent"),
             self,
         )
         with self._lock:

@@ -30,15 +30,7 @@ export class Cancelled extends Error {
 }
 
 /** A run as the server hands it out. */
-interface Claimed {
-  id: string;
-  kind: string;
-  payload: Json;
-  checkpoint?: Json;
-  attempt: number;
-  max_attempts: number;
-  run: string;
-}
+type Claimed = Pick<Job, "id" | "kind" | "payload" | "checkpoint" | "attempt" | "run" | "traceparent"> & { max_attempts: number };
 
 /** How a run ended. */
 type End = { run: string; outcome: string } & Record<string, unknown>;
@@ -52,6 +44,8 @@ export class Job {
   readonly attempt: number;
   readonly maxAttempts: number;
   readonly run: string;
+  /** The span of a trace that it follows from, for the tracer of the process. */
+  readonly traceparent: string | undefined;
   readonly #stop = new AbortController();
   readonly #report: (said: object) => Promise<boolean>;
 
@@ -64,6 +58,7 @@ export class Job {
     this.attempt = claimed.attempt;
     this.maxAttempts = claimed.max_attempts;
     this.run = claimed.run;
+    this.traceparent = claimed.traceparent;
     this.#report = report;
   }
 

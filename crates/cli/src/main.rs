@@ -33,6 +33,7 @@ mod store;
 mod table;
 mod time;
 mod tokens;
+mod traces;
 mod work;
 mod workers;
 
@@ -45,6 +46,7 @@ use crate::config::Faulty;
 use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::store::StoreAddress;
+use crate::traces::Traces;
 
 /// Runs are many small things that one thread makes and another lets go of.
 #[global_allocator]
@@ -63,11 +65,20 @@ fn main() -> ExitCode {
         Err(why) => return wrong_usage(why),
     };
     let only_looks = cli.command.only_looks();
+    let traces = match Traces::start(&cli.command) {
+        Ok(traces) => traces,
+        Err(error) => {
+            output::error(&error);
+            return ExitCode::from(USAGE);
+        }
+    };
+    let _caller = traces::of_caller();
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)
         .and_then(|runtime| runtime.block_on(run(cli.command, address)));
+    traces.end();
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomeFailed) => ExitCode::FAILURE,

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::ident::{BatchId, Run, WorkerId};
 use crate::job::Priority;
+use crate::trace::Traceparent;
 
 /// A request for jobs.
 #[derive(Clone, Debug)]
@@ -54,4 +55,6 @@ pub struct ClaimedJob {
     pub created_at: Timestamp,
     /// The tick of a schedule that it stands for, however late it runs.
     pub nominal_at: Option<Timestamp>,
+    /// The span of a trace that it follows from.
+    pub traceparent: Option<Traceparent>,
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::InvalidJob;
 use crate::ident::JobId;
+use crate::trace::Traceparent;
 
 /// The largest payload accepted unless configured otherwise.
 pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
@@ -107,6 +108,8 @@ pub struct NewJob {
     pub timeout: Option<Duration>,
     /// The tick of a schedule that it stands for.
     pub nominal_at: Option<Timestamp>,
+    /// The span of a trace that it follows from: the one under way where it was made.
+    pub traceparent: Option<Traceparent>,
 }
 
 impl NewJob {
@@ -143,6 +146,7 @@ impl NewJob {
             max_attempts: MAX_ATTEMPTS_DEFAULT,
             timeout: None,
             nominal_at: None,
+            traceparent: Traceparent::current(),
         }
     }
 

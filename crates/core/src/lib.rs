@@ -34,5 +34,6 @@ pub mod search;
 pub mod session;
 pub mod state;
 pub mod token;
+pub mod trace;
 pub mod transition;
 pub mod worker;

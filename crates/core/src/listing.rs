@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use crate::ident::{JobId, RunToken, WorkerId};
 use crate::limit::Target;
 use crate::state::JobState;
+use crate::trace::Traceparent;
 use crate::worker::Progress;
 
 /// Which jobs to list, newest first.
@@ -88,6 +89,10 @@ pub struct JobView {
     /// Where its next attempt can go on from.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     pub checkpoint: Option<Box<RawValue>>,
+    /// The span of a trace that it follows from, as W3C Trace Context writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub traceparent: Option<Traceparent>,
     /// Whether somebody asked the running job to stop.
     pub stop_requested: bool,
     /// Why it does not run now, if it is to run and does not.

@@ -13,6 +13,7 @@ use crate::flight::Leash;
 use crate::handler::Outcome;
 use crate::incarnation::Shared;
 use crate::journal::Journal;
+use crate::span;
 
 /// Runs one job in a task of its own; the permit is its place among the concurrent ones.
 pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: OwnedSemaphorePermit) {
@@ -42,14 +43,17 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: 
 async fn perform(shared: &Arc<Shared>, job: &Arc<ClaimedJob>, leash: Leash) -> Option<Answer> {
     let journal = Journal::Store { store: shared.store.clone(), reporter: shared.reporter.clone() };
     let context = Context::new(job.clone(), leash.stop, journal);
-    let attempt = attempt::caught(async {
-        tokio::select! {
-            () = shared.coordinator.let_older_stop(job.run) => {}
-            () = context.cancellation().clone().cancelled_owned() => {}
-        }
-        let _at_work = shared.coordinator.at_work(job.run);
-        attempt::perform(shared.kinds.get(&job.kind), context).await
-    });
+    let attempt = span::traced(
+        job,
+        attempt::caught(async {
+            tokio::select! {
+                () = shared.coordinator.let_older_stop(job.run) => {}
+                () = context.cancellation().clone().cancelled_owned() => {}
+            }
+            let _at_work = shared.coordinator.at_work(job.run);
+            attempt::perform(shared.kinds.get(&job.kind), context).await
+        }),
+    );
     tokio::select! {
         biased;
         answer = attempt => Some(answer),

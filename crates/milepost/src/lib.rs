@@ -17,6 +17,7 @@ mod journal;
 mod maintenance;
 mod reporter;
 mod retention;
+mod span;
 mod stats;
 pub mod testing;
 mod ticker;
@@ -59,7 +60,7 @@ pub use milepost_core::transition::{IllegalTransition, Verb};
 #[doc(inline)]
 pub use milepost_core::worker::{Progress, WorkerView};
 #[doc(no_inline)]
-pub use milepost_core::{event, inbox, limit, schedule};
+pub use milepost_core::{event, inbox, limit, schedule, trace};
 pub use retention::forget_events;
 pub use stats::{SpreadView, StatsView};
 pub use tokio_util::sync::CancellationToken;

@@ -62,6 +62,7 @@ use crate::attempt;
 use crate::context::Context;
 use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
 use crate::journal::{Journal, Notes};
+use crate::span;
 
 /// The backoff in the middle of its jitter.
 const NO_JITTER: f64 = 0.5;
@@ -141,7 +142,7 @@ impl Attempt {
         // The limit on its time cancels the child alone: who asked is known in the end.
         let stop = notes.asked_to_stop.child_token();
         let context = Context::new(job.clone(), stop, Journal::Notes(notes.clone()));
-        let answer = attempt::caught(attempt::perform(kind, context)).await.outcome;
+        let answer = span::traced(&job, attempt::caught(attempt::perform(kind, context))).await.outcome;
         let stop_verb = notes.asked_to_stop.is_cancelled().then_some(Verb::Cancel);
         let end = attempt::end_of(kind, &job, answer.clone(), stop_verb, NO_JITTER);
         let words = notes.words();
@@ -164,6 +165,7 @@ fn claimed(job: NewJob, attempt: u32) -> ClaimedJob {
         timeout: job.timeout,
         created_at: Timestamp::now(),
         nominal_at: job.nominal_at,
+        traceparent: job.traceparent,
         batch: None,
     }
 }

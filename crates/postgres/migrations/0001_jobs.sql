@@ -20,6 +20,8 @@ create table milepost.job (
     priority smallint not null,
     max_attempts int not null,
     timeout_ms bigint,
+    -- The span of a trace that it follows from (W3C Trace Context).
+    traceparent text,
     created_at timestamptz not null
 );
 

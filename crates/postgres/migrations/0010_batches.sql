@@ -79,6 +79,7 @@ create table milepost.batch (
     items_of int,
     depth int not null default 1,
     nominal_at timestamptz,
+    traceparent text,
     created_at timestamptz not null default now(),
     updated_at timestamptz not null default now(),
     ended_at timestamptz

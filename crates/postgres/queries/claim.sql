@@ -54,12 +54,12 @@ logged as (
     select id, token, attempt, $1, 'claim', state, 'running' from taken
 )
 select t.id, t.token, $2::int as claim_id, t.attempt, t.max_attempts, j.kind, j.queue, j.priority, j.group_key,
-       j.timeout_ms, j.created_at, j.payload::text as payload, j.nominal_at, j.batch_id, t.ready_at,
+       j.timeout_ms, j.created_at, j.payload::text as payload, j.nominal_at, j.batch_id, j.traceparent, t.ready_at,
        null::timestamptz as at, null::boolean as alive, null::text[] as paused, null::text[] as limited,
        null::bigint as took_us
 from taken t join milepost.job j on j.id = t.id
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
        now(), exists (select from worker), array(select name from paused), array(select kind from limited),
        (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint
 from (select count(milepost.debit(g.kind, (select count(*) from taken t where t.kind = g.kind))) from gates g) debited

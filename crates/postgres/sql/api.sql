@@ -74,11 +74,29 @@ begin
 end
 $$;
 
+-- Refuses what is no traceparent of W3C Trace Context.
+create or replace function milepost.check_traceparents(traceparents text[]) returns void language plpgsql as $$
+declare
+    wrong record;
+begin
+    select t.ord - 1 as at, t.traceparent into wrong
+    from unnest(traceparents) with ordinality t(traceparent, ord)
+    where t.traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$'
+    order by t.ord limit 1;
+    if found then
+        raise exception using errcode = 'MP001',
+            message = format('job %s of the call: traceparent %L is none of W3C Trace Context, as '
+                             '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', wrong.at, left(wrong.traceparent, 60));
+    end if;
+end
+$$;
+
 -- Enqueues many jobs at once, all or none, and answers in their order. Arrays that are given must be as long
 -- as payloads; an array or element that is null means the default. keys: at most one job of a kind ever has a
 -- key; the job that has it is answered with duplicate = true and nothing is changed. run_ats and delays_ms
 -- (from now) say when a job may start at the earliest. ids: client-made UUIDv7s. payload_bytes_max: of a payload
 -- as JSON text; null: the caller has seen to it. nominal_ats: the ticks of schedules that the jobs stand for.
+-- traceparents: the spans of traces that the jobs follow from, as W3C Trace Context writes them.
 create or replace function milepost.enqueue_many(
     kinds text[],
     payloads jsonb[],
@@ -92,7 +110,8 @@ create or replace function milepost.enqueue_many(
     timeouts_ms bigint[] default null,
     ids uuid[] default null,
     payload_bytes_max bigint default 1048576,
-    nominal_ats timestamptz[] default null
+    nominal_ats timestamptz[] default null,
+    traceparents text[] default null
 ) returns table (job_id uuid, duplicate boolean) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -109,12 +128,16 @@ begin
         coalesce(cardinality(priorities), jobs), coalesce(cardinality(groups), jobs),
         coalesce(cardinality(run_ats), jobs), coalesce(cardinality(delays_ms), jobs),
         coalesce(cardinality(max_attempts), jobs), coalesce(cardinality(timeouts_ms), jobs),
-        coalesce(cardinality(ids), jobs), coalesce(cardinality(nominal_ats), jobs)])
+        coalesce(cardinality(ids), jobs), coalesce(cardinality(nominal_ats), jobs),
+        coalesce(cardinality(traceparents), jobs)])
     then
         raise exception using errcode = 'MP001', message = 'the arrays must have as many elements as payloads';
     end if;
     perform milepost.check_jobs(
         kinds, queues, keys, groups, priorities, max_attempts, run_ats, delays_ms, timeouts_ms);
+    if traceparents is not null then
+        perform milepost.check_traceparents(traceparents);
+    end if;
     -- Text is made only of what is large enough to matter.
     select p.ord - 1 into too_large
     from unnest(payloads) with ordinality p(payload, ord)
@@ -150,18 +173,18 @@ begin
     with input as materialized (
         select i.id, i.kind, coalesce(i.queue, 'default') as queue, coalesce(i.payload, '{}') as payload, i.key, i.grp,
                coalesce(i.priority, 2)::smallint as priority, coalesce(i.attempts, 25) as attempts, i.timeout_ms,
-               i.nominal_at,
+               i.nominal_at, i.traceparent,
                coalesce(case when i.run_at is not null then greatest(i.run_at, now()) end, now() + i.delay_ms * interval '1 millisecond', now()) as start_at
         from unnest(ids, kinds, queues, payloads, keys, groups, priorities, max_attempts, timeouts_ms, run_ats,
-                    delays_ms, owners, nominal_ats)
+                    delays_ms, owners, nominal_ats, traceparents)
             as i(id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, run_at, delay_ms, owner,
-                 nominal_at)
+                 nominal_at, traceparent)
         where i.owner is null or i.owner = i.id
     ),
     jobs_made as (
         insert into milepost.job (id, kind, queue, payload, key, group_key, priority, max_attempts, timeout_ms, created_at,
-                                  nominal_at)
-        select id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, now(), nominal_at from input
+                                  nominal_at, traceparent)
+        select id, kind, queue, payload, key, grp, priority, attempts, timeout_ms, now(), nominal_at, traceparent from input
     ),
     live_made as (
         insert into milepost.live (id, kind, queue, priority, group_key, max_attempts, state, ready_at, due_at, timed)
@@ -204,12 +227,13 @@ create or replace function milepost.enqueue(
     run_at timestamptz default null,
     max_attempts int default null,
     timeout_ms bigint default null,
-    id uuid default null
+    id uuid default null,
+    traceparent text default null
 ) returns table (job_id uuid, duplicate boolean) language sql as $$
     select * from milepost.enqueue_many(
         array[kind], array[payload], array[key], array[queue], array[priority], array[group_key],
         array[run_at], null, array[max_attempts], array[timeout_ms],
-        array[coalesce(id, milepost.uuid_v7())])
+        array[coalesce(id, milepost.uuid_v7())], traceparents => array[traceparent])
 $$;
 
 -- Does to one job what an operator may do: release, cancel, skip, mark, abort, retry_now, resume, rerun or

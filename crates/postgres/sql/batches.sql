@@ -8,12 +8,13 @@
 -- first as tell it from others; null: the latest. input_checked: the caller has held the input against the DAG's schema.
 create or replace function milepost.start_batch(
     dag text, key text default null, input jsonb default '{}', version text default null, input_checked boolean default false,
-    id uuid default null, nominal_at timestamptz default null
+    id uuid default null, nominal_at timestamptz default null,
+    traceparent text default null
 ) returns table (batch_id uuid, duplicate boolean) language plpgsql as $$
 declare
     made record;
 begin
-    select * into made from milepost.begin_batch(dag, key, input, version, input_checked, id, nominal_at);
+    select * into made from milepost.begin_batch(dag, key, input, version, input_checked, id, nominal_at, traceparent);
     if made.due_made > 0 then
         perform milepost.wake_to_advance();
     end if;
@@ -24,7 +25,7 @@ $$;
 -- The same, for those who work out what is due themselves: answers how many tasks that are.
 create or replace function milepost.begin_batch(
     dag text, key text, input jsonb, version text, input_checked boolean, id uuid, nominal_at timestamptz,
-    out batch_id uuid, out duplicate boolean, out due_made int
+    traceparent text, out batch_id uuid, out duplicate boolean, out due_made int
 ) language plpgsql as $$
 #variable_conflict use_variable
 declare
@@ -36,6 +37,9 @@ begin
     if octet_length(input::text) > 1048576 then
         raise exception using errcode = 'MP011', message = 'the input has more than 1048576 bytes';
     end if;
+    if traceparent is not null then
+        perform milepost.check_traceparents(array[traceparent]);
+    end if;
     chosen := milepost.find_version(dag, version);
     if chosen.input_schema is not null and not coalesce(input_checked, false) then
         raise exception using errcode = 'MP011',
@@ -44,7 +48,7 @@ begin
     end if;
     select m.batch_id, m.duplicate, m.due_made into batch_id, duplicate, due_made
     from milepost.make_batch(
-        coalesce(id, milepost.uuid_v7()), dag, chosen.id, key, coalesce(input, '{}'), nominal_at, null, null, null, 1) m;
+        coalesce(id, milepost.uuid_v7()), dag, chosen.id, key, coalesce(input, '{}'), nominal_at, traceparent, null, null, null, 1) m;
 end
 $$;
 
@@ -73,7 +77,7 @@ $$;
 
 -- Makes a batch and its tasks. items_of: its tasks are the items of the list that is its input.
 create or replace function milepost.make_batch(
-    new_id uuid, of_dag text, of_version bigint, new_key text, new_input jsonb, nominal timestamptz, parent uuid, parent_number int,
+    new_id uuid, of_dag text, of_version bigint, new_key text, new_input jsonb, nominal timestamptz, trace text, parent uuid, parent_number int,
     of_items int, at_depth int, out batch_id uuid, out duplicate boolean, out due_made int
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
@@ -92,8 +96,8 @@ begin
         from milepost.dag_task d where d.version_id = of_version;
     end if;
     insert into milepost.batch (id, dag, version_id, key, state, waiting, due, active, failed, aborted, succeeded, skipped, canceled,
-                                parent_id, parent_task, items_of, depth, nominal_at)
-    values (new_id, of_dag, of_version, new_key, 'running', waiting, due_made, plain, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal)
+                                parent_id, parent_task, items_of, depth, nominal_at, traceparent)
+    values (new_id, of_dag, of_version, new_key, 'running', waiting, due_made, plain, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal, trace)
     on conflict do nothing;
     if not found then
         due_made := 0;
@@ -204,7 +208,7 @@ begin
                 return null;
             end if;
             select * into made from milepost.make_batch(
-                milepost.uuid_v7(), a.dag, a.version_id, null, payload, a.nominal_at, of_batch, of_task, of_task, a.depth + 1);
+                milepost.uuid_v7(), a.dag, a.version_id, null, payload, a.nominal_at, a.traceparent, of_batch, of_task, of_task, a.depth + 1);
         else
             begin
                 inner_version := milepost.find_version(name, null);
@@ -212,7 +216,7 @@ begin
                 return format('there is no DAG "%s"; `milepost batch list --dags` shows those that there are', name);
             end;
             select * into made from milepost.make_batch(
-                milepost.uuid_v7(), name, inner_version.id, null, payload, a.nominal_at, of_batch, of_task, null, a.depth + 1);
+                milepost.uuid_v7(), name, inner_version.id, null, payload, a.nominal_at, a.traceparent, of_batch, of_task, null, a.depth + 1);
         end if;
         update milepost.batch_task set state = 'active', child_id = made.batch_id where batch_id = of_batch and task = of_task;
         if made.due_made > 0 then

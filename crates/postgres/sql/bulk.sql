@@ -5,7 +5,7 @@
 -- targets come from a file.
 create or replace function milepost.start_bulk(
     name text, payload jsonb default '{}', key text default null, run_at timestamptz default null,
-    priority int default null
+    priority int default null, traceparent text default null
 ) returns table (job_id uuid, duplicate boolean) language plpgsql as $$
 declare
     d milepost.bulk_definition;
@@ -26,7 +26,7 @@ begin
                 kinds => array[d.name], payloads => array[start_bulk.payload], keys => array[start_bulk.key],
                 queues => array[d.queue], priorities => array[coalesce(start_bulk.priority, d.priority)],
                 groups => array[d.group_key], run_ats => array[start_bulk.run_at],
-                max_attempts => array[d.max_attempts]) e
+                max_attempts => array[d.max_attempts], traceparents => array[start_bulk.traceparent]) e
         ),
         kept as (
             insert into milepost.bulk (job_id, origin)

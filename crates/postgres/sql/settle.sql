@@ -98,7 +98,7 @@ declare
 begin
     with made as materialized (
         select i.id, i.batch_id, i.task, coalesce(i.payload, d.spec -> 'payload', '{}') as payload, d.kind, d.queue, d.group_key,
-               d.priority, d.max_attempts, d.timeout_ms, a.nominal_at,
+               d.priority, d.max_attempts, d.timeout_ms, a.nominal_at, a.traceparent,
                case when d.group_key is null then 'pending' else 'blocked' end::milepost.job_state as state
         from unnest(batches, tasks, ids, payloads) i(batch_id, task, id, payload)
         join milepost.batch a on a.id = i.batch_id
@@ -106,8 +106,9 @@ begin
     ),
     jobs as (
         insert into milepost.job (id, kind, queue, payload, group_key, priority, max_attempts, timeout_ms, created_at, nominal_at,
-                                  batch_id, task)
-        select id, kind, queue, payload, group_key, priority, max_attempts, timeout_ms, now(), nominal_at, batch_id, task from made
+                                  traceparent, batch_id, task)
+        select id, kind, queue, payload, group_key, priority, max_attempts, timeout_ms, now(), nominal_at, traceparent, batch_id, task
+        from made
     ),
     lives as (
         insert into milepost.live (id, kind, queue, priority, group_key, max_attempts, state, ready_at, due_at)

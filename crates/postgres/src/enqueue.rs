@@ -102,7 +102,7 @@ fn insert(jobs: &[NewJob]) -> Query {
     bind(sqlx::query(statement::ENQUEUE_MANY), jobs)
 }
 
-/// Binds the first 12 parameters of a statement that enqueues.
+/// Binds the first 13 parameters of a statement that enqueues.
 pub(crate) fn bind(query: Query, jobs: &[NewJob]) -> Query {
     let each = |value: fn(&NewJob) -> &str| jobs.iter().map(value).collect::<Vec<_>>();
     query
@@ -124,6 +124,7 @@ pub(crate) fn bind(query: Query, jobs: &[NewJob]) -> Query {
         .bind(some_of(jobs, |job| job.timeout.map(whole_ms)))
         .bind(jobs.iter().map(|job| job.id.0).collect::<Vec<_>>())
         .bind(some_of(jobs, |job| job.nominal_at.map(jiff_sqlx::Timestamp::from)))
+        .bind(some_of(jobs, |job| job.traceparent.map(|it| it.to_string())))
 }
 
 /// An option of every job, or nothing at all when no job has it: most calls use few options.

@@ -10,6 +10,7 @@ use milepost_core::job::Priority;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use milepost_core::listing::{JobRow, JobView, Waiting};
 use milepost_core::state::JobState;
+use milepost_core::trace::Traceparent;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, WorkerView};
 use serde_json::value::RawValue;
@@ -51,6 +52,7 @@ pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
         payload: row.try_get(11)?,
         nominal_at: row.try_get::<Option<jiff_sqlx::Timestamp>, _>(12)?.map(jiff_sqlx::Timestamp::to_jiff),
         batch: row.try_get::<Option<uuid::Uuid>, _>(13)?.map(BatchId),
+        traceparent: traceparent(row, 14)?,
     })
 }
 
@@ -88,6 +90,7 @@ pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
         result: json(row, "result")?,
         progress,
         checkpoint: json(row, "checkpoint")?,
+        traceparent: traceparent(row, "traceparent")?,
         stop_requested: row.try_get("stop_requested")?,
     })
 }
@@ -183,6 +186,11 @@ where
 /// A verb among those a running job can be stopped with.
 pub(crate) fn stop_verb(row: &PgRow, column: &str) -> Decoded<Option<Verb>> {
     if row.try_get_raw(column)?.is_null() { Ok(None) } else { named(row, column).map(Some) }
+}
+
+/// A trace; one that somebody wrote by hand and nobody can read is none.
+fn traceparent<I: sqlx::ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Decoded<Option<Traceparent>> {
+    Ok(row.try_get::<Option<&str>, _>(column)?.and_then(|text| text.parse().ok()))
 }
 
 pub(crate) fn time(row: &PgRow, column: &str) -> Decoded<Option<Timestamp>> {

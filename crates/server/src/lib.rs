@@ -26,6 +26,7 @@ mod params;
 mod problem;
 mod session;
 mod stream;
+mod trace;
 
 use std::sync::Arc;
 
@@ -159,6 +160,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
         .layer(middleware::from_fn_with_state(app.clone(), access::guard))
         .layer(middleware::from_fn_with_state(speaks_tls, headers::add))
+        .layer(middleware::from_fn(trace::trace))
         .with_state(app))
 }
 

@@ -12,7 +12,9 @@ CREATE TABLE milepost_job (
     priority      INTEGER NOT NULL,
     max_attempts  INTEGER NOT NULL,
     timeout_ms    INTEGER,
-    created_at_ms INTEGER NOT NULL
+    created_at_ms INTEGER NOT NULL,
+    -- The span of a trace that it follows from (W3C Trace Context).
+    traceparent   TEXT
 ) STRICT, WITHOUT ROWID;
 
 -- At most one job of a kind ever has a key. The key comes first so that it can be looked up without its kind.

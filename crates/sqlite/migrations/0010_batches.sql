@@ -73,6 +73,7 @@ CREATE TABLE milepost_batch (
     items_of      INTEGER,
     depth         INTEGER NOT NULL DEFAULT 1,
     nominal_at_ms INTEGER,
+    traceparent   TEXT,
     created_at_ms INTEGER NOT NULL,
     updated_at_ms INTEGER NOT NULL,
     ended_at_ms   INTEGER

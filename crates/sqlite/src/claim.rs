@@ -177,6 +177,7 @@ fn read_ready(
         created_at: row::time(row, 8)?,
         nominal_at: row::time_opt(row, 9)?,
         batch: row::batch_opt(row, 10)?,
+        traceparent: row::trace_opt(row, 11)?,
     };
     Ok(Ready { job, state: row::word(row, 1)? })
 }
@@ -205,5 +206,6 @@ fn read_held(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
         created_at: row::time(row, 11)?,
         nominal_at: row::time_opt(row, 12)?,
         batch: row::batch_opt(row, 13)?,
+        traceparent: row::trace_opt(row, 14)?,
     })
 }

@@ -149,6 +149,7 @@ impl<'conn> Intake<'conn> {
             job.nominal_at.map(Timestamp::as_millisecond),
             task.map(|(batch, _)| batch.0.into_bytes()),
             task.map(|(_, task)| task),
+            job.traceparent.map(|it| it.to_string()),
         ))?;
         Ok(inserted == 1)
     }

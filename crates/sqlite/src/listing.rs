@@ -86,6 +86,7 @@ fn read_view(row: &Row<'_>) -> rusqlite::Result<JobView> {
         progress: read_progress(row)?,
         checkpoint: row::json_opt(row, 21)?,
         stop_requested: row.get::<_, Option<String>>(22)?.is_some(),
+        traceparent: row::trace_opt(row, 23)?,
         waiting_for: None,
     })
 }

@@ -351,6 +351,7 @@ fn job(row: &Row<'_>) -> Sql<Job> {
         nominal_at: row::time_opt(row, 10)?,
         batch: row::batch_opt(row, 11)?,
         task: row.get(12)?,
+        traceparent: row::trace_opt(row, 13)?,
     })
 }
 

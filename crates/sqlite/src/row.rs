@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use milepost_core::ident::{BatchId, JobId, RunToken, WorkerId};
 use milepost_core::limit::Rate;
+use milepost_core::trace::Traceparent;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, Type, ValueRef};
 use serde_json::value::RawValue;
@@ -47,6 +48,12 @@ pub(crate) fn batch_id(row: &Row<'_>, column: usize) -> Sql<BatchId> {
 pub(crate) fn batch_opt(row: &Row<'_>, column: usize) -> Sql<Option<BatchId>> {
     let Some(bytes) = row.get_ref(column)?.as_blob_or_null()? else { return Ok(None) };
     Uuid::from_slice(bytes).map(|id| Some(BatchId(id))).map_err(|e| odd(column, Type::Blob, e))
+}
+
+/// A trace; one that somebody wrote by hand and nobody can read is none.
+pub(crate) fn trace_opt(row: &Row<'_>, column: usize) -> Sql<Option<Traceparent>> {
+    let text = row.get_ref(column)?.as_str_or_null()?;
+    Ok(text.and_then(|text| text.parse().ok()))
 }
 
 /// A word of the domain: a state or a verb.

@@ -12,6 +12,7 @@ use milepost_core::ident::BatchId;
 use milepost_core::port::Store;
 use milepost_testkit::scene::KIND;
 use milepost_testkit::suite::batches::{Batches, done, fails, gives, graph, job};
+use milepost_testkit::suite::traces::span;
 use serde_json::{Value, json};
 
 use crate::{Move, assert_same, block_on};
@@ -64,7 +65,8 @@ pub(crate) async fn leave_half_done(both: &Move) {
     batches.step(stopped, &["a"], done()).await;
     batches.operate(stopped, BatchVerb::Abort).await;
 
-    let counted = NewBatch::new("chain", &json!({})).unwrap().key("größe 🦀");
+    let mut counted = NewBatch::new("chain", &json!({})).unwrap().key("größe 🦀");
+    counted.traceparent = Some(span());
     let counted = batches.store.start_batch(&counted).await.unwrap().batch;
     batches.claim(counted).await;
     both.old.tamper(
@@ -136,7 +138,12 @@ fn batches_that_are_half_done_go_on_to_their_ends() {
             batches.assert_sound(batch.id).await;
         }
         let key = NewBatch::new("chain", &json!({})).unwrap().key("größe 🦀");
-        assert!(store.start_batch(&key).await.unwrap().duplicate, "its key is taken");
+        let known = store.start_batch(&key).await.unwrap();
+        assert!(known.duplicate, "its key is taken");
+        for task in store.batch_tasks(known.batch, &TaskFilter::default()).await.unwrap() {
+            let job = store.job(task.job.unwrap()).await.unwrap().unwrap();
+            assert_eq!(job.traceparent, Some(span()), "{} is of the batch's trace", task.key);
+        }
         batches.define(graph("chain", &[("other", &[])])).await;
         assert_eq!(store.dag_versions("chain").await.unwrap().len(), 3);
     });

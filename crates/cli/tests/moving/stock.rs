@@ -16,6 +16,7 @@ use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, Report};
 use milepost_testkit::scene::{LONG, failure, register, retry};
+use milepost_testkit::suite::traces::span;
 use milepost_testkit::{Scene, wait};
 use serde_json::json;
 
@@ -73,7 +74,9 @@ const UNICODE: &str = "Zoë 🦀 \u{202e}שלום\u{0301} \\u0000 \"quoted\"";
 
 /// Texts of all sorts, a large payload, and queues that were paused.
 async fn unusual(scene: &Scene) {
-    scene.enqueue(NewJob::new("other", &json!({ UNICODE: [UNICODE, 1.5, -7, null] })).unwrap()).await;
+    let mut traced = NewJob::new("other", &json!({ UNICODE: [UNICODE, 1.5, -7, null] })).unwrap();
+    traced.traceparent = Some(span());
+    scene.enqueue(traced).await;
     scene.enqueue(NewJob::new("größe", &"x".repeat(1024 * 1024 - 2)).unwrap().key(UNICODE)).await;
     let succeeded = scene.enqueue(Scene::job().key("k").priority(Priority::ALL[0])).await;
     let run = scene.claim(1).await.remove(0);

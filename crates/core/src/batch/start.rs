@@ -8,6 +8,7 @@ use super::error::InvalidBatch;
 use crate::dag::version::Version;
 use crate::ident::BatchId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
+use crate::trace::Traceparent;
 
 /// A batch to be started.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct NewBatch {
     pub input: Box<RawValue>,
     /// The tick of a schedule that it stands for.
     pub nominal_at: Option<Timestamp>,
+    /// The span of a trace that its tasks follow from: the one under way where it was made.
+    pub traceparent: Option<Traceparent>,
 }
 
 impl NewBatch {
@@ -35,7 +38,8 @@ impl NewBatch {
         let input = serde_json::value::to_raw_value(input)
             .map_err(|e| InvalidBatch::Input { why: format!("it is not JSON: {e}") })?;
         let id = BatchId::new();
-        Ok(Self { id, dag: dag.into(), version: None, key: None, input, nominal_at: None })
+        let traceparent = Traceparent::current();
+        Ok(Self { id, dag: dag.into(), version: None, key: None, input, nominal_at: None, traceparent })
     }
 
     /// The batch with this key: at most one batch of the DAG ever has it.

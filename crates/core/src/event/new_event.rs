@@ -9,6 +9,7 @@ use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED, is
 use crate::error::{InvalidJob, StoreError};
 use crate::ident::EventId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
+use crate::trace::{TRACEPARENT, Traceparent};
 
 /// An event to be written to the log.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct NewEvent {
     pub event_type: String,
     /// What is said of it, as JSON text.
     pub payload: Box<RawValue>,
-    /// What goes along with it.
+    /// What goes along with it; from the first the `traceparent` of the span under way where it was made.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -44,15 +45,9 @@ impl NewEvent {
             |e: serde_json::Error| InvalidEvent::Payload(InvalidJob::NotJson { why: e.to_string() });
         let payload = serde_json::value::to_raw_value(payload).map_err(not_json)?;
         let (id, event_type) = (EventId::new(), event_type.into());
-        Ok(Self {
-            id,
-            aggregate,
-            sequence: None,
-            gap_allowed: false,
-            event_type,
-            payload,
-            headers: BTreeMap::new(),
-        })
+        let trace = Traceparent::current();
+        let trace = trace.map(|trace| (TRACEPARENT.to_owned(), trace.to_string())).into_iter().collect();
+        Ok(Self { id, aggregate, sequence: None, gap_allowed: false, event_type, payload, headers: trace })
     }
 
     /// The event with this id: emitted again with the same content it changes nothing.
@@ -104,7 +99,7 @@ impl NewEvent {
     }
 
     /// Whether it is the event with this content, when that has the same id. A payload that is written otherwise and
-    /// [says the same](super::is_same_json) is the same.
+    /// [says the same](super::is_same_json) is the same, and so is one that is emitted again in another trace.
     #[must_use]
     pub fn is_same(
         &self,
@@ -116,7 +111,7 @@ impl NewEvent {
     ) -> bool {
         self.aggregate == *aggregate
             && self.event_type == event_type
-            && self.headers == *headers
+            && own(&self.headers).eq(own(headers))
             && self.sequence.is_none_or(|given| given == sequence)
             && is_same_json(self.payload.get(), payload)
     }
@@ -172,6 +167,11 @@ impl NewEvent {
 
 const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+/// The headers that say what an event is, not in which trace it was emitted.
+fn own(headers: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
+    headers.iter().filter(|(name, _)| *name != TRACEPARENT)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::{InvalidSchedule, as_ms_opt};
 use crate::batch::start::{NewBatch, Started};
 use crate::ident::{BatchId, JobId};
 use crate::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
+use crate::trace::Traceparent;
 
 /// What each tick of a schedule makes.
 #[derive(Clone, Debug, Serialize)]
@@ -75,12 +76,14 @@ impl Makes {
                     max_attempts,
                     group,
                     timeout,
+                    traceparent: Traceparent::current(),
                 })
             }
             Self::Batch(BatchTemplate { dag, input }) => {
                 let id = BatchId::new();
                 let (key, nominal_at) = (Some(key(id.0)), Some(nominal_at));
-                Order::Batch(NewBatch { id, dag, version: None, key, input, nominal_at })
+                let traceparent = Traceparent::current();
+                Order::Batch(NewBatch { id, dag, version: None, key, input, nominal_at, traceparent })
             }
         }
     }

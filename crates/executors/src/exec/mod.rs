@@ -24,6 +24,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use futures::future::maybe_done;
+use milepost::trace::{TRACEPARENT, Traceparent};
 use milepost::{Context, JobError, Outcome};
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
@@ -129,6 +130,10 @@ impl Exec {
         command.envs(&config.env);
         for (name, value) in facts::of(context) {
             command.env(format!("MILEPOST_{}", name.replace('-', "_").to_ascii_uppercase()), value);
+        }
+        if let Some(trace) = Traceparent::current() {
+            // As the specification of OpenTelemetry has it for environments.
+            command.env(TRACEPARENT.to_ascii_uppercase(), trace.to_string());
         }
         command.env("MILEPOST_IDEMPOTENCY_KEY", context.idempotency_key());
         if let Some(cwd) = &config.cwd {

@@ -18,6 +18,7 @@ mod settings;
 
 use std::time::Duration;
 
+use milepost::trace::{TRACEPARENT, Traceparent};
 use milepost::{Context, JobError, Outcome};
 use milepost_http::{Capped, leads_to, origin, read};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -103,6 +104,9 @@ impl Http {
             .body(job.payload.clone());
         for (name, value) in facts::of(context) {
             request = request.header(format!("milepost-{name}"), value);
+        }
+        if let Some(trace) = Traceparent::current() {
+            request = request.header(TRACEPARENT, trace.to_string());
         }
         request.send().await.map_err(|error| self.broken(error))
     }

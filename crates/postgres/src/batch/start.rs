@@ -108,7 +108,8 @@ async fn start(
         .bind(version)
         .bind(input_checked)
         .bind(batch.id.0)
-        .bind(batch.nominal_at.map(jiff_sqlx::Timestamp::from));
+        .bind(batch.nominal_at.map(jiff_sqlx::Timestamp::from))
+        .bind(batch.traceparent.map(|it| it.to_string()));
     let row = session.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
     let started = Started { batch: BatchId(row.try_get("batch_id")?), duplicate: row.try_get("duplicate")? };
     if row.try_get::<i32, _>("due_made")? > 0 {

@@ -77,6 +77,7 @@ pub(super) fn batches(rows: &[Batch]) -> Query {
         .bind(each(rows, |r| time(r.created_at)))
         .bind(each(rows, |r| time(r.updated_at)))
         .bind(each(rows, |r| r.ended_at.map(time)))
+        .bind(each(rows, |r| r.traceparent.map(|it| it.to_string())))
 }
 
 pub(super) fn inputs(rows: &[BatchInput]) -> Query {

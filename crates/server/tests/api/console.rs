@@ -94,7 +94,11 @@ async fn start(store: &dyn Store) -> BatchId {
     store.define_dag(&dag).await.unwrap();
     let input = serde_json::value::to_raw_value(&json!({ EVIL: EVIL })).unwrap();
     let (id, dag, key) = (BatchId::new(), EVIL.to_owned(), Some(EVIL.to_owned()));
-    store.start_batch(&NewBatch { id, dag, version: None, key, input, nominal_at: None }).await.unwrap().batch
+    store
+        .start_batch(&NewBatch { id, dag, version: None, key, input, nominal_at: None, traceparent: None })
+        .await
+        .unwrap()
+        .batch
 }
 
 /// What a form of the page carries under this name.

@@ -8,6 +8,7 @@ use milepost_core::dag::rule::{Rule, Tally};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::error::StoreError;
 use milepost_core::ident::{BatchId, JobId};
+use milepost_core::trace::Traceparent;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::failure::Failure;
@@ -39,6 +40,7 @@ pub(super) struct Head {
     pub(super) items_of: Option<u32>,
     pub(super) depth: u32,
     pub(super) nominal_at: Option<Timestamp>,
+    pub(super) traceparent: Option<Traceparent>,
     pub(super) counts: ByState,
 }
 
@@ -62,6 +64,7 @@ impl Head {
                 items_of: row.get(7)?,
                 depth: row.get(8)?,
                 nominal_at: row::time_opt(row, 17)?,
+                traceparent: row::trace_opt(row, 18)?,
                 counts,
             })
         });

@@ -251,6 +251,7 @@ impl<'conn> Settler<'conn> {
                     max_attempts: row.get(4)?,
                     timeout: row::duration_opt(row, 5)?,
                     nominal_at: head.nominal_at,
+                    traceparent: head.traceparent,
                     ..job
                 })
             },

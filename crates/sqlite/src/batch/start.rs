@@ -10,12 +10,13 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
+use milepost_core::trace::Traceparent;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde_json::Value;
 
 use super::dag;
-use super::head::TaskId;
+use super::head::{Head, TaskId};
 use super::settle::Settler;
 use crate::failure::Failure;
 use crate::query;
@@ -66,16 +67,25 @@ fn same(conn: &Connection, batch: &NewBatch) -> Result<Option<Started>, Failure>
 
 fn make(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Failure> {
     let input = batch.input.get();
-    let place = Place { id: batch.id, dag: &batch.dag, version, parent: None, items_of: None, depth: 1 };
+    let place = Place {
+        id: batch.id,
+        dag: &batch.dag,
+        version,
+        parent: None,
+        items_of: None,
+        depth: 1,
+        nominal_at: batch.nominal_at,
+        traceparent: batch.traceparent,
+    };
     let mut settler = Settler::new(conn);
     let (tasks, roots) = sizes(conn, version)?;
-    settler.put_batch(&place, batch.key.as_deref(), batch.nominal_at, (tasks - roots, roots), input)?;
+    settler.put_batch(&place, batch.key.as_deref(), (tasks - roots, roots), input)?;
     conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((batch.id.0.as_bytes(), version))?;
     settler.finish()?;
     Ok(Started { batch: batch.id, duplicate: false })
 }
 
-/// What a batch is a run of, and where it lies.
+/// What a batch is a run of, where it lies, and what its tasks have from it.
 struct Place<'a> {
     id: BatchId,
     dag: &'a str,
@@ -83,6 +93,24 @@ struct Place<'a> {
     parent: Option<TaskId>,
     items_of: Option<u32>,
     depth: u32,
+    nominal_at: Option<Timestamp>,
+    traceparent: Option<Traceparent>,
+}
+
+impl<'a> Place<'a> {
+    /// In a task of a batch, of which it is another run.
+    fn within(parent: TaskId, head: &'a Head, depth: u32) -> Self {
+        Place {
+            id: BatchId::new(),
+            dag: &head.dag,
+            version: head.version,
+            parent: Some(parent),
+            items_of: None,
+            depth,
+            nominal_at: head.nominal_at,
+            traceparent: head.traceparent,
+        }
+    }
 }
 
 /// How many tasks a version has, and how many of them wait for none.
@@ -107,9 +135,9 @@ impl Settler<'_> {
         check_input(self.conn, version, input)?;
         let id = BatchId::new();
         let (tasks, roots) = sizes(self.conn, version)?;
-        let place = Place { id, dag, version, parent: Some(parent), items_of: None, depth };
-        let nominal_at = self.head(parent.batch)?.nominal_at;
-        self.put_batch(&place, None, nominal_at, (tasks - roots, roots), input)?;
+        let head = self.head(parent.batch)?;
+        let place = Place { id, dag, version, ..Place::within(parent, &head, depth) };
+        self.put_batch(&place, None, (tasks - roots, roots), input)?;
         self.conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((id.0.as_bytes(), version))?;
         Ok(id)
     }
@@ -118,16 +146,10 @@ impl Settler<'_> {
     pub(super) fn start_items(&mut self, parent: TaskId, items: Vec<Value>) -> Result<BatchId, Failure> {
         let depth = self.depth_below(parent)?;
         let head = self.head(parent.batch)?;
-        let (id, version, items_of) = (BatchId::new(), head.version, Some(parent.number));
+        let id = BatchId::new();
         let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
-        let place = Place { id, dag: &head.dag, version, parent: Some(parent), items_of, depth };
-        self.put_batch(
-            &place,
-            None,
-            head.nominal_at,
-            (0, i64::from(count)),
-            &Value::Array(items).to_string(),
-        )?;
+        let place = Place { id, items_of: Some(parent.number), ..Place::within(parent, &head, depth) };
+        self.put_batch(&place, None, (0, i64::from(count)), &Value::Array(items).to_string())?;
         let mut put = self.conn.prepare_cached(query::BATCH_PUT_ITEM)?;
         for item in 0..count {
             put.execute((id.0.as_bytes(), item))?;
@@ -148,11 +170,10 @@ impl Settler<'_> {
         &mut self,
         place: &Place<'_>,
         key: Option<&str>,
-        nominal_at: Option<Timestamp>,
         (waiting, due): (i64, i64),
         input: &str,
     ) -> Result<(), Failure> {
-        let Place { id, dag, version, parent, items_of, depth } = place;
+        let Place { id, dag, version, parent, items_of, depth, nominal_at, traceparent } = place;
         self.conn.prepare_cached(query::BATCH_PUT_BATCH)?.execute((
             id.0.as_bytes(),
             dag,
@@ -166,6 +187,7 @@ impl Settler<'_> {
             depth,
             nominal_at.map(Timestamp::as_millisecond),
             self.now_ms,
+            traceparent.map(|it| it.to_string()),
         ))?;
         self.conn.prepare_cached(query::BATCH_PUT_INPUT)?.execute((id.0.as_bytes(), input))?;
         self.note(*id, None, Verb::Create, None, BatchState::Running.as_str(), None)?;

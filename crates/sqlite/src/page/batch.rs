@@ -68,6 +68,7 @@ pub(super) fn batch(row: &Row<'_>) -> Sql<Batch> {
         created_at: row::time(row, 20)?,
         updated_at: row::time(row, 21)?,
         ended_at: row::time_opt(row, 22)?,
+        traceparent: row::trace_opt(row, 23)?,
     })
 }
 

@@ -23,6 +23,7 @@ pub mod schedules;
 pub mod search;
 pub mod testing;
 pub mod tokens;
+pub mod traces;
 pub mod transitions;
 pub mod wakes;
 
@@ -226,6 +227,11 @@ macro_rules! conformance {
                 a_checkpoint_of_a_fenced_run_says_so
                 a_completion_that_was_not_committed_is_tried_again
                 a_worker_that_leaves_hands_long_jobs_back
+            }
+            traces {
+                a_trace_goes_from_a_job_to_its_attempts_and_what_they_make
+                a_claim_and_what_is_held_tell_the_trace
+                an_event_emitted_again_in_another_trace_is_the_same
             }
             testing {
                 a_drain_runs_what_is_ready_and_what_that_makes_ready

@@ -8,7 +8,7 @@ use milepost_core::batch::operation::BatchVerb;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::BatchState;
 use milepost_postgres::PostgresStore;
-use milepost_testkit::database::Database;
+use milepost_testkit::database::{self, Database};
 use milepost_testkit::suite::batches::{Batches, fails, graph};
 use milepost_testkit::wait;
 use serde_json::json;
@@ -26,8 +26,12 @@ async fn somebody_waits(store: &PostgresStore) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once() {
-    let (database, store) = Database::with_store().await;
-    let store = Arc::new(store);
+    let database = Database::create().await;
+    let mut other = PgConnection::connect(&database.url()).await.unwrap();
+    // Who settles looks for a deadlock once, when it has waited so long: by then the other one must wait, too.
+    let patience = "do $$ begin execute format('alter database %I set deadlock_timeout = ''5s''', current_database()); end $$";
+    other.execute(patience).await.unwrap();
+    let store = Arc::new(database::open(&database.url()).await);
     let batches = Batches::on(store.clone()).await;
     let dag = Definition::new("d").task("a", Task::job(KIND)).task("b", Task::job(KIND).after(["a"]));
     let batch = batches.run(dag, json!({})).await;
@@ -47,7 +51,7 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
     wait::until("the first task runs", || async { worker.stats().claimed == 1 }).await;
 
     // Against the order: first the batch, then its task. Who settles has the task and waits for the batch.
-    let mut other = PgConnection::connect(&database.url()).await.unwrap();
+    other.execute("set deadlock_timeout = '1min'").await.unwrap();
     other.execute("begin").await.unwrap();
     let lock = |sql: &'static str| sqlx::query(sql).bind(batch.0);
     lock("select from milepost.batch where id = $1 for update").execute(&mut other).await.unwrap();
@@ -56,7 +60,7 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
     lock("select from milepost.batch_task where batch_id = $1 and task = 1 for update")
         .execute(&mut other)
         .await
-        .expect("the other one is the victim: it waited first");
+        .expect("who settles is the victim: it looks first");
     other.execute("commit").await.unwrap();
 
     gate.add_permits(1);

@@ -6,6 +6,7 @@ use super::{Position, Row};
 use crate::dag::rule::{Rule, Tally};
 use crate::dag::state::{BatchState, Counts, TaskState};
 use crate::ident::{BatchId, JobId};
+use crate::trace::Traceparent;
 use crate::transition::Verb;
 
 /// A version of a DAG.
@@ -136,6 +137,8 @@ pub struct Batch {
     pub depth: u32,
     /// The tick that it stands for.
     pub nominal_at: Option<Timestamp>,
+    /// The span of a trace that it follows from.
+    pub traceparent: Option<Traceparent>,
     /// When it was started.
     pub created_at: Timestamp,
     /// When it last changed.

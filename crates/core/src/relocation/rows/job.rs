@@ -6,6 +6,7 @@ use super::{Position, Row};
 use crate::history::HistoryEntry;
 use crate::ident::{BatchId, JobId, RunToken, WorkerId};
 use crate::state::JobState;
+use crate::trace::Traceparent;
 use crate::transition::Verb;
 
 /// What was asked.
@@ -33,6 +34,8 @@ pub struct Job {
     pub created_at: Timestamp,
     /// The tick that it stands for.
     pub nominal_at: Option<Timestamp>,
+    /// The span of a trace that it follows from.
+    pub traceparent: Option<Traceparent>,
     /// The batch of which it is a task.
     pub batch: Option<BatchId>,
     /// Which task.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::ident::{BatchId, JobId, WorkerId};
 use milepost_core::port::Store;
+use milepost_core::trace::Traceparent;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -94,6 +95,10 @@ struct HeldJob {
     /// The tick of a schedule that it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     nominal_at: Option<Timestamp>,
+    /// The span of a trace that it follows from, as W3C Trace Context writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    traceparent: Option<Traceparent>,
 }
 
 /// Jobs that the worker holds.
@@ -206,5 +211,6 @@ fn held_job(job: ClaimedJob, checkpoint: Option<String>) -> Result<HeldJob, Prob
         batch: job.batch,
         created_at: job.created_at,
         nominal_at: job.nominal_at,
+        traceparent: job.traceparent,
     })
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use milepost_core::audit::{Actor, AuditEntry, AuditFilter, WHATS};
 use milepost_core::bulk;
 use milepost_core::error::StoreError;
+use milepost_core::event::{Begin, RelayError};
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::ownership::Put;
@@ -82,6 +83,7 @@ pub async fn what_changes_nothing_leaves_no_row(scene: Scene) {
     scene.store.put_schedule(&rare("tax"), Source::Operator).await.unwrap();
     scene.store.pause_schedule("tax").await.unwrap();
     scene.store.define_dag(&Dag::check(graph("d", &[("a", &[])])).unwrap()).await.unwrap();
+    scene.store.subscribe("s", Begin::Now).await.unwrap();
 
     assert_eq!(store.enqueue(&Scene::job().key("k")).await.unwrap().job, job);
     assert!(!store.pause_queue("q", true).await.unwrap());
@@ -93,7 +95,7 @@ pub async fn what_changes_nothing_leaves_no_row(scene: Scene) {
     assert!(!store.pause_schedule("tax").await.unwrap());
     assert!(!store.remove_schedule("none", Source::Operator).await.unwrap());
     store.define_dag(&Dag::check(graph("d", &[("a", &[])])).unwrap()).await.unwrap();
-    assert!(!store.resume_subscription("none").await.unwrap());
+    assert!(!store.resume_subscription("s").await.unwrap());
     assert_eq!(log(&scene.store).await, []);
 }
 
@@ -108,6 +110,8 @@ pub async fn what_is_refused_leaves_no_row(scene: Scene) {
     let refused = store.resume_schedule("none").await;
     assert!(matches!(refused, Err(StoreError::NoSuchSchedule(_))), "{refused:?}");
     assert!(store.retry_bulk_failures(job).await.is_err());
+    let refused = store.resume_subscription("none").await;
+    assert!(matches!(refused, Err(StoreError::Relay(RelayError::NoSuchSubscription(_)))), "{refused:?}");
     assert_eq!(log(&scene.store).await, []);
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use milepost_core::batch::RESULT_BYTES_MAX;
 use milepost_core::batch::due::READS_TOO_MUCH;
+use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::Rule;
 use milepost_core::dag::state::BatchState;
@@ -12,6 +13,8 @@ use milepost_core::finish::Finish;
 use serde_json::{Value, json};
 
 use super::{Batches, done, fails, gives, graph, job};
+use crate::scene::KIND;
+use crate::suite::traces::span;
 
 pub async fn results_go_along_the_edges(batches: Batches) {
     let reads = json!({
@@ -128,4 +131,18 @@ pub async fn jobs_of_a_batch_are_kept_as_long_as_it(batches: Batches) {
 /// Until what ended is over for a millisecond.
 pub(super) async fn wait_a_moment() {
     tokio::time::sleep(Duration::from_millis(5)).await;
+}
+
+pub async fn jobs_of_a_batch_are_of_its_trace(batches: Batches) {
+    batches.define(graph("inner", &[("x", &[])])).await;
+    let each = Task::each(KIND, "input.list");
+    let dag = graph("d", &[("a", &[])]).task("b", job().when("true")).task("l", each);
+    batches.define(dag.task("i", Task::batch("inner"))).await;
+    let mut batch = NewBatch::new("d", &json!({ "list": [1] })).unwrap();
+    batch.traceparent = Some(span());
+    batches.store.start_batch(&batch).await.unwrap();
+    batches.advance().await;
+    let claimed = batches.scene.claim(10).await;
+    let known: Vec<_> = claimed.iter().map(|job| job.traceparent).collect();
+    assert_eq!(known, [Some(span()); 4], "plain, worked out, of a list, of an inner batch");
 }

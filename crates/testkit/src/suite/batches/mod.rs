@@ -74,6 +74,7 @@ macro_rules! batch_conformance {
                 a_result_over_the_limit_is_refused
                 a_task_that_reads_too_much_fails
                 jobs_of_a_batch_are_kept_as_long_as_it
+                jobs_of_a_batch_are_of_its_trace
             }
             inner {
                 a_list_is_joined_once

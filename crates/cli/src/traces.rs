@@ -1,0 +1,91 @@
+//! Traces: sent by OTLP to where the environment variables of OpenTelemetry say, and to nobody without them.
+
+use std::env;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use milepost::trace::{TRACEPARENT, Traceparent};
+use opentelemetry::{ContextGuard, Key, global};
+use opentelemetry_otlp::{
+    OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+    SpanExporter, WithHttpConfig,
+};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use reqwest::Url;
+
+use crate::args::Command;
+
+/// How long a process that leaves waits for the collector to take what is left.
+const FLUSH_MAX: Duration = Duration::from_secs(3);
+const SERVICE_NAME: Key = Key::from_static_str("service.name");
+
+/// The sending of spans; told to [end](Self::end) it sends those that are left.
+pub(crate) struct Traces(Option<SdkTracerProvider>);
+
+impl Traces {
+    /// Starts it for a command that runs until it is told to leave, if a collector is named.
+    pub(crate) fn start(command: &Command) -> Result<Self> {
+        let stays = matches!(command, Command::Work(_) | Command::Relay(_) | Command::Serve(_));
+        let Some((endpoint, name)) = endpoint().filter(|_| stays && !is_off()) else {
+            return Ok(Self(None));
+        };
+        let exporter = exporter(&endpoint).with_context(|| format!("cannot send traces, as {name} asks"))?;
+        let provider =
+            SdkTracerProvider::builder().with_resource(resource()).with_batch_exporter(exporter).build();
+        global::set_tracer_provider(provider.clone());
+        Ok(Self(Some(provider)))
+    }
+
+    /// Sends what is left.
+    pub(crate) fn end(self) {
+        if let Some(Err(error)) = self.0.map(|provider| provider.shutdown_with_timeout(FLUSH_MAX)) {
+            tracing::warn!(%error, "the last spans of the traces may not have reached their collector");
+        }
+    }
+}
+
+/// Lets what a command makes follow from the span of the process that runs it, which says so by `TRACEPARENT`.
+pub(crate) fn of_caller() -> Option<ContextGuard> {
+    let caller = env::var(TRACEPARENT.to_ascii_uppercase()).ok()?;
+    caller.parse::<Traceparent>().ok().map(|caller| caller.context().attach())
+}
+
+/// Where the collector is, and which variable says so.
+fn endpoint() -> Option<(String, &'static str)> {
+    [OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT].into_iter().find_map(|name| {
+        let value = env::var(name).ok().filter(|value| !value.is_empty())?;
+        Some((value, name))
+    })
+}
+
+fn is_off() -> bool {
+    let is = |name, value: &str| env::var(name).is_ok_and(|given| given.eq_ignore_ascii_case(value));
+    is("OTEL_SDK_DISABLED", "true") || is("OTEL_TRACES_EXPORTER", "none")
+}
+
+fn exporter(endpoint: &str) -> Result<SpanExporter> {
+    for name in [OTEL_EXPORTER_OTLP_PROTOCOL, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] {
+        if let Ok(protocol) = env::var(name)
+            && protocol != "http/protobuf"
+        {
+            bail!(
+                "{name} is {protocol}: this program sends http/protobuf, which collectors take at port 4318"
+            );
+        }
+    }
+    let url: Url = endpoint.parse().with_context(|| format!("{endpoint:?} is no URL"))?;
+    let client = reqwest::blocking::Client::builder()
+        .tls_backend_preconfigured(milepost_http::tls_config(&url)?)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()?;
+    Ok(SpanExporter::builder().with_http().with_http_client(client).build()?)
+}
+
+/// Who sends: as the environment says, else `milepost`.
+fn resource() -> Resource {
+    let said = Resource::builder().build();
+    let unnamed = said.get(&SERVICE_NAME).is_none_or(|name| name.as_str().starts_with("unknown_service"));
+    let named = Resource::builder();
+    if unnamed { named.with_service_name("milepost").build() } else { named.build() }
+}

@@ -1,0 +1,49 @@
+//! The span that an attempt is. It follows from the one in which its job was enqueued, and jobs and events that its handler makes
+//! follow from it. Where no tracer of OpenTelemetry is installed nothing is recorded, but the job's trace is carried on.
+
+use milepost_core::claim::ClaimedJob;
+use milepost_core::trace::Traceparent;
+use opentelemetry::trace::{FutureExt, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::{Context, KeyValue, global};
+
+use crate::attempt::Answer;
+
+/// The tracer's name: of the library that records.
+const TRACER: &str = "milepost";
+
+/// Makes an attempt as a span. Attributes are those of the semantic conventions for messaging, where these have them.
+pub(crate) async fn traced(job: &ClaimedJob, attempt: impl Future<Output = Answer>) -> Answer {
+    let context = begin(job);
+    let answer = attempt.with_context(context.clone()).await;
+    let span = context.span();
+    if let Err(error) = &answer.outcome {
+        span.set_attribute(KeyValue::new("error.type", error.code.clone()));
+        span.set_status(Status::error(error.code.clone()));
+    }
+    span.end();
+    answer
+}
+
+fn begin(job: &ClaimedJob) -> Context {
+    let tracer = global::tracer(TRACER);
+    let parent = job.traceparent.map_or_else(Context::new, Traceparent::context);
+    let builder = tracer.span_builder(job.kind.clone()).with_kind(SpanKind::Consumer);
+    let context = parent.with_span(tracer.build_with_context(builder, &parent));
+    let span = context.span();
+    if span.is_recording() {
+        span.set_attributes([
+            KeyValue::new("messaging.system", "milepost"),
+            KeyValue::new("messaging.operation.type", "process"),
+            KeyValue::new("messaging.destination.name", job.queue.clone()),
+            KeyValue::new("messaging.message.id", job.run.job.to_string()),
+            KeyValue::new("milepost.kind", job.kind.clone()),
+            KeyValue::new("milepost.attempt", i64::from(job.attempt)),
+            KeyValue::new("milepost.run_token", i64::from(job.run.token.0)),
+        ]);
+        if let Some(batch) = job.batch {
+            span.set_attribute(KeyValue::new("milepost.batch.id", batch.to_string()));
+        }
+    }
+    drop(span);
+    context
+}

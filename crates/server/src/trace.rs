@@ -1,0 +1,52 @@
+//! The span that a request is. It follows from the `traceparent` that the client sends, and what the request makes follows from it.
+
+use axum::extract::{MatchedPath, Request};
+use axum::middleware::Next;
+use axum::response::Response;
+use milepost_core::trace::{TRACEPARENT, Traceparent};
+use opentelemetry::trace::{FutureExt, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::{Context, KeyValue, global};
+
+/// The tracer's name: of the library that records.
+const TRACER: &str = "milepost_server";
+
+/// Answers a request as a span. Attributes are those of the semantic conventions for HTTP.
+pub(crate) async fn trace(request: Request, next: Next) -> Response {
+    let context = begin(&request);
+    let response = next.run(request).with_context(context.clone()).await;
+    let (span, status) = (context.span(), response.status());
+    if span.is_recording() {
+        span.set_attribute(KeyValue::new("http.response.status_code", i64::from(status.as_u16())));
+        if status.is_server_error() {
+            span.set_status(Status::error(status.to_string()));
+        }
+    }
+    span.end();
+    response
+}
+
+/// A header that is no `traceparent` begins a trace anew, as the specification wants it.
+fn begin(request: &Request) -> Context {
+    let header = request.headers().get(TRACEPARENT).and_then(|header| header.to_str().ok());
+    let parent = header
+        .and_then(|header| header.parse::<Traceparent>().ok())
+        .map_or_else(Context::new, Traceparent::context);
+    let tracer = global::tracer(TRACER);
+    let (method, path) = (request.method(), request.extensions().get::<MatchedPath>());
+    let route = path.map(MatchedPath::as_str);
+    let name = route.map_or_else(|| method.to_string(), |route| format!("{method} {route}"));
+    let builder = tracer.span_builder(name).with_kind(SpanKind::Server);
+    let context = parent.with_span(tracer.build_with_context(builder, &parent));
+    let span = context.span();
+    if span.is_recording() {
+        span.set_attributes([
+            KeyValue::new("http.request.method", method.to_string()),
+            KeyValue::new("url.path", request.uri().path().to_owned()),
+        ]);
+        if let Some(route) = route {
+            span.set_attribute(KeyValue::new("http.route", route.to_owned()));
+        }
+    }
+    drop(span);
+    context
+}
