@@ -3,7 +3,7 @@
 
 use milepost_core::claim::ClaimedJob;
 use milepost_core::trace::Traceparent;
-use opentelemetry::trace::{FutureExt, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::trace::{FutureExt, SpanKind, SpanRef, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue, global};
 
 use crate::attempt::Answer;
@@ -29,21 +29,24 @@ fn begin(job: &ClaimedJob) -> Context {
     let parent = job.traceparent.map_or_else(Context::new, Traceparent::context);
     let builder = tracer.span_builder(job.kind.clone()).with_kind(SpanKind::Consumer);
     let context = parent.with_span(tracer.build_with_context(builder, &parent));
-    let span = context.span();
-    if span.is_recording() {
-        span.set_attributes([
-            KeyValue::new("messaging.system", "milepost"),
-            KeyValue::new("messaging.operation.type", "process"),
-            KeyValue::new("messaging.destination.name", job.queue.clone()),
-            KeyValue::new("messaging.message.id", job.run.job.to_string()),
-            KeyValue::new("milepost.kind", job.kind.clone()),
-            KeyValue::new("milepost.attempt", i64::from(job.attempt)),
-            KeyValue::new("milepost.run_token", i64::from(job.run.token.0)),
-        ]);
-        if let Some(batch) = job.batch {
-            span.set_attribute(KeyValue::new("milepost.batch.id", batch.to_string()));
-        }
-    }
-    drop(span);
+    describe(&context.span(), job);
     context
+}
+
+fn describe(span: &SpanRef<'_>, job: &ClaimedJob) {
+    if !span.is_recording() {
+        return;
+    }
+    span.set_attributes([
+        KeyValue::new("messaging.system", "milepost"),
+        KeyValue::new("messaging.operation.type", "process"),
+        KeyValue::new("messaging.destination.name", job.queue.clone()),
+        KeyValue::new("messaging.message.id", job.run.job.to_string()),
+        KeyValue::new("milepost.kind", job.kind.clone()),
+        KeyValue::new("milepost.attempt", i64::from(job.attempt)),
+        KeyValue::new("milepost.run_token", i64::from(job.run.token.0)),
+    ]);
+    if let Some(batch) = job.batch {
+        span.set_attribute(KeyValue::new("milepost.batch.id", batch.to_string()));
+    }
 }

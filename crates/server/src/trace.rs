@@ -4,7 +4,7 @@ use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::Response;
 use milepost_core::trace::{TRACEPARENT, Traceparent};
-use opentelemetry::trace::{FutureExt, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::trace::{FutureExt, SpanKind, SpanRef, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue, global};
 
 /// The tracer's name: of the library that records.
@@ -37,16 +37,19 @@ fn begin(request: &Request) -> Context {
     let name = route.map_or_else(|| method.to_string(), |route| format!("{method} {route}"));
     let builder = tracer.span_builder(name).with_kind(SpanKind::Server);
     let context = parent.with_span(tracer.build_with_context(builder, &parent));
-    let span = context.span();
-    if span.is_recording() {
-        span.set_attributes([
-            KeyValue::new("http.request.method", method.to_string()),
-            KeyValue::new("url.path", request.uri().path().to_owned()),
-        ]);
-        if let Some(route) = route {
-            span.set_attribute(KeyValue::new("http.route", route.to_owned()));
-        }
-    }
-    drop(span);
+    describe(&context.span(), request, route);
     context
+}
+
+fn describe(span: &SpanRef<'_>, request: &Request, route: Option<&str>) {
+    if !span.is_recording() {
+        return;
+    }
+    span.set_attributes([
+        KeyValue::new("http.request.method", request.method().to_string()),
+        KeyValue::new("url.path", request.uri().path().to_owned()),
+    ]);
+    if let Some(route) = route {
+        span.set_attribute(KeyValue::new("http.route", route.to_owned()));
+    }
 }
