@@ -129,7 +129,7 @@ fn family(told: &str) -> &str {
 fn misdocumented(numbers: &Numbers) -> Vec<String> {
     let mut told = Numbers::new();
     for (name, labels) in numbers {
-        let labels = labels.iter().filter(|label| *label != "le").cloned();
+        let labels = labels.iter().filter(|label| !["", "le"].contains(&label.as_str())).cloned();
         told.entry(family(name).to_owned()).or_default().extend(labels);
     }
     let mut listed = Numbers::new();
