@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use milepost_executors::http::{HttpConfig, InvalidHttp, TIMEOUT_DEFAULT, check_header, check_networks, check_url};
+use milepost_executors::http::{
+    HttpConfig, InvalidHttp, TIMEOUT_DEFAULT, check_header, check_networks, check_url,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -69,14 +71,21 @@ pub(super) fn check(http: Option<&Node>, faults: &mut Faults) {
 
 /// Refuses what is no network, and a URL that names an address of none of them.
 fn check_allowed(http: &Node, faults: &mut Faults) {
-    const REMEDY: &str = "add allow_networks = [\"10.0.0.0/8\"] beside the url, with the networks of your own servers";
-    let Some((at, url)) = http.get("url").and_then(|node| Some((node.span.start, check_url(node.text()?).ok()?)))
+    const REMEDY: &str =
+        "add allow_networks = [\"10.0.0.0/8\"] beside the url, with the networks of your own servers";
+    let Some((at, url)) =
+        http.get("url").and_then(|node| Some((node.span.start, check_url(node.text()?).ok()?)))
     else {
         return;
     };
     let listed = http.get("allow_networks");
-    let allowed: Vec<String> =
-        listed.map(Node::nodes).unwrap_or_default().iter().filter_map(Node::text).map(str::to_owned).collect();
+    let allowed: Vec<String> = listed
+        .map(Node::nodes)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Node::text)
+        .map(str::to_owned)
+        .collect();
     match (check_networks(&allowed, &url), listed) {
         (Ok(_), _) => {}
         (Err(error @ InvalidHttp::Network(_)), Some(listed)) => {

@@ -81,9 +81,13 @@ fn spreads(workers: impl Iterator<Item = SpreadView>) -> Vec<Sample> {
         sample("worker_end_jobs", "Ends that were told at once", &ends),
     ];
     samples.extend(waits.iter().map(|((queue, kind), waited)| {
-        sample("job_wait_seconds", "How long jobs could have been claimed before they were, by queue and kind", waited)
-            .of("queue", queue.as_str())
-            .of("kind", kind.as_str())
+        sample(
+            "job_wait_seconds",
+            "How long jobs could have been claimed before they were, by queue and kind",
+            waited,
+        )
+        .of("queue", queue.as_str())
+        .of("kind", kind.as_str())
     }));
     samples.extend(runs.iter().map(|(kind, took)| {
         sample("worker_run_seconds", "How long handlers took, by kind", took).of("kind", kind.as_str())
@@ -125,14 +129,20 @@ impl Counts for PoolNumbers {
 fn of_pool(pool: PoolView) -> [Sample; 4] {
     let open = |state: &str, connections: u32| {
         let help = "Connections to the database, by what they are for and whether they are used";
-        Sample::gauge("pool_connections", help, f64::from(connections)).of("pool", pool.name).of("state", state)
+        Sample::gauge("pool_connections", help, f64::from(connections))
+            .of("pool", pool.name)
+            .of("state", state)
     };
     [
         open("in_use", pool.in_use),
         open("idle", pool.idle),
         Sample::gauge("pool_connections_max", "How many of these may be open", f64::from(pool.max))
             .of("pool", pool.name),
-        Sample::counter("pool_waits", "Times that all of these were in use and one was waited for", pool.waits)
-            .of("pool", pool.name),
+        Sample::counter(
+            "pool_waits",
+            "Times that all of these were in use and one was waited for",
+            pool.waits,
+        )
+        .of("pool", pool.name),
     ]
 }

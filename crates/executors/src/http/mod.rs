@@ -156,7 +156,10 @@ impl Http {
 
     fn broken(&self, error: reqwest::Error) -> JobError {
         if let Some(why) = forbidden(&error) {
-            return JobError::retryable("http_forbidden", format!("{} is not called: {why}", origin(&self.url)));
+            return JobError::retryable(
+                "http_forbidden",
+                format!("{} is not called: {why}", origin(&self.url)),
+            );
         }
         let (code, what) = match &error {
             error if error.is_connect() => ("http_connect", "cannot be reached"),

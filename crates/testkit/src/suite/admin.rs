@@ -111,8 +111,11 @@ pub async fn kinds_are_counted_exactly_and_the_rarest_as_one(scene: Scene) {
     let told = async |kinds_max| {
         let queues = scene.store.queues_by_kind(kinds_max).await.unwrap();
         let told = queues.into_iter().map(|queue| {
-            let mut counts: Vec<_> =
-                queue.counts.into_iter().map(|count| (count.kind, count.state.as_str(), count.jobs)).collect();
+            let mut counts: Vec<_> = queue
+                .counts
+                .into_iter()
+                .map(|count| (count.kind, count.state.as_str(), count.jobs))
+                .collect();
             counts.sort();
             (queue.name, queue.paused_at.is_some(), counts)
         });
@@ -124,8 +127,11 @@ pub async fn kinds_are_counted_exactly_and_the_rarest_as_one(scene: Scene) {
     let queue = |name: &str, paused, counts: &[_]| (name.to_owned(), paused, counts.to_vec());
     let [pending, running] = test;
     let all = [of("rare", "pending", 2), of("rarer", "pending", 1), pending.clone(), running.clone()];
-    let expected =
-        [queue("default", false, &all), queue("q2", false, &[of("rare", "pending", 1)]), queue("q3", true, &[])];
+    let expected = [
+        queue("default", false, &all),
+        queue("q2", false, &[of("rare", "pending", 1)]),
+        queue("q3", true, &[]),
+    ];
     assert_eq!(told(3).await, expected);
     let expected = [
         queue("default", false, &[others(3), pending, running]),
