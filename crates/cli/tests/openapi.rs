@@ -32,11 +32,11 @@ fn no_request_meets_a_fault_of_the_server_or_an_answer_that_is_not_described(pla
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
     let ran = Command::new(python().join("bin/schemathesis"))
         .args(["run", &format!("{url}/openapi.json"), "--checks", CHECKS, "--no-color"])
-        // The same requests each time, and no more of them than take a minute.
-        .args(["--phases", "examples,coverage,fuzzing", "--max-examples", "20"])
+        // The same requests each time, and no more of them than take two minutes.
+        .args(["--phases", "examples,coverage,fuzzing", "--max-examples", "10"])
         .args(["--generation-deterministic", "--continue-on-failure"])
-        // A stream has no end.
-        .args(["--exclude-path", "/v1/stream", "--request-timeout", "30"])
+        // A stream has no end, and a claim may wait for 30 s.
+        .args(["--exclude-path", "/v1/stream", "--request-timeout", "60"])
         // What makes no sense is refused, as it should be; that much of it was is no news.
         .args(["--warnings", "off", "--suppress-health-check", "all"])
         .current_dir(place.folder.path())
