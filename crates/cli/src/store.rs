@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use milepost_core::bulk::sql::Dialect;
 use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::pool::PoolView;
 use milepost_core::port::{Store, StoreResult};
 use milepost_core::schema::Migrated;
 use milepost_postgres::{PostgresOptions, PostgresStore};
@@ -174,6 +175,14 @@ impl Database {
         match self {
             Self::Postgres(store) => Arc::new(store.clone()),
             Self::Sqlite(store) => Arc::new(store.clone()),
+        }
+    }
+
+    /// How its connections are used, which is no port: stores differ in what connections they have.
+    pub(crate) fn pools(&self) -> Vec<PoolView> {
+        match self {
+            Self::Postgres(store) => store.pools(),
+            Self::Sqlite(store) => store.pools(),
         }
     }
 

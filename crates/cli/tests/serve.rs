@@ -101,6 +101,7 @@ fn a_process_runs_jobs_and_publishes_events_beside_the_api(place: Place) {
     let metrics = ask(&address, "GET", "/metrics", "");
     for line in [
         "milepost_worker_run_seconds_count{kind=\"echo\"} 1",
+        "milepost_job_wait_seconds_count{queue=\"default\",kind=\"echo\"} 1",
         "milepost_worker_claim_jobs_bucket{le=\"1.0\"} 1",
         "milepost_worker_end_jobs_sum 1.0",
     ] {

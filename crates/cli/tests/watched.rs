@@ -111,6 +111,38 @@ fn missing(numbers: &Numbers) -> Vec<String> {
     missing
 }
 
+/// The rows of the page of numbers: the names of a row, each as told, and its labels.
+fn documented() -> Vec<(Vec<&'static str>, Vec<&'static str>)> {
+    let page = include_str!("../../../docs/OPERATIONS.md").split("## The numbers").nth(1).unwrap();
+    let quoted = |cell: &'static str| cell.split('`').skip(1).step_by(2).collect::<Vec<_>>();
+    let rows = page.lines().filter(|line| line.starts_with("| `milepost_"));
+    let rows = rows.map(|row| row.split('|').map(quoted).collect::<Vec<_>>());
+    rows.map(|cells| (cells[1].clone(), cells[2].clone())).collect()
+}
+
+/// A histogram is told as several numbers.
+fn family(told: &str) -> &str {
+    ["_bucket", "_sum", "_count"].iter().find_map(|part| told.strip_suffix(part)).unwrap_or(told)
+}
+
+/// What the page of numbers lists and nobody tells, and the other way round.
+fn misdocumented(numbers: &Numbers) -> Vec<String> {
+    let mut told = Numbers::new();
+    for (name, labels) in numbers {
+        let labels = labels.iter().filter(|label| !["", "le"].contains(&label.as_str())).cloned();
+        told.entry(family(name).to_owned()).or_default().extend(labels);
+    }
+    let mut listed = Numbers::new();
+    for (names, labels) in documented() {
+        let labels: BTreeSet<String> = labels.into_iter().map(str::to_owned).collect();
+        listed.extend(names.into_iter().map(|name| (name.to_owned(), labels.clone())));
+    }
+    let differ = |name: &&String| told.get(*name) != listed.get(*name);
+    let names: BTreeSet<&String> = told.keys().chain(listed.keys()).filter(differ).collect();
+    let words = |name| format!("{name}: told with {:?}, listed with {:?}", told.get(name), listed.get(name));
+    names.into_iter().map(words).collect()
+}
+
 fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
     assert!(questions().len() > 40);
     place.write(
@@ -129,7 +161,8 @@ fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
     let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
     let began = Instant::now();
     loop {
-        let missing = missing(&told(address));
+        let told = told(address);
+        let missing = [missing(&told), misdocumented(&told)].concat();
         if missing.is_empty() {
             break;
         }

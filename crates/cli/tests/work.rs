@@ -116,7 +116,7 @@ fn deaf(place: &Place, grace: &str) -> (Process, String, u32, u32) {
 
 fn jobs_are_run_by_programs_and_servers_as_the_file_says(place: Place) {
     let file = format!(
-        "[kinds.echo.exec]\nprogram = \"cat\"\n\n[kinds.post.http]\nurl = \"{}\"\n\n\
+        "[kinds.echo.exec]\nprogram = \"cat\"\n\n[kinds.post.http]\nurl = \"{}\"\nallow_networks = [\"127.0.0.0/8\"]\n\n\
          [kinds.bounce]\nexec = {{ program = \"sh\", args = [\"-c\", \"echo no such mailbox >&2; exit 3\"] }}\n",
         echo_server()
     );

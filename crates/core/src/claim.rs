@@ -57,4 +57,7 @@ pub struct ClaimedJob {
     pub nominal_at: Option<Timestamp>,
     /// The span of a trace that it follows from.
     pub traceparent: Option<Traceparent>,
+    /// For how long it could have been claimed before it was, by the store's clock; none when the answer to its claim was lost and
+    /// it is told of again.
+    pub waited: Option<Duration>,
 }

@@ -24,6 +24,7 @@ pub mod job;
 pub mod limit;
 pub mod listing;
 pub mod ownership;
+pub mod pool;
 pub mod port;
 pub mod relocation;
 pub mod retention;

@@ -153,3 +153,25 @@ pub struct QueueView {
     /// How many of its jobs need attention, by state.
     pub counts: Vec<(JobState, i64)>,
 }
+
+/// A queue and what is in it, by kind.
+#[derive(Clone, Debug)]
+pub struct QueueKinds {
+    /// Its name.
+    pub name: String,
+    /// Since when it is paused.
+    pub paused_at: Option<Timestamp>,
+    /// How many of its jobs need attention, by kind and state.
+    pub counts: Vec<KindCount>,
+}
+
+/// Jobs of a queue that are of one kind and in one state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindCount {
+    /// The kind; none stands for all that are not told of one by one.
+    pub kind: Option<String>,
+    /// The state.
+    pub state: JobState,
+    /// How many.
+    pub jobs: i64,
+}

@@ -20,12 +20,12 @@ use support::server::Server;
 /// How the first attempt of a job ended that this path of the server answered.
 async fn end(server: &Server, path: &str) -> HistoryEntry {
     let timeout = Duration::from_millis(700);
-    let stage = Stage::http(HttpConfig { timeout, ..HttpConfig::to(format!("{}{path}", server.url)) }).await;
+    let stage = Stage::http(HttpConfig { timeout, ..support::local(format!("{}{path}", server.url)) }).await;
     stage.first_end().await
 }
 
 async fn result(server: &Server, path: &str, payload: &Value) -> Option<Value> {
-    Stage::http(HttpConfig::to(format!("{}{path}", server.url))).await.result(payload).await
+    Stage::http(support::local(format!("{}{path}", server.url))).await.result(payload).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,7 +44,7 @@ async fn a_body_is_the_result() {
 async fn every_attempt_tells_of_its_run_and_has_the_same_idempotency_key() {
     let server = Server::start().await;
     let headers = BTreeMap::from([("X-Team".to_owned(), "mail".to_owned())]);
-    let config = HttpConfig { headers, ..HttpConfig::to(format!("{}/status/503", server.url)) };
+    let config = HttpConfig { headers, ..support::local(format!("{}/status/503", server.url)) };
     let stage = Stage::http(config).await;
     let job = stage.enqueue(&json!({ "to": "ada" })).await;
     wait::until("it was tried twice", || async { server.requests().len() >= 2 }).await;
@@ -63,7 +63,7 @@ async fn every_attempt_tells_of_its_run_and_has_the_same_idempotency_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_of_a_schedule_tells_its_tick() {
     let server = Server::start().await;
-    let stage = Stage::http(HttpConfig::to(format!("{}/empty", server.url))).await;
+    let stage = Stage::http(support::local(format!("{}/empty", server.url))).await;
     stage.result(&json!({})).await;
     let (_, tick) = stage.scheduled().await;
     let requests = server.requests();
@@ -143,7 +143,7 @@ async fn a_server_that_does_not_answer_in_full_is_asked_again() {
         assert_eq!((end.verb, end.error_code.as_deref()), (Verb::Retry, Some(code)), "{path}: {end:?}");
         assert!(began.elapsed() < Duration::from_secs(5), "{path} took {:?}", began.elapsed());
     }
-    let nobody = Stage::http(HttpConfig::to("http://127.0.0.1:1/")).await.first_end().await;
+    let nobody = Stage::http(support::local("http://127.0.0.1:1/")).await.first_end().await;
     assert_eq!((nobody.verb, nobody.error_code.as_deref()), (Verb::Retry, Some("http_connect")));
 }
 
@@ -167,7 +167,7 @@ async fn no_more_of_a_body_is_read_than_is_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_drops_the_request_at_once() {
     let server = Server::start().await;
-    let stage = Stage::http(HttpConfig::to(format!("{}/hang", server.url))).await;
+    let stage = Stage::http(support::local(format!("{}/hang", server.url))).await;
     let job = stage.enqueue(&json!({})).await;
     wait::until("the server has it", || async { server.requests().len() == 1 }).await;
     assert_eq!(stage.scene.state(job).await, JobState::Running);

@@ -37,7 +37,7 @@ async fn headers_and_urls_are_not_told() {
     for path in ["/status/500", "/status/302?location=/s3cret", "/reset", "/garbage", "/text"] {
         let headers = BTreeMap::from([("X-Token".to_owned(), "Bearer s3cret".to_owned())]);
         let url = format!("{}{path}", server.url.replace("http://", "http://ada:s3cret@"));
-        let stage = Stage::http(HttpConfig { headers, ..HttpConfig::to(url) }).await;
+        let stage = Stage::http(HttpConfig { headers, ..support::local(url) }).await;
         let end = stage.first_end().await;
         assert!(!format!("{end:?}").contains("s3cret"), "{end:?}");
     }

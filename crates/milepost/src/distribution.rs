@@ -1,5 +1,6 @@
 //! How values are spread, counted in buckets.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -64,23 +65,33 @@ impl Distribution {
     }
 }
 
-/// Durations by kind; the kinds are those that the worker has handlers for.
-#[derive(Debug, Default)]
-pub(crate) struct ByKind(RwLock<BTreeMap<String, Arc<Distribution>>>);
+/// Durations by what they are of: a kind, say, of those that the worker has handlers for.
+#[derive(Debug)]
+pub(crate) struct Durations<K>(RwLock<BTreeMap<K, Arc<Distribution>>>);
 
-impl ByKind {
-    pub(crate) fn add(&self, kind: &str, took: Duration) {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(kind).cloned();
-        let of_kind = known.unwrap_or_else(|| {
+impl<K> Default for Durations<K> {
+    fn default() -> Self {
+        Self(RwLock::default())
+    }
+}
+
+impl<K: Ord + Clone> Durations<K> {
+    pub(crate) fn add<Q>(&self, of: &Q, took: Duration)
+    where
+        K: Borrow<Q>,
+        Q: Ord + ToOwned<Owned = K> + ?Sized,
+    {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(of).cloned();
+        let its = known.unwrap_or_else(|| {
             let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            all.entry(kind.to_owned()).or_insert_with(|| Arc::new(Distribution::new(SECONDS))).clone()
+            all.entry(of.to_owned()).or_insert_with(|| Arc::new(Distribution::new(SECONDS))).clone()
         });
-        of_kind.add(took.as_secs_f64());
+        its.add(took.as_secs_f64());
     }
 
-    pub(crate) fn view(&self) -> BTreeMap<String, DistributionView> {
+    pub(crate) fn view(&self) -> BTreeMap<K, DistributionView> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        all.iter().map(|(kind, of_kind)| (kind.clone(), of_kind.view())).collect()
+        all.iter().map(|(of, its)| (of.clone(), its.view())).collect()
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: 
         let job = Arc::new(job);
         let began = Instant::now();
         let answer = perform(&shared, &job, leash).await;
-        shared.stats.runs.add(&job.kind, began.elapsed());
+        shared.stats.runs.add(job.kind.as_str(), began.elapsed());
         let stop_verb = shared.flight.ending(job.run);
         if let Some(answer) = answer {
             let kind = shared.kinds.get(&job.kind);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::distribution::{ByKind, Distribution, DistributionView, JOBS};
+use crate::distribution::{Distribution, DistributionView, Durations, JOBS};
 
 macro_rules! stats {
     ($($(#[$meta:meta])* $name:ident,)+) => {
@@ -17,8 +17,10 @@ macro_rules! stats {
             pub(crate) claim_jobs: Distribution,
             /// Ends that were told at once.
             pub(crate) end_jobs: Distribution,
-            /// How long handlers took.
-            pub(crate) runs: ByKind,
+            /// How long jobs could have been claimed before they were, by queue and kind.
+            pub(crate) waits: Durations<(String, String)>,
+            /// How long handlers took, by kind.
+            pub(crate) runs: Durations<String>,
         }
 
         impl Default for Stats {
@@ -27,7 +29,8 @@ macro_rules! stats {
                     $($name: Counter::default(),)+
                     claim_jobs: Distribution::new(JOBS),
                     end_jobs: Distribution::new(JOBS),
-                    runs: ByKind::default(),
+                    waits: Durations::default(),
+                    runs: Durations::default(),
                 }
             }
         }
@@ -92,6 +95,8 @@ pub struct SpreadView {
     pub claim_jobs: DistributionView,
     /// Ends that were told at once.
     pub end_jobs: DistributionView,
+    /// For how many seconds jobs could have been claimed before they were, by queue and kind.
+    pub wait_s: BTreeMap<(String, String), DistributionView>,
     /// How many seconds handlers took, by kind.
     pub run_s: BTreeMap<String, DistributionView>,
 }
@@ -101,6 +106,7 @@ impl Stats {
         SpreadView {
             claim_jobs: self.claim_jobs.view(),
             end_jobs: self.end_jobs.view(),
+            wait_s: self.waits.view(),
             run_s: self.runs.view(),
         }
     }

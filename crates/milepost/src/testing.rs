@@ -167,6 +167,7 @@ fn claimed(job: NewJob, attempt: u32) -> ClaimedJob {
         nominal_at: job.nominal_at,
         traceparent: job.traceparent,
         batch: None,
+        waited: Some(Duration::ZERO),
     }
 }
 

@@ -5,7 +5,7 @@ use milepost_core::audit::Deed;
 use milepost_core::duration::whole_ms;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
-use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::listing::{JobFilter, JobRow, JobView, KindCount, QueueKinds, QueueView};
 use milepost_core::port::{AdminStore, Operated, Operation, StoreResult};
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
@@ -63,6 +63,12 @@ impl AdminStore for PostgresStore {
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
         let rows = self.inner.calm.rows(sqlx::query(statement::QUEUES)).await;
         rows.and_then(|rows| queue_views(&rows)).map_err(|e| self.fail("queues", e))
+    }
+
+    async fn queues_by_kind(&self, kinds_max: u32) -> StoreResult<Vec<QueueKinds>> {
+        let query = sqlx::query(statement::QUEUES_BY_KIND).bind(i64::from(kinds_max));
+        let rows = self.inner.calm.rows(query).await;
+        rows.and_then(|rows| queues_with_kinds(&rows)).map_err(|e| self.fail("queues_by_kind", e))
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
@@ -136,4 +142,21 @@ fn queue_views(rows: &[PgRow]) -> Decoded<Vec<QueueView>> {
         }
     }
     Ok(views)
+}
+
+/// Folds rows of (queue, kind, state, count), sorted by queue, into queues.
+fn queues_with_kinds(rows: &[PgRow]) -> Decoded<Vec<QueueKinds>> {
+    let mut queues: Vec<QueueKinds> = Vec::new();
+    for row in rows {
+        let name: String = row.try_get("name")?;
+        if queues.last().is_none_or(|last| last.name != name) {
+            let paused_at = row.try_get::<Option<jiff_sqlx::Timestamp>, _>("paused_at")?;
+            let paused_at = paused_at.map(jiff_sqlx::Timestamp::to_jiff);
+            queues.push(QueueKinds { name, paused_at, counts: Vec::new() });
+        }
+        if let (Some(queue), Some(jobs)) = (queues.last_mut(), row.try_get("jobs")?) {
+            queue.counts.push(KindCount { kind: row.try_get("kind")?, state: named(row, "state")?, jobs });
+        }
+    }
+    Ok(queues)
 }

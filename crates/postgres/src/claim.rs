@@ -48,6 +48,7 @@ impl PostgresStore {
         if !look.try_get::<bool, _>("alive")? {
             return Ok(None);
         }
+        let at = look.try_get::<jiff_sqlx::Timestamp, _>("at")?.to_jiff();
         let mut jobs = Vec::with_capacity(taken.len());
         let mut last_taken: HashMap<(&str, &str, i16), Timestamp> = HashMap::new();
         for row in taken {
@@ -55,7 +56,8 @@ impl PostgresStore {
             let lane = (row.try_get("queue")?, row.try_get("kind")?, row.try_get("priority")?);
             let floor = last_taken.entry(lane).or_insert(ready_at);
             *floor = ready_at.max(*floor);
-            jobs.push(row::claimed_job(row)?);
+            let waited = at.duration_since(ready_at).unsigned_abs();
+            jobs.push(ClaimedJob { waited: Some(waited), ..row::claimed_job(row)? });
         }
         let taken = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
         let took_us: i64 = look.try_get("took_us")?;
@@ -64,11 +66,11 @@ impl PostgresStore {
         let (paused, limited): (Vec<String>, Vec<String>) =
             (look.try_get("paused")?, look.try_get("limited")?);
         // When the claim was not filled, every lane that was looked at to its end is empty up to now.
-        let empty_until = (taken < claim.limit).then_some(look.try_get::<jiff_sqlx::Timestamp, _>("at")?);
+        let empty_until = (taken < claim.limit).then_some(at);
         for at in 0..probe.queues.len() {
             let lane = (probe.queues[at].as_str(), probe.kinds[at].as_str(), probe.priorities[at]);
             let looked_at = !paused.contains(&probe.queues[at]) && !limited.contains(&probe.kinds[at]);
-            let floor = empty_until.map(jiff_sqlx::Timestamp::to_jiff).filter(|_| looked_at);
+            let floor = empty_until.filter(|_| looked_at);
             if let Some(floor) = floor.or_else(|| last_taken.get(&lane).copied()) {
                 self.inner.floors.learn(probe, at, floor);
             }

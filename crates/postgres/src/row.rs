@@ -53,6 +53,7 @@ pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
         nominal_at: row.try_get::<Option<jiff_sqlx::Timestamp>, _>(12)?.map(jiff_sqlx::Timestamp::to_jiff),
         batch: row.try_get::<Option<uuid::Uuid>, _>(13)?.map(BatchId),
         traceparent: traceparent(row, 14)?,
+        waited: None,
     })
 }
 

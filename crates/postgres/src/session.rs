@@ -9,6 +9,10 @@
 //!
 //! Verbs do not choose: connections come as [`Sessions`] only, and those know.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use milepost_core::pool::PoolView;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::{Executor, PgConnection, Postgres};
@@ -24,22 +28,41 @@ pub(crate) struct Sessions {
     lasting: bool,
     /// What begins a transaction.
     begin: &'static str,
+    /// How many times one had to be waited for.
+    waits: Arc<AtomicU64>,
 }
 
 impl Sessions {
     /// Connections that are ours alone, set up when they are made.
     pub(crate) fn lasting(pool: PgPool) -> Self {
-        Self { pool, lasting: true, begin: "begin" }
+        Self { pool, lasting: true, begin: "begin", waits: Arc::default() }
     }
 
     /// Connections through a transaction pooler, where `begin` sets each transaction up.
     pub(crate) fn passing(pool: PgPool, begin: &'static str) -> Self {
-        Self { pool, lasting: false, begin }
+        Self { pool, lasting: false, begin, waits: Arc::default() }
     }
 
     /// The connections themselves, for callers' own statements.
     pub(crate) fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// How they are used now, under this name.
+    pub(crate) fn view(&self, name: &'static str) -> PoolView {
+        // Two looks, between which one may have come back.
+        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
+        let in_use = self.pool.size().saturating_sub(idle);
+        let max = self.pool.options().get_max_connections();
+        PoolView { name, in_use, idle, max, waits: self.waits.load(Ordering::Relaxed) }
+    }
+
+    async fn connection(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        let view = self.view("");
+        if view.in_use >= view.max {
+            self.waits.fetch_add(1, Ordering::Relaxed);
+        }
+        self.pool.acquire().await
     }
 
     /// Runs the statements of a verb that need not be one commit, though they may be.
@@ -50,7 +73,7 @@ impl Sessions {
         if !self.lasting {
             return self.atomically(verb).await;
         }
-        let mut connection = self.pool.acquire().await?;
+        let mut connection = self.connection().await?;
         verb(&mut Session::lasting(&mut connection)).await
     }
 
@@ -72,7 +95,7 @@ impl Sessions {
     /// Begins a transaction of a verb that takes several calls.
     pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
         // Not the driver's transaction: one that is given up while it begins stays open in the pool.
-        let connection = self.pool.acquire().await?;
+        let connection = self.connection().await?;
         let mut transaction = Transaction { connection, named: self.lasting, open: true };
         transaction.connection.execute(self.begin).await?;
         Ok(transaction)

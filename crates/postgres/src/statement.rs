@@ -81,6 +81,7 @@ statements! {
     PUT_GROUP_LIMIT = "put_group_limit";
     PUT_KIND_LIMIT = "put_kind_limit";
     QUEUES = "queues";
+    QUEUES_BY_KIND = "queues_by_kind";
     REGISTER_WORKER = "register_worker";
     REMOVE_KIND_LIMIT = "remove_kind_limit";
     REMOVE_SCHEDULE = "remove_schedule";
@@ -161,6 +162,7 @@ statements! {
     BATCHES = "batch/batches";
     BATCH_ABORT = "batch/abort";
     BATCH_CANCEL = "batch/cancel";
+    BATCH_COUNT_BATCHES = "batch/count_batches";
     BATCH_DEFINITION = "batch/definition";
     BATCH_DUE = "batch/due";
     BATCH_FINISH_SUCCEEDED = "batch/finish_succeeded";

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use milepost_core::audit::Actor;
+use milepost_core::pool::PoolView;
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
 use sqlx::postgres::{PgConnectOptions, PgPool};
@@ -79,6 +80,13 @@ impl PostgresStore {
     #[must_use]
     pub fn pool(&self) -> &PgPool {
         self.inner.calm.pool()
+    }
+
+    /// How connections are used: those for workers' verbs, for callers', and for people's questions.
+    #[must_use]
+    pub fn pools(&self) -> Vec<PoolView> {
+        let Inner { hot, intake, calm, .. } = self.inner.as_ref();
+        vec![hot.view("workers"), intake.view("callers"), calm.view("questions")]
     }
 
     /// Closes all connections; verbs that come later fail.

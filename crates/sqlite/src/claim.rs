@@ -1,6 +1,7 @@
 //! Giving ready jobs to workers.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
@@ -114,7 +115,7 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
         let ready = self
             .ready
             .query_map((lane.0, lane.1, priority.get(), self.now_ms, limit), |row| {
-                read_ready(row, self.claim, lane, priority)
+                read_ready(row, self.claim, lane, priority, self.now_ms)
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         let found = ready.len();
@@ -160,9 +161,11 @@ fn read_ready(
     claim: &Claim,
     lane: (&str, &str),
     priority: Priority,
+    now_ms: i64,
 ) -> rusqlite::Result<Ready> {
     let RunToken(token) = row::token(row, 4)?;
     let attempt: u32 = row.get(2)?;
+    let ready_at_ms: i64 = row.get(12)?;
     let job = ClaimedJob {
         run: Run { job: row::job_id(row, 0)?, token: RunToken(token + 1) },
         claim_id: claim.claim_id,
@@ -178,6 +181,7 @@ fn read_ready(
         nominal_at: row::time_opt(row, 9)?,
         batch: row::batch_opt(row, 10)?,
         traceparent: row::trace_opt(row, 11)?,
+        waited: Some(Duration::from_millis(now_ms.saturating_sub(ready_at_ms).max(0).unsigned_abs())),
     };
     Ok(Ready { job, state: row::word(row, 1)? })
 }
@@ -207,5 +211,6 @@ fn read_held(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {
         nominal_at: row::time_opt(row, 12)?,
         batch: row::batch_opt(row, 13)?,
         traceparent: row::trace_opt(row, 14)?,
+        waited: None,
     })
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
-use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::listing::{JobFilter, JobRow, JobView, KindCount, QueueKinds, QueueView};
 use milepost_core::state::JobState;
 use milepost_core::worker::Progress;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -125,25 +126,54 @@ pub(crate) fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
 
 /// Every queue that has live jobs, is served or is paused.
 pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
-    let mut queues = BTreeMap::new();
-    let mut known = conn.prepare_cached(query::QUEUES)?;
-    let known = known.query_map([now_ms()], |row| Ok((row.get(0)?, row::time_opt(row, 1)?)))?;
-    for named in known {
-        let (name, paused_at) = named?;
-        let queue = entry(&mut queues, name);
-        queue.paused_at = queue.paused_at.or(paused_at);
-    }
+    let mut counts = BTreeMap::<String, Vec<_>>::new();
     let mut counted = conn.prepare_cached(query::COUNT_BY_QUEUE)?;
-    let counted = counted.query_map((), |row| Ok((row.get(0)?, row::word(row, 1)?, row.get(2)?)))?;
+    let counted = counted.query_map((), |row| Ok((row.get(0)?, (row::word(row, 1)?, row.get(2)?))))?;
     for count in counted {
-        let (name, state, jobs): (String, JobState, i64) = count?;
-        entry(&mut queues, name).counts.push((state, jobs));
+        let (queue, count) = count?;
+        counts.entry(queue).or_default().push(count);
     }
-    Ok(queues.into_values().collect())
+    let paused = paused_at(conn, counts.keys())?;
+    let view = |(name, paused_at)| {
+        let counts = counts.remove(&name).unwrap_or_default();
+        QueueView { name, paused_at, counts }
+    };
+    Ok(paused.into_iter().map(view).collect())
 }
 
-fn entry(queues: &mut BTreeMap<String, QueueView>, name: String) -> &mut QueueView {
-    queues.entry(name.clone()).or_insert(QueueView { name, paused_at: None, counts: Vec::new() })
+/// The same by kind: so many kinds, and all others as one.
+pub(crate) fn queues_by_kind(conn: &Connection, kinds_max: u32) -> Result<Vec<QueueKinds>, Failure> {
+    let mut counts = BTreeMap::<String, Vec<_>>::new();
+    let mut counted = conn.prepare_cached(query::COUNT_BY_KIND)?;
+    let counted = counted.query_map([kinds_max], |row| {
+        Ok((row.get(0)?, KindCount { kind: row.get(1)?, state: row::word(row, 2)?, jobs: row.get(3)? }))
+    })?;
+    for count in counted {
+        let (queue, count) = count?;
+        counts.entry(queue).or_default().push(count);
+    }
+    let paused = paused_at(conn, counts.keys())?;
+    let view = |(name, paused_at)| {
+        let counts = counts.remove(&name).unwrap_or_default();
+        QueueKinds { name, paused_at, counts }
+    };
+    Ok(paused.into_iter().map(view).collect())
+}
+
+/// These queues and those that are served or paused, each with since when it is.
+fn paused_at<'a>(
+    conn: &Connection,
+    named: impl Iterator<Item = &'a String>,
+) -> Result<BTreeMap<String, Option<Timestamp>>, Failure> {
+    let mut all: BTreeMap<String, Option<Timestamp>> = named.map(|name| (name.clone(), None)).collect();
+    let mut known = conn.prepare_cached(query::QUEUES)?;
+    let known = known.query_map([now_ms()], |row| Ok((row.get(0)?, row::time_opt(row, 1)?)))?;
+    for queue in known {
+        let (name, paused_at) = queue?;
+        let since: &mut Option<Timestamp> = all.entry(name).or_default();
+        *since = since.or(paused_at);
+    }
+    Ok(all)
 }
 
 /// Stops claims from a queue, or lets them go on.

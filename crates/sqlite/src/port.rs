@@ -15,7 +15,7 @@ use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, NewJob};
-use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::listing::{JobFilter, JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::port::{
     AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult, WakeStream,
     WorkerStore,
@@ -175,6 +175,10 @@ impl AdminStore for SqliteStore {
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
         self.read("queues", listing::queues).await
+    }
+
+    async fn queues_by_kind(&self, kinds_max: u32) -> StoreResult<Vec<QueueKinds>> {
+        self.read("queues_by_kind", move |conn| listing::queues_by_kind(conn, kinds_max)).await
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {

@@ -1,10 +1,12 @@
 //! Reads: a few connections that cannot write, used on blocking threads.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
+use milepost_core::pool::PoolView;
 use milepost_core::port::StoreResult;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
@@ -21,6 +23,8 @@ type Reader = (Connection, Patience);
 pub(crate) struct Readers {
     pool: Arc<Pool>,
     turns: Semaphore,
+    /// How many times one had to be waited for.
+    waits: AtomicU64,
 }
 
 struct Pool {
@@ -33,7 +37,7 @@ struct Pool {
 impl Readers {
     pub(crate) fn new(path: &Path, busy_timeout: Duration, place: Arc<str>) -> Self {
         let pool = Pool { path: path.to_owned(), place, busy_timeout, idle: Mutex::new(Vec::new()) };
-        Self { pool: Arc::new(pool), turns: Semaphore::new(READERS) }
+        Self { pool: Arc::new(pool), turns: Semaphore::new(READERS), waits: AtomicU64::new(0) }
     }
 
     /// Waits for the reads that go on and closes their connections.
@@ -44,12 +48,24 @@ impl Readers {
         drop(turns);
     }
 
+    /// How they are used now, under this name.
+    pub(crate) fn view(&self, name: &'static str) -> PoolView {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let in_use = READERS.saturating_sub(self.turns.available_permits());
+        let waits = self.waits.load(Ordering::Relaxed);
+        PoolView { name, in_use: count(in_use), idle: count(idle), max: count(READERS), waits }
+    }
+
     /// Runs the closure on one snapshot of the file.
     pub(crate) async fn read<T, F>(&self, verb: &'static str, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     {
+        if self.turns.available_permits() == 0 {
+            self.waits.fetch_add(1, Ordering::Relaxed);
+        }
         let _turn = self.turns.acquire().await.map_err(|closed| defect(verb, closed.to_string()))?;
         let pool = Arc::clone(&self.pool);
         tokio::task::spawn_blocking(move || pool.read(verb, work))

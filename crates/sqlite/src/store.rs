@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use milepost_core::audit::Actor;
 use milepost_core::error::StoreError;
+use milepost_core::pool::PoolView;
 use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
 use rusqlite::{Connection, Transaction};
@@ -103,6 +104,12 @@ impl SqliteStore {
     /// [`StoreError::Schema`] says how it differs.
     pub async fn check_schema(&self) -> StoreResult<()> {
         self.read("check_schema", migration::check).await
+    }
+
+    /// How connections are used: those that read. The one that writes is not among them; what wants to write waits for its turn.
+    #[must_use]
+    pub fn pools(&self) -> Vec<PoolView> {
+        vec![self.inner.readers.view("readers")]
     }
 
     /// Does what was asked before, then closes the file; calls that come later fail. To be awaited before the

@@ -7,6 +7,7 @@ pub mod effect;
 pub mod examine;
 pub mod faulty;
 pub mod home;
+pub mod hosts;
 pub mod inbox;
 pub mod nats;
 pub mod notes;

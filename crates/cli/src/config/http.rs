@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use milepost_executors::http::{HttpConfig, TIMEOUT_DEFAULT, check_header};
+use milepost_executors::http::{
+    HttpConfig, InvalidHttp, TIMEOUT_DEFAULT, check_header, check_networks, check_url,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -20,6 +22,10 @@ pub(crate) struct Http {
     /// Further headers, such as `Authorization = "Bearer ${TOKEN}"`. Their values are never logged.
     #[serde(default)]
     headers: BTreeMap<String, String>,
+    /// Networks that may be connected to besides the public internet, such as `10.0.0.0/8`, or `10.1.2.3/32` for one
+    /// address. The default is none.
+    #[serde(default)]
+    allow_networks: Vec<String>,
     /// How long one call may take, from the connection to the end of the body. The default is `30s`.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
@@ -34,7 +40,7 @@ impl Http {
 
     pub(crate) fn config(self) -> HttpConfig {
         let timeout = self.timeout.map_or(TIMEOUT_DEFAULT, |time| time.0);
-        HttpConfig { url: self.url, headers: self.headers, timeout }
+        HttpConfig { url: self.url, headers: self.headers, allow_networks: self.allow_networks, timeout }
     }
 }
 
@@ -57,5 +63,34 @@ pub(super) fn check(http: Option<&Node>, faults: &mut Faults) {
                  and milepost-… are set by milepost",
             );
         }
+    }
+    if let Some(http) = http {
+        check_allowed(http, faults);
+    }
+}
+
+/// Refuses what is no network, and a URL that names an address of none of them.
+fn check_allowed(http: &Node, faults: &mut Faults) {
+    const REMEDY: &str =
+        "add allow_networks = [\"10.0.0.0/8\"] beside the url, with the networks of your own servers";
+    let Some((at, url)) =
+        http.get("url").and_then(|node| Some((node.span.start, check_url(node.text()?).ok()?)))
+    else {
+        return;
+    };
+    let listed = http.get("allow_networks");
+    let allowed: Vec<String> = listed
+        .map(Node::nodes)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Node::text)
+        .map(str::to_owned)
+        .collect();
+    match (check_networks(&allowed, &url), listed) {
+        (Ok(_), _) => {}
+        (Err(error @ InvalidHttp::Network(_)), Some(listed)) => {
+            faults.add(listed.span.start, error.to_string(), REMEDY);
+        }
+        (Err(error), _) => faults.add(at, error.to_string(), REMEDY),
     }
 }

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::access::AccessArgs;
+use self::numbers::PoolNumbers;
 use self::parts::{Part, Parts};
 use crate::config::{self, Config, FILE_DEFAULT};
 use crate::log::LogFormat;
@@ -107,11 +108,14 @@ pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<
     let stop = CancellationToken::new();
     let configuration = config.as_ref().and(file.clone());
     let configured = config.zip(file);
+    let pools = PoolNumbers(database.clone());
     let parts = Parts::start(&args, configured, database, address.clone(), &stop).await?;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     tracing::info!(store = %address, "serving {scheme}://{}", listener.local_addr()?);
     let about = about(&address, configuration, &args);
-    let options = Options { counts: parts.counts(), about, api: args.wants(Part::Api), ..options };
+    let mut counts = parts.counts();
+    counts.push(Box::new(pools));
+    let options = Options { counts, about, api: args.wants(Part::Api), ..options };
     let serving = tokio::spawn(milepost_server::serve(listener, store, options, stop.clone()));
     until_stopped(serving, parts, &mut signals, &stop).await
 }

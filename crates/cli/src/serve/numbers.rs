@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use milepost::{DistributionView, SpreadView, StatsView, WorkerCounters};
+use milepost_core::pool::PoolView;
 use milepost_relay::publisher::PublisherStats;
 use milepost_server::metrics::{Counts, Sample};
+
+use crate::store::Database;
 
 /// One of a worker's numbers.
 type Number = fn(&StatsView) -> u64;
@@ -58,10 +61,14 @@ impl Counts for WorkerNumbers {
 /// How the workers' numbers are spread, added up.
 fn spreads(workers: impl Iterator<Item = SpreadView>) -> Vec<Sample> {
     let (mut claims, mut ends) = (DistributionView::default(), DistributionView::default());
+    let mut waits: BTreeMap<(String, String), DistributionView> = BTreeMap::new();
     let mut runs: BTreeMap<String, DistributionView> = BTreeMap::new();
     for worker in workers {
         claims.add(&worker.claim_jobs);
         ends.add(&worker.end_jobs);
+        for (lane, waited) in worker.wait_s {
+            waits.entry(lane).or_default().add(&waited);
+        }
         for (kind, took) in worker.run_s {
             runs.entry(kind).or_default().add(&took);
         }
@@ -73,6 +80,15 @@ fn spreads(workers: impl Iterator<Item = SpreadView>) -> Vec<Sample> {
         sample("worker_claim_jobs", "Jobs of a claim that brought some", &claims),
         sample("worker_end_jobs", "Ends that were told at once", &ends),
     ];
+    samples.extend(waits.iter().map(|((queue, kind), waited)| {
+        sample(
+            "job_wait_seconds",
+            "How long jobs could have been claimed before they were, by queue and kind",
+            waited,
+        )
+        .of("queue", queue.as_str())
+        .of("kind", kind.as_str())
+    }));
     samples.extend(runs.iter().map(|(kind, took)| {
         sample("worker_run_seconds", "How long handlers took, by kind", took).of("kind", kind.as_str())
     }));
@@ -99,4 +115,34 @@ fn of_publisher(subscription: &str, stats: &PublisherStats) -> [Sample; 6] {
         Sample::counter("relay_pages", "Pages of the log that were published", view.pages),
     ]
     .map(|sample| sample.of("subscription", subscription))
+}
+
+/// How the store's connections are used.
+pub(super) struct PoolNumbers(pub(super) Database);
+
+impl Counts for PoolNumbers {
+    fn samples(&self) -> Vec<Sample> {
+        self.0.pools().into_iter().flat_map(of_pool).collect()
+    }
+}
+
+fn of_pool(pool: PoolView) -> [Sample; 4] {
+    let open = |state: &str, connections: u32| {
+        let help = "Connections to the database, by what they are for and whether they are used";
+        Sample::gauge("pool_connections", help, f64::from(connections))
+            .of("pool", pool.name)
+            .of("state", state)
+    };
+    [
+        open("in_use", pool.in_use),
+        open("idle", pool.idle),
+        Sample::gauge("pool_connections_max", "How many of these may be open", f64::from(pool.max))
+            .of("pool", pool.name),
+        Sample::counter(
+            "pool_waits",
+            "Times that all of these were in use and one was waited for",
+            pool.waits,
+        )
+        .of("pool", pool.name),
+    ]
 }

@@ -114,7 +114,9 @@ fn server() -> (String, Receiver<Asked>) {
 // Chunks grow by half, so that the one that is posted again is larger than the one before it.
 fn every_chunk_is_posted_with_a_key_of_its_own(place: Place) {
     let (url, asked) = server();
-    let http = format!("http = {{ url = \"{url}\" }}\nchunk = {{ target = \"60s\" }}\n");
+    let http = format!(
+        "http = {{ url = \"{url}\", allow_networks = [\"127.0.0.0/8\"] }}\nchunk = {{ target = \"60s\" }}\n"
+    );
     let members = Members::new(place, 2_000, &section("popular", &http));
     let _work = members.work();
     let id = members.start("popular");

@@ -157,7 +157,10 @@ fn the_end_of_a_run_starts_the_next_bulk_job(place: Place) {
 }
 
 fn a_dry_run_leaves_nothing(place: Place) {
-    let http = crate::section("post", "http = { url = \"http://127.0.0.1:1\" }\n");
+    let http = crate::section(
+        "post",
+        "http = { url = \"http://127.0.0.1:1\", allow_networks = [\"127.0.0.0/8\"] }\n",
+    );
     let members = Members::new(place, 1_000, &(notes("popular", "rate = 10\n") + &http));
     let dry = |args: &[&str]| members.bulk(&[&["dry-run", "popular", "--param", "topic=1"], args].concat());
     let tried = dry(&["--rows", "100", "--chunks", "2"]).ok().out;

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 /// A folder with a store.
 pub(crate) struct Place {
-    folder: TempDir,
+    pub(crate) folder: TempDir,
     pub(crate) store: String,
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::StoreResult;
 use crate::history::HistoryEntry;
 use crate::ident::JobId;
-use crate::listing::{JobFilter, JobRow, JobView, QueueView};
+use crate::listing::{JobFilter, JobRow, JobView, QueueKinds, QueueView};
 use crate::state::JobState;
 use crate::transition::Verb;
 use crate::worker::WorkerView;
@@ -83,6 +83,9 @@ pub trait AdminStore: Send + Sync {
 
     /// Every queue that has live jobs, is served or is paused.
     async fn queues(&self) -> StoreResult<Vec<QueueView>>;
+
+    /// The same by kind: the kinds that have the most jobs, at most so many, and all others as one.
+    async fn queues_by_kind(&self, kinds_max: u32) -> StoreResult<Vec<QueueKinds>>;
 
     /// Stops claims from a queue, or lets them go on. Answers whether that changed anything.
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool>;

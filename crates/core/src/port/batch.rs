@@ -12,6 +12,7 @@ use crate::batch::operation::{BatchOperated, BatchOperation};
 use crate::batch::start::{NewBatch, Started};
 use crate::dag::checked::Dag;
 use crate::dag::definition::Definition;
+use crate::dag::state::BatchState;
 use crate::dag::version::Version;
 use crate::ident::BatchId;
 
@@ -37,6 +38,9 @@ pub trait BatchStore: Send + Sync {
 
     /// Batches, newest first.
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>>;
+
+    /// How many batches are in each state, without those that are tasks of others. Counted by a scan.
+    async fn count_batches(&self) -> StoreResult<Vec<(BatchState, i64)>>;
 
     /// A batch with its input.
     async fn batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>>;

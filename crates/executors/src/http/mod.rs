@@ -7,8 +7,12 @@
 //! | 3xx | failed for good: redirects are not followed |
 //! | any other | failed for good: `http_N` |
 //! | no connection | to be tried again: `http_connect` |
+//! | no call: an address that may not be connected to | to be tried again, so that there is time to allow it: `http_forbidden` |
 //! | the connection broke, or the answer is no HTTP | to be tried again: `http_broken` |
 //! | too late, the body included | to be tried again: `http_timeout` |
+//!
+//! Only the public internet is connected to, and the networks that are allowed by name ([`HttpConfig::allow_networks`]): every address of a
+//! name is looked at, and none but these is connected to. Proxies of the environment are not used: nobody here could check where they lead.
 //!
 //! Every attempt of a job, or of a chunk of a bulk job, carries the same `Idempotency-Key`. Messages name the server and no more of the URL, since
 //! paths and parameters hold secrets as often as headers do.
@@ -20,14 +24,14 @@ use std::time::Duration;
 
 use milepost::trace::{TRACEPARENT, Traceparent};
 use milepost::{Context, JobError, Outcome};
-use milepost_http::{Capped, leads_to, origin, read};
+use milepost_http::{Capped, Guard, forbidden, leads_to, origin, read};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
 pub use self::probe::HttpProbe;
-pub use self::settings::{HttpConfig, InvalidHttp, check_header, check_url};
+pub use self::settings::{HttpConfig, InvalidHttp, check_header, check_networks, check_url};
 use crate::result::RESULT_BYTES_MAX;
 use crate::{facts, result};
 
@@ -56,8 +60,11 @@ impl Http {
         let url = check_url(&config.url)?;
         let headers: HeaderMap =
             config.headers.iter().map(|(name, value)| check_header(name, value)).collect::<Result<_, _>>()?;
+        let networks = check_networks(&config.allow_networks, &url)?;
         let client = Client::builder()
             .default_headers(headers)
+            .no_proxy()
+            .dns_resolver(Guard::new(networks))
             .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
@@ -148,6 +155,12 @@ impl Http {
     }
 
     fn broken(&self, error: reqwest::Error) -> JobError {
+        if let Some(why) = forbidden(&error) {
+            return JobError::retryable(
+                "http_forbidden",
+                format!("{} is not called: {why}", origin(&self.url)),
+            );
+        }
         let (code, what) = match &error {
             error if error.is_connect() => ("http_connect", "cannot be reached"),
             error if error.is_timeout() => ("http_timeout", "did not answer in time"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use milepost_http::{Forbidden, InvalidNetwork, Networks};
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use thiserror::Error;
@@ -29,15 +30,25 @@ pub struct HttpConfig {
     pub url: String,
     /// Headers besides those that tell of the run. Their values are taken for secrets.
     pub headers: BTreeMap<String, String>,
+    /// Networks that may be connected to besides the public internet, such as `10.0.0.0/8`.
+    pub allow_networks: Vec<String>,
     /// How long one call may take, from the connection to the end of the body.
     pub timeout: Duration,
 }
 
 impl HttpConfig {
-    /// To this URL, without further headers.
+    /// To this URL on the public internet, without further headers.
     #[must_use]
     pub fn to(url: impl Into<String>) -> Self {
-        Self { url: url.into(), headers: BTreeMap::new(), timeout: TIMEOUT_DEFAULT }
+        let (headers, allow_networks) = (BTreeMap::new(), Vec::new());
+        Self { url: url.into(), headers, allow_networks, timeout: TIMEOUT_DEFAULT }
+    }
+
+    /// To servers of these networks too, such as `10.0.0.0/8`.
+    #[must_use]
+    pub fn allow(mut self, networks: &[&str]) -> Self {
+        self.allow_networks.extend(networks.iter().map(|&network| network.to_owned()));
+        self
     }
 }
 
@@ -67,6 +78,12 @@ pub enum InvalidHttp {
         /// What stands before the colon.
         scheme: String,
     },
+    /// A network is none.
+    #[error("{0}")]
+    Network(#[from] InvalidNetwork),
+    /// The URL names an address that is not to be connected to.
+    #[error("{0}")]
+    Address(#[from] Forbidden),
     /// A header's name has characters that none may have.
     #[error("{name:?} cannot be the name of a header")]
     HeaderName {
@@ -103,6 +120,16 @@ pub fn check_url(url: &str) -> Result<Url, InvalidHttp> {
         "http" | "https" => Ok(url),
         scheme => Err(InvalidHttp::Scheme { scheme: scheme.to_owned() }),
     }
+}
+
+/// The networks that are connected to for a URL: these, and the public's.
+///
+/// # Errors
+/// [`InvalidHttp`] when a text is no network, or when the URL names an address of none of them.
+pub fn check_networks(allowed: &[String], url: &Url) -> Result<Networks, InvalidHttp> {
+    let networks = Networks::parse(allowed, true)?;
+    networks.check_url(url)?;
+    Ok(networks)
 }
 
 /// The header when it can be sent; its value is marked as secret.

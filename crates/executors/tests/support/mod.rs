@@ -37,6 +37,11 @@ pub(crate) fn soon() -> KindOptions {
     RetryPolicy::fixed(Duration::from_millis(10)).into()
 }
 
+/// Calls to a URL of this machine.
+pub(crate) fn local(url: impl Into<String>) -> HttpConfig {
+    HttpConfig::to(url).allow(&["127.0.0.0/8"])
+}
+
 impl Stage {
     pub(crate) async fn http(config: HttpConfig) -> Self {
         let http = Arc::new(Http::new(&config).unwrap());

@@ -12,12 +12,15 @@ use milepost_core::batch::operation::{BatchOperated, BatchOperation};
 use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
+use milepost_core::dag::state::BatchState;
 use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
 use milepost_core::ident::BatchId;
 use milepost_core::port::{BatchStore, StoreResult};
 
-use crate::row;
+use sqlx::Row;
+
+use crate::row::{self, named};
 use crate::statement;
 use crate::store::PostgresStore;
 
@@ -45,6 +48,11 @@ impl BatchStore for PostgresStore {
 
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
         self.list_batches(filter).await
+    }
+
+    async fn count_batches(&self) -> StoreResult<Vec<(BatchState, i64)>> {
+        let rows = self.inner.calm.rows(sqlx::query(statement::BATCH_COUNT_BATCHES)).await;
+        self.decode("count_batches", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
     }
 
     async fn batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {

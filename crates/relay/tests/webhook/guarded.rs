@@ -1,17 +1,10 @@
 //! What webhooks must never reach: the machine itself, its networks, the metadata of clouds.
 
 use milepost_relay::sink::{self, Delivery, SinkConfig};
+use milepost_testkit::hosts::NOT_PUBLIC;
 
 use crate::server::{Reply, Server};
 use crate::{common, settings};
-
-/// All ways to write this machine, and others that are not the public's.
-const GUARDED: &str = "
-    127.0.0.1 127.0.0.1. 127.1 127.0.1 127.255.255.254 2130706433 0x7f000001 0x7f.0.0.1 017700000001 0177.0.0.1 0177.0x0.0.1
-    %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1 0 0.0.0.0 localhost LocalHost
-    [::] [::1] [0:0:0:0:0:0:0:1] [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::127.0.0.1] [64:ff9b:1::127.0.0.1]
-    [2002:7f00:1::1] [fe80::1] [fd00:ec2::254] [::ffff:169.254.169.254]
-    169.254.169.254 0xa9fea9fe 100.100.100.200 168.63.129.16";
 
 /// A receiver at all addresses of this machine.
 async fn everywhere() -> Server {
@@ -26,7 +19,7 @@ async fn everywhere() -> Server {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_way_to_write_an_address_that_is_not_public_leads_to_a_connection() {
     let server = everywhere().await;
-    for host in GUARDED.split_whitespace() {
+    for host in NOT_PUBLIC.split_whitespace() {
         for scheme in ["http", "https"] {
             for login in ["", "shop.example@"] {
                 let url = format!("{scheme}://{login}{host}:{}/", server.port);

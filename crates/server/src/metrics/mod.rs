@@ -17,8 +17,10 @@ pub use self::sample::{Kind, Sample, Value};
 use crate::app::App;
 use crate::problem::Problem;
 
-/// For how long what the store said is told again, so that eager readers cost nothing.
+/// For how long at least what the store said is told again, so that eager readers cost nothing.
 const FRESH: Duration = Duration::from_secs(2);
+/// For how many times as long as it took to say: on a large store counting takes no more than this part of the time.
+const TIMES: u32 = 20;
 
 /// What a part of this process counts: its workers, its publishers.
 pub trait Counts: Send + Sync {
@@ -29,6 +31,7 @@ pub trait Counts: Send + Sync {
 /// Where all numbers come from.
 pub(crate) struct Metrics {
     own: Vec<Box<dyn Counts>>,
+    /// What the store said, and until when it is good.
     of_store: Mutex<Option<(Instant, Vec<Sample>)>>,
 }
 
@@ -53,14 +56,16 @@ impl Metrics {
         all
     }
 
-    /// Those of the store, no older than [`FRESH`]; one asks it at a time.
+    /// Those of the store, as it said them lately; one asks it at a time.
     async fn of_store(&self, store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
         let mut known = self.of_store.lock().await;
-        if let Some((_, samples)) = known.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+        if let Some((_, samples)) = known.as_ref().filter(|(good_until, _)| Instant::now() < *good_until) {
             return Ok(samples.clone());
         }
+        let begun = Instant::now();
         let samples = store::samples(store).await?;
-        *known = Some((Instant::now(), samples.clone()));
+        let good_for = FRESH.max(begun.elapsed() * TIMES);
+        *known = Some((Instant::now() + good_for, samples.clone()));
         Ok(samples)
     }
 }

@@ -2,16 +2,20 @@
 
 use jiff::Timestamp;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
-use milepost_core::listing::QueueView;
+use milepost_core::listing::QueueKinds;
 use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::sample::Sample;
 
+/// How many kinds are told of one by one, those that have the most jobs; all others have the empty kind, so that kinds without end
+/// (names made of ids, say) make no page without end.
+const KINDS_MAX: u32 = 200;
 /// How many bulk jobs are counted: those that run or wait come first.
 const BULKS_MAX: u32 = 1000;
 /// What bulk jobs that are not over are in.
@@ -26,8 +30,9 @@ const OPEN: [JobState; 6] = [
 
 /// Asks the store for all its numbers.
 pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
-    let mut all = of_queues(&store.queues().await?);
+    let mut all = of_queues(&store.queues_by_kind(KINDS_MAX).await?);
     all.extend(of_workers(&store.workers().await?));
+    all.extend(of_batches(&store.count_batches().await?));
     let now = Timestamp::now();
     all.extend(
         store.subscriptions().await?.iter().flat_map(|subscription| of_subscription(subscription, now)),
@@ -37,12 +42,13 @@ pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError
     Ok(all)
 }
 
-fn of_queues(queues: &[QueueView]) -> Vec<Sample> {
+fn of_queues(queues: &[QueueKinds]) -> Vec<Sample> {
     let jobs = queues.iter().flat_map(|queue| {
-        queue.counts.iter().map(|(state, count)| {
-            Sample::gauge("jobs", "Jobs that need attention, by queue and state", *count as f64)
+        queue.counts.iter().map(|count| {
+            Sample::gauge("jobs", "Jobs that need attention, by queue, kind and state", count.jobs as f64)
                 .of("queue", &queue.name)
-                .of("state", state.as_str())
+                .of("kind", count.kind.as_deref().unwrap_or_default())
+                .of("state", count.state.as_str())
         })
     });
     let paused = queues.iter().map(|queue| {
@@ -51,6 +57,13 @@ fn of_queues(queues: &[QueueView]) -> Vec<Sample> {
             .of("queue", &queue.name)
     });
     jobs.chain(paused).collect()
+}
+
+fn of_batches(counts: &[(BatchState, i64)]) -> impl Iterator<Item = Sample> {
+    BatchState::ALL.iter().map(|state| {
+        let count = counts.iter().find(|(its, _)| its == state).map_or(0, |(_, count)| *count);
+        Sample::gauge("batches", "Batches by state", count as f64).of("state", state.as_str())
+    })
 }
 
 fn of_workers(workers: &[WorkerView]) -> [Sample; 2] {

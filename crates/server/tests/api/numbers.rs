@@ -17,7 +17,8 @@ pub(crate) async fn metrics_tell_of_jobs_and_subscriptions(place: Place) {
     let text = answer.body.as_str().unwrap();
     for line in [
         "# TYPE milepost_jobs gauge",
-        "milepost_jobs{queue=\"post \\\"office\\\"\",state=\"pending\"} 3.0",
+        "milepost_jobs{queue=\"post \\\"office\\\"\",kind=\"k\",state=\"pending\"} 3.0",
+        "milepost_batches{state=\"running\"} 0.0",
         "milepost_relay_backlog_events{subscription=\"orders\"} 3.0",
         "milepost_relay_publishers{subscription=\"orders\"} 0.0",
         "milepost_store_up 1.0",

@@ -136,3 +136,10 @@ pub(super) fn history(
     })?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
 }
+
+/// How many batches are in each state.
+pub(super) fn count(conn: &Connection) -> Result<Vec<(BatchState, i64)>, Failure> {
+    let mut statement = conn.prepare_cached(query::BATCH_COUNT_BATCHES)?;
+    let counts = statement.query_map((), |row| Ok((row::word(row, 0)?, row.get(1)?)))?;
+    Ok(counts.collect::<rusqlite::Result<_>>()?)
+}

@@ -11,6 +11,7 @@ use milepost_core::batch::operation::{BatchOperated, BatchOperation};
 use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
+use milepost_core::dag::state::BatchState;
 use milepost_core::dag::version::Version;
 use milepost_core::ident::BatchId;
 use milepost_core::port::{BatchStore, StoreResult};
@@ -53,6 +54,10 @@ impl BatchStore for SqliteStore {
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
         let filter = filter.clone();
         self.read("batches", move |conn| listing::batches(conn, &filter)).await
+    }
+
+    async fn count_batches(&self) -> StoreResult<Vec<(BatchState, i64)>> {
+        self.read("count_batches", listing::count).await
     }
 
     async fn batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {

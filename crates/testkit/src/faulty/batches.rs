@@ -10,6 +10,7 @@ use milepost_core::batch::operation::{BatchOperated, BatchOperation};
 use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
+use milepost_core::dag::state::BatchState;
 use milepost_core::dag::version::Version;
 use milepost_core::ident::BatchId;
 use milepost_core::port::{BatchStore, StoreResult};
@@ -40,6 +41,10 @@ impl BatchStore for Faulty {
 
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
         self.inner.batches(filter).await
+    }
+
+    async fn count_batches(&self) -> StoreResult<Vec<(BatchState, i64)>> {
+        self.inner.count_batches().await
     }
 
     async fn batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {

@@ -27,7 +27,7 @@ use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::limit::{Limit, LimitView, Target};
-use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView};
+use milepost_core::listing::{JobFilter, JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{
     AbandonedRun, AdminStore, AuditStore, BulkProgress, BulkStaging, BulkStore, DoctorStore, IntakeStore,
@@ -232,6 +232,10 @@ impl AdminStore for Faulty {
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
         self.inner.queues().await
+    }
+
+    async fn queues_by_kind(&self, kinds_max: u32) -> StoreResult<Vec<QueueKinds>> {
+        self.inner.queues_by_kind(kinds_max).await
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {

@@ -11,6 +11,7 @@ use milepost_core::port::{Operated, Operation};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::Report;
+use serde_json::json;
 
 use crate::scene::{KIND, LONG, Scene, failure};
 use crate::wait;
@@ -98,6 +99,46 @@ pub async fn queues_are_counted_exactly(scene: Scene) {
     assert!(queues[0].counts.contains(&(JobState::Pending, 2)));
     assert!(queues[0].counts.contains(&(JobState::Running, 1)));
     assert!(queues[2].paused_at.is_some() && queues[2].counts.is_empty());
+}
+
+pub async fn kinds_are_counted_exactly_and_the_rarest_as_one(scene: Scene) {
+    scene.enqueue_many(4, KIND, json!({})).await;
+    scene.enqueue_many(2, "rare", json!({})).await;
+    scene.enqueue(NewJob::new("rarer", &()).unwrap()).await;
+    scene.enqueue(NewJob::new("rare", &()).unwrap().queue("q2")).await;
+    scene.claim(1).await;
+    scene.store.pause_queue("q3", true).await.unwrap();
+    let told = async |kinds_max| {
+        let queues = scene.store.queues_by_kind(kinds_max).await.unwrap();
+        let told = queues.into_iter().map(|queue| {
+            let mut counts: Vec<_> = queue
+                .counts
+                .into_iter()
+                .map(|count| (count.kind, count.state.as_str(), count.jobs))
+                .collect();
+            counts.sort();
+            (queue.name, queue.paused_at.is_some(), counts)
+        });
+        told.collect::<Vec<_>>()
+    };
+    let of = |kind: &str, state, jobs| (Some(kind.to_owned()), state, jobs);
+    let test = [of(KIND, "pending", 3), of(KIND, "running", 1)];
+    let others = |jobs| (None, "pending", jobs);
+    let queue = |name: &str, paused, counts: &[_]| (name.to_owned(), paused, counts.to_vec());
+    let [pending, running] = test;
+    let all = [of("rare", "pending", 2), of("rarer", "pending", 1), pending.clone(), running.clone()];
+    let expected = [
+        queue("default", false, &all),
+        queue("q2", false, &[of("rare", "pending", 1)]),
+        queue("q3", true, &[]),
+    ];
+    assert_eq!(told(3).await, expected);
+    let expected = [
+        queue("default", false, &[others(3), pending, running]),
+        queue("q2", false, &[others(1)]),
+        queue("q3", true, &[]),
+    ];
+    assert_eq!(told(1).await, expected);
 }
 
 pub async fn workers_are_listed_with_what_they_hold(scene: Scene) {

@@ -1,7 +1,7 @@
 //! Taking jobs.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use milepost_core::claim::Claim;
@@ -69,6 +69,22 @@ pub async fn jobs_are_not_claimed_before_their_time(scene: Scene) {
     let claimed = &scene.history(job).await[1];
     let due = scene.history(job).await[0].ready_at.expect("its creation says when it is due");
     assert!(claimed.at >= due, "claimed at {} and due at {due}", claimed.at);
+}
+
+pub async fn a_claimed_job_says_for_how_long_it_could_have_been(scene: Scene) {
+    const WAIT: Duration = Duration::from_millis(300);
+    let begun = Instant::now();
+    let waits = scene.enqueue(Scene::job()).await;
+    wait::until("it has waited for a while", async || begun.elapsed() > WAIT).await;
+    let later = Scene::job().start(StartAt::After(LONG));
+    scene.enqueue(later).await;
+    let claimed = scene.claim(2).await;
+    assert_eq!(claimed.iter().map(|job| job.run.job).collect::<Vec<_>>(), [waits]);
+    let waited = claimed[0].waited.unwrap();
+    // Stores keep whole milliseconds.
+    assert!(waited + Duration::from_millis(50) > WAIT && waited <= begun.elapsed() + WAIT / 10, "{waited:?}");
+    let held = scene.store.held(scene.worker).await.unwrap();
+    assert_eq!(held[0].waited, None, "nobody knows any more");
 }
 
 pub async fn a_paused_queue_gives_nothing_until_it_is_resumed(scene: Scene) {

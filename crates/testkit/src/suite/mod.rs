@@ -58,6 +58,7 @@ macro_rules! conformance {
                 jobs_are_filtered_by_state_kind_queue_and_key
                 a_job_says_why_it_waits
                 queues_are_counted_exactly
+                kinds_are_counted_exactly_and_the_rarest_as_one
                 workers_are_listed_with_what_they_hold
                 a_retried_dead_letter_gets_its_attempts_again
                 a_rerun_goes_on_from_the_last_token
@@ -97,6 +98,7 @@ macro_rules! conformance {
                 jobs_of_a_kind_go_by_due_time
                 kinds_and_queues_that_the_worker_lacks_are_left_alone
                 jobs_are_not_claimed_before_their_time
+                a_claimed_job_says_for_how_long_it_could_have_been
                 a_paused_queue_gives_nothing_until_it_is_resumed
                 many_claimers_never_share_a_job
                 the_token_rises_with_every_claim

@@ -1,8 +1,6 @@
 //! Events to webhooks: each as an HTTP request, signed.
 
-mod address;
 mod answer;
-mod guard;
 mod request;
 mod signature;
 
@@ -14,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use milepost_core::event::Event;
+use milepost_http::{Guard, Networks};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use schemars::JsonSchema;
@@ -21,7 +20,6 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use self::answer::Answer;
-use self::guard::{Guard, Networks};
 use self::signature::Signer;
 pub use self::signature::WebhookSecret;
 use super::config::{self, InvalidSink, SecretUrl};
@@ -80,8 +78,8 @@ impl fmt::Debug for Webhook {
 impl Webhook {
     pub(super) fn open(config: &WebhookConfig) -> Result<Self, InvalidSink> {
         let url = url(config.url.expose())?;
-        let networks = Networks::parse(&config.allow_networks, url.scheme())?;
-        networks.check_url(&url)?;
+        let networks = networks(&config.allow_networks, &url)?;
+        networks.check_url(&url).map_err(|why| InvalidSink::new("url", why.to_string()))?;
         Self::guarded(config, url, Guard::new(networks))
     }
 
@@ -186,6 +184,12 @@ impl Sink for Webhook {
             None => Ok(deliveries),
         }
     }
+}
+
+/// The public's get https only.
+fn networks(allowed: &[String], url: &Url) -> Result<Networks, InvalidSink> {
+    Networks::parse(allowed, url.scheme() == "https")
+        .map_err(|why| InvalidSink::new("allow_networks", why.to_string()))
 }
 
 fn url(text: &str) -> Result<Url, InvalidSink> {

@@ -58,7 +58,7 @@ fn webhook(port: u16, addresses: &[&[&str]]) -> (Webhook, Arc<AtomicUsize>) {
         Box::pin(async move { Ok(answer) })
     };
     let url = Url::parse(&format!("http://shop.example:{port}/hook")).unwrap();
-    let networks = Networks::parse(&config.allow_networks, url.scheme()).unwrap();
+    let networks = networks(&config.allow_networks, &url).unwrap();
     (Webhook::guarded(&config, url, Guard::looking_up(networks, lookup)).unwrap(), asked)
 }
 

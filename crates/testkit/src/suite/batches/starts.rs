@@ -135,4 +135,7 @@ pub async fn batches_are_listed_newest_first_in_pages(batches: Batches) {
     assert_eq!(list(BatchFilter { dag: Some("d".to_owned()), ..all() }).await, [second, first]);
     assert_eq!(list(BatchFilter { state: Some(BatchState::Done), ..all() }).await, [first]);
     assert_eq!(list(BatchFilter { key: Some("k".to_owned()), ..all() }).await, [third]);
+    let mut counts = batches.store.count_batches().await.unwrap();
+    counts.sort_by_key(|(_, count)| *count);
+    assert_eq!(counts, [(BatchState::Done, 1), (BatchState::Running, 2)]);
 }

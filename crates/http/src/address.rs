@@ -42,7 +42,7 @@ const fn v6(groups: [u16; 2], bits: u8) -> Ipv6Net {
 }
 
 /// Whether an address, and one that it leads to, belongs to the public internet.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub(crate) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) if NAT64.contains(&address) => is_public_v4(last_bits(address)),

@@ -1,0 +1,2 @@
+-- How many batches are in each state, without those that are tasks of others.
+SELECT state, count(*) FROM milepost_batch WHERE parent_id IS NULL GROUP BY state
