@@ -27,6 +27,7 @@ mod problem;
 mod session;
 mod stream;
 mod trace;
+pub mod words;
 
 use std::sync::Arc;
 

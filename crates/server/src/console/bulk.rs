@@ -9,10 +9,10 @@ use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 
 use super::act::{Action, Field, Sent, acting};
-use super::bulks::{Row, per_second};
+use super::bulks::Row;
 use super::flash::Flash;
 use super::page::{Drawn, Page, Trouble, draw};
-use super::words::{count, length, pretty, why};
+use super::words::{count, length, per_second, pretty, why};
 use crate::app::App;
 use crate::params::Path;
 
