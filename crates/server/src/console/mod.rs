@@ -17,6 +17,7 @@ mod choice;
 mod contrast;
 mod deed;
 mod events;
+mod explain;
 mod flash;
 mod graph;
 mod job;
@@ -43,8 +44,8 @@ use crate::access::Needed;
 use crate::pages::Pages;
 pub(crate) use assets::url as asset;
 pub(crate) use bulks::Paces;
+pub(crate) use explain::explain;
 pub(crate) use kept::Known;
-pub(crate) use page::Trouble;
 
 /// Who may look.
 const VIEWER: Needed = Needed::Role(Role::Viewer);

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::act::{Action, Field, Sent, acting};
 use super::board::Board;
 use super::flash::Flash;
-use super::page::{Drawn, Page, Trouble, draw};
+use super::page::{Drawn, Page, draw};
 use super::stack::by_state;
 use super::words::{count, encoded, several};
 use crate::app::App;
@@ -148,7 +148,7 @@ pub(super) async fn preview(
 ) -> Drawn {
     let detail = app.store.batch(id).await?;
     let row = detail
-        .ok_or_else(|| Trouble::not_found(format!("There is no batch {id}, or it was forgotten.")))?
+        .ok_or_else(|| Problem::not_found("no_such_batch", format!("There is no batch {id}, or it was forgotten.")))?
         .row;
     let board = Board::read(id, Arc::clone(&app.store)).await?;
     let plan = wanted.plan(&row, &board, &app).await?;
