@@ -140,7 +140,7 @@ fn turn(view: &BulkView, now: Timestamp) -> String {
 }
 
 /// Pause, go on, and give up: a run that is aborted keeps its cursor.
-fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
+pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
     }
