@@ -88,3 +88,19 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/assets/{edition}/{name}", Needed::Nothing, get(assets::get))
         .compressed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_changes_something_is_for_operators() {
+        for (method, path, needed) in routes().needs() {
+            let only_looks = method == Method::GET
+                && path != "/audit"
+                && !path.ends_with("/change")
+                && !path.ends_with("/rerun");
+            assert_eq!(needed != OPERATOR, only_looks, "{method} {path}");
+        }
+    }
+}
