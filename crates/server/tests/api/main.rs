@@ -121,6 +121,7 @@ on_both! {
         a_watcher_is_told_of_what_it_wants_only
         a_position_that_cannot_be_gone_on_from_is_told
         only_so_many_streams_are_open_for_one_client
+        who_does_not_read_is_dropped_told_why_and_goes_on_where_it_was
     }
     schedules {
         a_schedule_is_stored_shown_run_and_removed
