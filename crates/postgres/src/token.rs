@@ -73,13 +73,19 @@ impl SessionStore for PostgresStore {
         self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("begin_session", e))
     }
 
-    async fn session(&self, id: &Digest, times: &SessionTimes) -> StoreResult<Option<FoundSession>> {
+    async fn session(
+        &self,
+        id: &Digest,
+        times: &SessionTimes,
+        used: bool,
+    ) -> StoreResult<Option<FoundSession>> {
         let query = sqlx::query(statement::SESSION)
             .bind(id.as_bytes().to_vec())
             .bind(whole_ms(times.idle))
             .bind(whole_ms(times.absolute))
             .bind(whole_ms(times.rotate))
-            .bind(whole_ms(FORMER_ID));
+            .bind(whole_ms(FORMER_ID))
+            .bind(used);
         let session = self.inner.calm.row(query).await.and_then(|row| row.as_ref().map(session).transpose());
         session.map_err(|e| self.fail("session", e))
     }

@@ -23,23 +23,30 @@ function busy() {
   return document.hidden || typing || one("[popover]:popover-open, input.pick:checked") !== null;
 }
 
-async function refresh() {
+// `asked`: somebody wants it. What the page does by itself is no use of the session, which ends when nobody uses it.
+async function refresh(asked) {
   clearTimeout(again);
   again = 0;
   if (fetching || busy()) return;
   fetching = true;
   fetchedAt = Date.now();
   try {
-    const answer = await fetch(location.href, { headers: { accept: "text/html" }, cache: "no-store" });
+    const answer = await get(location.href, "text/html", asked === true);
     if (answer.redirected) return location.reload();
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (!busy()) take(page);
-    live(answer.ok ? "live" : "failing");
+    // A server that fails takes nothing away from what is seen.
+    if (!busy() && answer.status < 500 && answer.status !== 429) take(page);
+    live(answer.status < 500 && answer.status !== 429 ? "live" : "failing");
   } catch (_) {
     live("offline");
   } finally {
     fetching = false;
   }
+}
+
+function get(url, accept, asked) {
+  const headers = asked ? { accept } : { accept, "x-milepost-refresh": "1" };
+  return fetch(url, { headers, cache: "no-store" });
 }
 
 function take(page) {
@@ -108,7 +115,7 @@ async function draw() {
   const boxes = all("[data-chart]");
   if (boxes.length === 0 || !window.uPlot) return;
   try {
-    const data = await (await fetch("/series.json", { cache: "no-store" })).json();
+    const data = await (await get("/series.json", "application/json", false)).json();
     boxes.forEach((box) => chart(box, data));
   } catch (_) { /* The next time. */ }
 }
@@ -163,7 +170,7 @@ function key(event) {
     x: () => one("input.pick", document.activeElement?.closest("[data-row]") || document)?.click(),
     t: switchTimes,
     d: switchTheme,
-    r: refresh,
+    r: () => refresh(true),
     g: () => { chord = Date.now() + 1500; },
   }[event.key];
   if (does) { event.preventDefault(); does(); }
@@ -193,5 +200,9 @@ if (one("#page")?.dataset.live !== undefined) {
   });
   listen();
 }
-one("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// Where a screen is narrow, what counts is in sight.
+for (const it of all("nav [aria-current], svg.machine .now")) {
+  const box = it.closest("nav, .scroll"), [at, within] = [it.getBoundingClientRect(), box.getBoundingClientRect()];
+  box.scrollLeft += at.left + at.width / 2 - within.left - within.width / 2;
+}
 draw();

@@ -1,11 +1,17 @@
 //! `Idempotency-Key`: a create that can be repeated. The key becomes that of the job, so that the store itself keeps its promise.
 
+use std::fmt::Arguments;
+
+use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use milepost_core::batch::start::NewBatch;
 use milepost_core::ident::{BatchId, EventId, JobId};
 use milepost_core::job::NewJob;
 use milepost_core::port::Store;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use utoipa::IntoParams;
 
@@ -39,14 +45,15 @@ impl IdempotencyKey {
         Some(EventId(uuid::Builder::from_custom_bytes(bytes).into_uuid()))
     }
 
-    /// Gives it to a job that has no key; `index` is its place in the request. Answers whether it did.
-    pub(crate) fn key(&self, job: &mut NewJob, index: usize) -> bool {
-        give(&mut job.key, self.given.as_deref(), index)
-    }
-
-    /// Gives it to a batch that has no key. Answers whether it did.
-    pub(crate) fn batch_key(&self, batch: &mut NewBatch) -> bool {
-        give(&mut batch.key, self.given.as_deref(), 0)
+    /// Gives it to what has no key; `index` is the place in the request. Answers whether it did.
+    pub(crate) fn give(&self, key: &mut Option<String>, index: usize) -> bool {
+        match &self.given {
+            Some(given) if key.is_none() => {
+                *key = Some(format!("idempotency:{given}:{index}"));
+                true
+            }
+            _ => false,
+        }
     }
 }
 
@@ -68,14 +75,10 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     }
 }
 
-fn give(key: &mut Option<String>, given: Option<&str>, index: usize) -> bool {
-    match given {
-        Some(given) if key.is_none() => {
-            *key = Some(format!("idempotency:{given}:{index}"));
-            true
-        }
-        _ => false,
-    }
+/// What is answered for what was created, or was there before under its key.
+pub(crate) fn made(duplicate: bool, url: String, what: impl Serialize) -> Response {
+    let status = if duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    (status, [(header::LOCATION, url)], Json(what)).into_response()
 }
 
 /// Refuses a key under which another batch was started.
@@ -85,14 +88,8 @@ pub(crate) async fn check_same_batch(
     made: BatchId,
 ) -> Result<(), Problem> {
     let Some(made) = store.batch(made).await? else { return Ok(()) };
-    if same_json(made.input.get(), asked.input.get()) {
-        return Ok(());
-    }
-    let words = format!(
-        "batch {} was started under this key with other input; a new request needs a new key",
-        made.row.id
-    );
-    Err(Problem::conflict("idempotency_key_taken", words).at("header Idempotency-Key"))
+    let same = same_json(made.input.get(), asked.input.get());
+    if same { Ok(()) } else { Err(taken(format_args!("batch {} was started", made.row.id), "other input")) }
 }
 
 /// Refuses a key under which something else was created.
@@ -102,14 +99,12 @@ pub(crate) async fn check_same(store: &dyn Store, asked: &NewJob, made: JobId) -
         && made.row.queue == asked.queue
         && made.row.group == asked.group
         && same_json(made.payload.get(), asked.payload.get());
-    if same {
-        return Ok(());
-    }
-    let words = format!(
-        "job {} was created under this key with other content; a new request needs a new key",
-        made.row.id
-    );
-    Err(Problem::conflict("idempotency_key_taken", words).at("header Idempotency-Key"))
+    if same { Ok(()) } else { Err(taken(format_args!("job {} was created", made.row.id), "other content")) }
+}
+
+fn taken(made: Arguments<'_>, with: &str) -> Problem {
+    let words = format!("{made} under this key with {with}; a new request needs a new key");
+    Problem::conflict("idempotency_key_taken", words).at("header Idempotency-Key")
 }
 
 fn same_json(one: &str, other: &str) -> bool {

@@ -27,6 +27,7 @@ mod problem;
 mod session;
 mod stream;
 mod trace;
+pub mod words;
 
 use std::sync::Arc;
 
@@ -158,6 +159,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(middleware::from_fn_with_state(app.clone(), limits::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
+        .layer(middleware::from_fn_with_state(app.clone(), console::explain))
         .layer(middleware::from_fn_with_state(app.clone(), access::guard))
         .layer(middleware::from_fn_with_state(speaks_tls, headers::add))
         .layer(middleware::from_fn(trace::trace))

@@ -117,9 +117,9 @@ impl Problem {
         self
     }
 
-    /// What is wrong, for people.
-    pub(crate) fn detail(&self) -> &str {
-        &self.detail
+    /// Its stable name.
+    pub(crate) const fn code(&self) -> &'static str {
+        self.code
     }
 
     /// The HTTP status.
@@ -253,7 +253,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = self.status();
         let retry_after_s = self.retry_after_s;
-        let mut response = (status, Json(self)).into_response();
+        let mut response = (status, Json(&self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if status == StatusCode::UNAUTHORIZED {
@@ -262,6 +262,8 @@ impl IntoResponse for Problem {
         if let Some(seconds) = retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        // For people it becomes a page.
+        response.extensions_mut().insert(self);
         response
     }
 }

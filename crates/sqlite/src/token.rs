@@ -147,11 +147,17 @@ impl SessionStore for SqliteStore {
         .await
     }
 
-    async fn session(&self, id: &Digest, times: &SessionTimes) -> StoreResult<Option<FoundSession>> {
+    async fn session(
+        &self,
+        id: &Digest,
+        times: &SessionTimes,
+        used: bool,
+    ) -> StoreResult<Option<FoundSession>> {
         let (id, times) = (*id, *times);
         let found = self.read("session", move |conn| Ok(find_session(conn, &id, &times)?)).await?;
         let Some((session, seen_ms)) = found else { return Ok(None) };
-        if seen_ms < now_ms() - USED_EVERY_MS {
+        let every_ms = (whole_ms(times.idle) / 4).min(USED_EVERY_MS);
+        if used && seen_ms < now_ms() - every_ms {
             self.write("session", Hint::NONE, move |tx| {
                 tx.prepare_cached(query::SESSION_TOUCH)?.execute((id.as_bytes(), now_ms()))?;
                 Ok(())

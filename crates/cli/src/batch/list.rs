@@ -146,8 +146,8 @@ fn list_dags(dags: &[VersionView], json: bool) -> Result<()> {
             Field::text(&dag.dag),
             Field::text(dag.number.to_string()),
             Field::text(words::short(dag.version)),
-            Field::text(words::count(dag.tasks.into())),
-            Field::text(words::count(dag.edges.into())),
+            Field::text(words::count(dag.tasks)),
+            Field::text(words::count(dag.edges)),
             Field::text(dag.depth.to_string()),
             Field::text(relative(dag.created_at, now)),
         ]);

@@ -39,8 +39,8 @@ pub(super) async fn run(args: &VersionsArgs, store: &dyn BatchStore) -> Result<O
         listing.line([
             Field::text(version.number.to_string()),
             Field::text(words::short(version.version)),
-            Field::text(words::count(version.tasks.into())),
-            Field::text(words::count(version.edges.into())),
+            Field::text(words::count(version.tasks)),
+            Field::text(words::count(version.edges)),
             Field::text(version.depth.to_string()),
             Field::text(relative(version.created_at, now)),
             Field::text(if version.latest { "yes" } else { "" }),

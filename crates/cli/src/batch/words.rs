@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use indicatif::HumanCount;
 use jiff::Timestamp;
 use milepost_core::batch::listing::{BatchView, TaskView};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::dag::version::Version;
+
+pub(super) use milepost_server::words::count;
 
 use super::find::VERSION_DIGITS;
 
@@ -14,11 +15,6 @@ use super::find::VERSION_DIGITS;
 pub(super) const GONE: &str = "(gone)";
 /// How wide a bar of progress is.
 const BAR: u64 = 30;
-
-/// A number as people read it: `12,300`.
-pub(super) fn count(number: u64) -> String {
-    HumanCount(number).to_string()
-}
 
 /// `1 task`, `12 tasks`.
 pub(super) fn tasks(number: u64) -> String {

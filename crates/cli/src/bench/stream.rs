@@ -82,7 +82,8 @@ pub(super) async fn run(bench: &StreamBench, address: &StoreAddress) -> Result<S
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let at = listener.local_addr()?;
     let clients = usize::from(bench.clients);
-    let streams = StreamLimits { streams_max: clients, streams_per_client_max: clients };
+    let streams =
+        StreamLimits { streams_max: clients, streams_per_client_max: clients, ..StreamLimits::default() };
     let stop = CancellationToken::new();
     let options = Options { streams, ..Options::default() };
     let serving = tokio::spawn(milepost_server::serve(listener, target.store.clone(), options, stop.clone()));

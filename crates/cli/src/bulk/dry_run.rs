@@ -159,7 +159,7 @@ fn print(bill: &Bill<'_>, definition: &Definition) -> Result<()> {
     for (at, chunk) in bill.chunks.iter().enumerate() {
         let number = (at + 1).to_string();
         let ms = if chunk.ms < 10.0 { format!("{:.1}", chunk.ms) } else { format!("{:.0}", chunk.ms) };
-        listing.row([number, words::count(chunk.rows.into()), ms].map(Field::text));
+        listing.row([number, words::count(chunk.rows), ms].map(Field::text));
     }
     if !bill.chunks.is_empty() {
         listing.print()?;

@@ -146,7 +146,7 @@ fn cursor(view: &BulkView) -> Option<String> {
 
 fn chunks(view: &BulkView) -> Option<String> {
     let (rows, ms) = (view.chunk_rows?, view.chunk_ms?);
-    let (chunks, rows) = (words::count(view.counts.chunks), words::count(rows.into()));
+    let (chunks, rows) = (words::count(view.counts.chunks), words::count(rows));
     Some(format!("{chunks}, now of {rows} rows; the last one took {ms} ms"))
 }
 

@@ -2,26 +2,13 @@
 
 use std::time::Duration;
 
-use indicatif::HumanCount;
 use jiff::Timestamp;
 use milepost::bulk::{BulkView, Effects, Settings};
 use milepost_core::state::JobState;
 
+pub(super) use milepost_server::words::{count, per_second as rate};
+
 use crate::time::{length, relative};
-
-/// A number as people read it: `12,300`.
-pub(super) fn count(number: u64) -> String {
-    HumanCount(number).to_string()
-}
-
-/// Rows a second: `2,000 rows/s`, or `0.5 rows/s`.
-pub(super) fn rate(rows_per_s: f64) -> String {
-    if rows_per_s < 10.0 {
-        format!("{rows_per_s:.1} rows/s")
-    } else {
-        format!("{} rows/s", count(rows_per_s as u64))
-    }
-}
 
 /// How much is done: `43 %`. What is not quite all is not said to be.
 pub(super) fn percent(view: &BulkView) -> Option<String> {
@@ -72,8 +59,8 @@ pub(super) fn settings(settings: &Settings) -> Option<String> {
         rows_per_s.map(|rows| format!("at most {}", rate(rows))),
         duty.map(|duty| format!("chunks take {:.0} % of the time at most", duty * 100.0)),
         chunk_ms.map(|ms| format!("a chunk shall take {ms} ms")),
-        chunk_rows_min.map(|rows| format!("at least {} rows a chunk", count(rows.into()))),
-        chunk_rows_max.map(|rows| format!("at most {} rows a chunk", count(rows.into()))),
+        chunk_rows_min.map(|rows| format!("at least {} rows a chunk", count(rows))),
+        chunk_rows_max.map(|rows| format!("at most {} rows a chunk", count(rows))),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join(", "))

@@ -2,7 +2,6 @@
 
 mod list;
 mod operate;
-mod pretty;
 mod show;
 
 use anyhow::Result;

@@ -10,9 +10,9 @@ use milepost_core::listing::{JobRow, JobView, Waiting};
 use milepost_core::port::Store;
 use milepost_core::schedule::schedule_of_key;
 use milepost_core::worker::Progress;
+use milepost_server::words::pretty;
 use serde::Serialize;
 
-use super::pretty::pretty;
 use crate::args;
 use crate::output::{self, Outcome, printable};
 use crate::table::{Column, Field, Listing};

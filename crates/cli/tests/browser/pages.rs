@@ -27,6 +27,8 @@ const CHAIN: &str = "name = \"chain\"\ntasks.first = { kind = \"other\" }\ntasks
 
 /// The id of no job.
 const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
+/// Where nothing is.
+const NOWHERE: [&str; 3] = ["/jobs/no-such-job", "/batches/no-such-batch/rerun?what=failed", "/no/such/path"];
 
 /// A store in which there is something of everything; answers the paths of its pages.
 fn filled(place: &Place) -> Vec<String> {
@@ -50,6 +52,7 @@ fn filled(place: &Place) -> Vec<String> {
         "/jobs?state=failed&payload=a%3Db".to_owned(),
         format!("/jobs/{NOBODY}"),
     ];
+    paths.extend(NOWHERE.map(str::to_owned));
     let places = [
         "/",
         "/jobs",
@@ -92,7 +95,8 @@ fn no_page_has_an_error_or_breaks_its_content_security_policy(place: Place) {
             browser.until(&format!("button {at} of {path} opens its form"), &opened);
         }
         let complaints = browser.complaints();
-        let expected = |words: &String| path.ends_with(NOBODY) && words.contains("status of 4");
+        let is_missing = path.ends_with(NOBODY) || NOWHERE.contains(&path.as_str());
+        let expected = |words: &String| is_missing && words.contains("status of 4");
         assert!(complaints.iter().all(expected), "{path}: {complaints:?}");
     }
     // Whoever hears nothing has to be known to listen.

@@ -66,8 +66,8 @@ fn somebody_signs_in_with_a_token_and_out_again(place: Place) {
 }
 
 fn an_open_page_leads_to_the_sign_in_when_its_session_is_over(place: Place) {
-    // A page looks again after five seconds.
-    let console = Console::of_those_with_tokens(place, "session_idle = \"3s\"\n");
+    // A page looks again every five seconds, which is no use of the session.
+    let console = Console::of_those_with_tokens(place, "session_idle = \"8s\"\n");
     let token = console.token("anna", "viewer");
     console.open("/queues");
     console.sign_in(&token);

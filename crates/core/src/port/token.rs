@@ -36,8 +36,14 @@ pub trait SessionStore: Send + Sync {
     /// Begins a session, and forgets those that are as old as they may get.
     async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()>;
 
-    /// The session with this id, unless it is over. Its use counts, to the minute.
-    async fn session(&self, id: &Digest, times: &SessionTimes) -> StoreResult<Option<FoundSession>>;
+    /// The session with this id, unless it is over. `used`: whether somebody uses it, which counts to the minute or to a quarter of
+    /// the time that it may be idle, or only a page that was left open.
+    async fn session(
+        &self,
+        id: &Digest,
+        times: &SessionTimes,
+        used: bool,
+    ) -> StoreResult<Option<FoundSession>>;
 
     /// Changes the id of a session; for [a moment](crate::session::FORMER_ID) the old one counts too. Answers false when somebody else has
     /// changed it, or it is over.

@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 
 use super::credentials::bearer;
 use super::lasting::while_valid;
 use super::{Allowed, Identity, Needed, Recalled, check};
 use crate::app::App;
 use crate::client::Client;
-use crate::console::Trouble;
 use crate::problem::Problem;
 use crate::session::{self, Signed};
 
@@ -27,19 +25,9 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
         Ok(needed) => needed,
         Err(problem) => return problem.into_response(),
     };
-    let page = wants_a_page(&request)
-        .then(|| request.uri().path_and_query().map_or("/", PathAndQuery::as_str).to_owned());
     let admitted = match admit(&app, request, needed).await {
         Ok(admitted) => admitted,
-        Err(problem) => {
-            return match page {
-                Some(page) if problem.is_unauthorized() => {
-                    Redirect::to(&session::sign_in_path(&page)).into_response()
-                }
-                Some(_) => Trouble::from(problem).into_response(),
-                None => problem.into_response(),
-            };
-        }
+        Err(problem) => return problem.into_response(),
     };
     let mut response = next.run(admitted.request).await;
     if let Some(token) = admitted.token {
@@ -64,14 +52,6 @@ fn needed(app: &App, method: &Method, path: &str) -> Result<Needed, Problem> {
             )
         }
     })
-}
-
-/// Whether it is a person at a browser who asks, who can be asked to sign in.
-fn wants_a_page(request: &Request) -> bool {
-    let accepted = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    matches!(*request.method(), Method::GET | Method::HEAD)
-        && !request.uri().path().starts_with("/v1/")
-        && accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
 /// A request that may go on.
@@ -108,6 +88,17 @@ async fn admit(app: &App, mut request: Request, needed: Needed) -> Result<Admitt
     let token = identity.token.clone();
     request.extensions_mut().insert(identity);
     Ok(Admitted { request, token, cookie })
+}
+
+/// Who asks, as far as that is known: for pages that say what went wrong.
+pub(crate) async fn known(app: &App, headers: &HeaderMap, client: Client) -> Option<Identity> {
+    if !app.tokens.are_asked_for().await.ok()? {
+        return Some(Identity::anonymous(Allowed::Everything));
+    }
+    match by_token(app, headers, client).await.ok()? {
+        None => session::of_headers(app, headers, client).await.ok()?.map(|signed| signed.identity),
+        bearer => bearer,
+    }
 }
 
 /// Who shows a token, if one is shown.

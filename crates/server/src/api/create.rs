@@ -125,8 +125,7 @@ impl From<Enqueued> for Created {
 
 impl IntoResponse for Created {
     fn into_response(self) -> Response {
-        let status = if self.duplicate { StatusCode::OK } else { StatusCode::CREATED };
-        (status, [("location", format!("/v1/jobs/{}", self.id))], Json(self)).into_response()
+        idempotency::made(self.duplicate, format!("/v1/jobs/{}", self.id), self)
     }
 }
 
@@ -145,7 +144,7 @@ async fn create_job(
     Body(request): Body<JobRequest>,
 ) -> Result<Created, Problem> {
     let mut job = request.into_job()?;
-    let keyed = idempotency.key(&mut job, 0);
+    let keyed = idempotency.give(&mut job.key, 0);
     let asked = keyed.then(|| job.clone());
     let created = app.intake.create(actor.actor(), job).await?;
     if let Some(asked) = asked.filter(|_| created.duplicate) {
@@ -215,7 +214,7 @@ async fn create_jobs(
         .enumerate()
         .map(|(index, request)| {
             let mut job = request.into_job().map_err(|problem| problem.at(format!("jobs[{index}]")))?;
-            idempotency.key(&mut job, index);
+            idempotency.give(&mut job.key, index);
             Ok(job)
         })
         .collect();

@@ -2,7 +2,7 @@
 
 pub(crate) mod attempt;
 mod audit;
-mod batches;
+pub(crate) mod batches;
 mod bulk;
 mod create;
 mod dags;

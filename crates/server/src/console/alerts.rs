@@ -21,6 +21,7 @@ use milepost_core::worker::WorkerView;
 use super::act::{Action, Field};
 use super::page::Page;
 use super::words::{between, count, cut, encoded, length, query, relative, several};
+use super::{bulks, events, schedules};
 
 /// How many failed jobs are looked at for what failed.
 const FAILED_MAX: u32 = 200;
@@ -98,9 +99,9 @@ impl Facts {
         alerts.extend(self.failing(page));
         alerts.extend(self.batches.iter().map(|batch| of_batch(batch, page)));
         alerts.extend(self.subscriptions.iter().flatten().flat_map(|of| of_subscription(of, page)));
-        alerts.extend(self.bulks.iter().filter_map(|bulk| of_bulk(bulk, page.now)));
+        alerts.extend(self.bulks.iter().filter_map(|bulk| of_bulk(bulk, page)));
         alerts.extend(self.consumers.iter().flatten().filter_map(of_consumer));
-        alerts.extend(self.schedules.iter().filter_map(|schedule| of_schedule(schedule, page.now)));
+        alerts.extend(self.schedules.iter().filter_map(|schedule| of_schedule(schedule, page)));
         alerts.extend(self.queues.iter().flatten().filter_map(|queue| paused(queue, page)));
         alerts.extend(self.died(page.now));
         alerts.sort_by_key(|alert| !alert.error);
@@ -251,7 +252,7 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         title,
         words,
         url: format!("/events?{}", query(&[("subscription", &of.name)])),
-        actions: Vec::new(),
+        actions: page.viewer.operates.then(|| events::stop(of, page)).into_iter().collect(),
     };
     let mut alerts = Vec::new();
     let (name, lag) = (&of.name, of.oldest_at.map(|at| between(at, page.now)));
@@ -260,13 +261,12 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         let halted = several(of.halted_aggregates.unsigned_abs(), "aggregate is", "aggregates are");
         alerts.push(alert(true, format!("{halted} halted in {name}"), words.to_owned()));
     }
-    for publisher in &of.publishers {
-        if let Some(since) = publisher.down_since {
-            let why = publisher.down_why.as_deref().unwrap_or("it did not say why");
-            let words = format!("Since {}: {}", relative(since, page.now), cut(why, 200));
-            alerts.push(alert(true, format!("The sink of {name} takes nothing"), words));
-            break;
-        }
+    let behind = several(of.backlog.unsigned_abs(), "event", "events");
+    let down = of.publishers.iter().find_map(|publisher| Some((publisher, publisher.down_since?)));
+    if let Some((publisher, since)) = down {
+        let why = publisher.down_why.as_deref().unwrap_or("it did not say why");
+        let words = format!("Since {}, {behind} behind: {}", relative(since, page.now), cut(why, 200));
+        alerts.push(alert(true, format!("The sink of {name} takes nothing"), words));
     }
     if let Some(at) = of.paused_at {
         let why = of.paused_why.as_deref().unwrap_or("nobody said why");
@@ -275,9 +275,9 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
             format!("Subscription {name} is paused"),
             format!("Since {}: {why}", relative(at, page.now)),
         ));
-    } else if let Some(lag) = lag.filter(|lag| *lag > LATE) {
+    } else if let Some(lag) = lag.filter(|lag| *lag > LATE && down.is_none()) {
         let nobody = if of.publishers.is_empty() { "; nothing publishes it" } else { "" };
-        let words = format!("{} behind{nobody}", several(of.backlog.unsigned_abs(), "event", "events"));
+        let words = format!("{behind} behind{nobody}");
         alerts.push(alert(of.publishers.is_empty(), format!("{name} lags by {}", length(lag)), words));
     }
     if of.dead > 0 {
@@ -287,13 +287,15 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
             format!("{dead} given up in {name}"),
             "They wait for a person: retry or drop them.".to_owned(),
         );
+        given_up.actions.clear();
         given_up.url = format!("/dead-letters?{}", query(&[("subscription", name)]));
         alerts.push(given_up);
     }
     alerts
 }
 
-fn of_bulk(bulk: &BulkView, now: Timestamp) -> Option<Alert> {
+fn of_bulk(bulk: &BulkView, page: &Page) -> Option<Alert> {
+    let now = page.now;
     let held =
         bulk.throttle.as_ref().zip(bulk.throttle_since).filter(|(_, since)| between(*since, now) > LATE);
     let (error, title, words) = match (bulk.state, held) {
@@ -302,6 +304,15 @@ fn of_bulk(bulk: &BulkView, now: Timestamp) -> Option<Alert> {
             format!("Bulk job {} failed", bulk.name),
             format!("{} done, {} could not be", count(bulk.counts.done), count(bulk.counts.failed)),
         ),
+        (JobState::Aborted, _) => (
+            false,
+            format!("Bulk job {} is stopped", bulk.name),
+            format!(
+                "{} done, {} could not be; resumed it goes on from there",
+                count(bulk.counts.done),
+                count(bulk.counts.failed)
+            ),
+        ),
         (JobState::Running, Some((why, since))) => (
             false,
             format!("Bulk job {} is held", bulk.name),
@@ -309,7 +320,13 @@ fn of_bulk(bulk: &BulkView, now: Timestamp) -> Option<Alert> {
         ),
         _ => return None,
     };
-    Some(Alert { error, title, words, url: format!("/bulk/{}", bulk.id), actions: Vec::new() })
+    Some(Alert {
+        error,
+        title,
+        words,
+        url: format!("/bulk/{}", bulk.id),
+        actions: bulks::actions(bulk, page),
+    })
 }
 
 fn of_consumer(consumer: &ConsumerView) -> Option<Alert> {
@@ -326,7 +343,8 @@ fn of_consumer(consumer: &ConsumerView) -> Option<Alert> {
     })
 }
 
-fn of_schedule(view: &ScheduleView, now: Timestamp) -> Option<Alert> {
+fn of_schedule(view: &ScheduleView, page: &Page) -> Option<Alert> {
+    let now = page.now;
     let name = &view.schedule.name;
     let late = view.next_at.filter(|at| view.paused_at.is_none() && *at < now && between(*at, now) > LATE);
     let (error, title, words) = match (&view.refused, late) {
@@ -338,5 +356,6 @@ fn of_schedule(view: &ScheduleView, now: Timestamp) -> Option<Alert> {
         ),
         _ => return None,
     };
-    Some(Alert { error, title, words, url: "/schedules".to_owned(), actions: Vec::new() })
+    let actions = page.viewer.operates.then(|| schedules::stop(view, page)).into_iter().collect();
+    Some(Alert { error, title, words, url: "/schedules".to_owned(), actions })
 }

@@ -17,11 +17,12 @@ use super::batches::progress;
 use super::board::{Board, ran};
 use super::flash::Flash;
 use super::graph::{self, Level};
-use super::page::{Drawn, Page, Trouble, draw};
+use super::page::{Drawn, Page, draw};
 use super::stack::{Stack, by_state};
 use super::words::{count, encoded, length, pretty, several};
 use crate::app::App;
 use crate::params::{Path, Query};
+use crate::problem::Problem;
 
 /// How many tasks are listed.
 const TASKS: usize = 100;
@@ -84,8 +85,9 @@ pub(super) async fn show(
     page: Page,
 ) -> Drawn {
     let detail = app.store.batch(id).await?;
-    let detail =
-        detail.ok_or_else(|| Trouble::not_found(format!("There is no batch {id}, or it was forgotten.")))?;
+    let detail = detail.ok_or_else(|| {
+        Problem::not_found("no_such_batch", format!("There is no batch {id}, or it was forgotten."))
+    })?;
     let (board, history) =
         tokio::join!(app.known.board(id, &app.store), app.store.batch_history(id, 0, ENTRIES));
     let (board, row) = (board?, &detail.row);

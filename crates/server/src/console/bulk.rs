@@ -9,12 +9,13 @@ use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 
 use super::act::{Action, Field, Sent, acting};
-use super::bulks::{Row, per_second};
+use super::bulks::Row;
 use super::flash::Flash;
-use super::page::{Drawn, Page, Trouble, draw};
-use super::words::{count, length, pretty, why};
+use super::page::{Drawn, Page, draw};
+use super::words::{count, length, per_second, pretty, why};
 use crate::app::App;
 use crate::params::Path;
+use crate::problem::Problem;
 
 /// How many failures are shown.
 const FAILURES: u32 = 100;
@@ -35,8 +36,9 @@ struct Bulk {
 pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Page) -> Drawn {
     let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     let view = app.store.bulks(&filter).await?.pop();
-    let view =
-        view.ok_or_else(|| Trouble::not_found(format!("There is no bulk job {id}, or it was forgotten.")))?;
+    let view = view.ok_or_else(|| {
+        Problem::not_found("no_such_bulk_job", format!("There is no bulk job {id}, or it was forgotten."))
+    })?;
     let (job, failures) = tokio::try_join!(app.store.job(id), app.store.bulk_failures(id, 0, FAILURES))?;
     let bulk = Bulk {
         why: job.as_ref().and_then(|job| job.waiting_for.as_ref()).map(|waiting| why(waiting, page.now)),

@@ -15,7 +15,7 @@ use milepost_core::state::JobState;
 use super::act::{Action, Field};
 use super::deed::Deed;
 use super::page::{Drawn, Page, draw};
-use super::words::{between, count, cut, length};
+use super::words::{between, count, cut, length, per_second};
 use crate::app::App;
 
 /// How many runs are shown.
@@ -118,11 +118,6 @@ impl Row {
     }
 }
 
-/// Rows a second in words.
-pub(super) fn per_second(rows: f64) -> String {
-    if rows < 10.0 { format!("{rows:.1} rows/s") } else { format!("{} rows/s", count(rows as u64)) }
-}
-
 /// How far it is: `12,300 of 1,000,000 (1.2 %)`. What is not quite all is not said to be.
 fn progress(view: &BulkView) -> String {
     let passed = count(view.passed());
@@ -145,7 +140,7 @@ fn turn(view: &BulkView, now: Timestamp) -> String {
 }
 
 /// Pause, go on, and give up: a run that is aborted keeps its cursor.
-fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
+pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
     }

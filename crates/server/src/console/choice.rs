@@ -19,7 +19,7 @@ use super::act::{Action, Field, Sent, acting};
 use super::deed::{Deed, wait};
 use super::flash::Flash;
 use super::jobs::Search;
-use super::page::{Drawn, Page, Trouble, draw};
+use super::page::{Drawn, Page, draw};
 use super::words::several;
 use crate::app::App;
 use crate::many;
@@ -116,8 +116,7 @@ struct Choice {
 /// Shows what would happen.
 pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let query = page.url.split_once('?').map_or("", |(_, query)| query);
-    let wish =
-        Wish::read(query).map_err(|words| Trouble(Problem::bad_request("invalid_parameter", words)))?;
+    let wish = Wish::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
     let (jobs, more) = wish.look(app.store.as_ref()).await?;
     let deed = wish.deed;
     let (mut can, stay): (Vec<JobRow>, Vec<JobRow>) =

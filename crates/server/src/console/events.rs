@@ -109,43 +109,33 @@ impl Events {
     }
 }
 
-fn subscription(view: SubscriptionView, place: usize, page: &Page) -> Subscription {
-    let down = view.publishers.iter().find(|publisher| publisher.down_since.is_some());
-    let state = if view.paused_at.is_some() {
+/// How a subscription stands, in a word.
+pub(super) fn standing(view: &SubscriptionView) -> &'static str {
+    let is_down = view.publishers.iter().any(|publisher| publisher.down_since.is_some());
+    if view.paused_at.is_some() {
         "paused"
     } else if view.halted_aggregates > 0 {
         "halted"
-    } else if view.publishers.is_empty() || down.is_some() {
+    } else if view.publishers.is_empty() || is_down {
         "warning"
     } else {
         "ok"
-    };
+    }
+}
+
+fn subscription(view: SubscriptionView, place: usize, page: &Page) -> Subscription {
+    let down = view.publishers.iter().find(|publisher| publisher.down_since.is_some());
     Subscription {
         lag: view.oldest_at.map_or_else(|| "–".to_owned(), |at| length(between(at, page.now))),
         down: down.map(|publisher| cut(publisher.down_why.as_deref().unwrap_or("it did not say why"), 200)),
         actions: if page.viewer.operates { actions(&view, place, page) } else { Vec::new() },
-        state,
+        state: standing(&view),
         view,
     }
 }
 
 fn actions(view: &SubscriptionView, place: usize, page: &Page) -> Vec<Action> {
     let name = &view.name;
-    let act = |id: &str, label, deed: &str| {
-        Action::new(page, id, "/events/subscription", label)
-            .with(Field::hidden("subscription", name))
-            .with(Field::hidden("deed", deed))
-            .with_reason()
-            .among(place)
-    };
-    let stop = if view.paused_at.is_some() {
-        act("resume", "Resume", "resume")
-            .asks(format!("Let {name} go on?"), "It is published again from where it stopped.")
-    } else {
-        let effect =
-            "Nothing of it is published until somebody resumes it; what is on its way is waited for.";
-        act("pause", "Pause", "pause").asks(format!("Pause {name}?"), effect).danger()
-    };
     let replay = Action::new(page, "replay", "/events/replay", "Replay")
         .asks(
             format!("Publish events of {name} again?"),
@@ -159,7 +149,26 @@ fn actions(view: &SubscriptionView, place: usize, page: &Page) -> Vec<Action> {
         .danger()
         .with_reason()
         .among(place);
-    vec![stop, replay]
+    vec![stop(view, page).among(place), replay]
+}
+
+/// The button that stops a subscription, or lets it go on.
+pub(super) fn stop(view: &SubscriptionView, page: &Page) -> Action {
+    let name = &view.name;
+    let act = |label, deed: &str| {
+        Action::new(page, format!("{deed}-{}", encoded(name)), "/events/subscription", label)
+            .with(Field::hidden("subscription", name))
+            .with(Field::hidden("deed", deed))
+            .with_reason()
+    };
+    if view.paused_at.is_some() {
+        act("Resume", "resume")
+            .asks(format!("Let {name} go on?"), "It is published again from where it stopped.")
+    } else {
+        let effect =
+            "Nothing of it is published until somebody resumes it; what is on its way is waited for.";
+        act("Pause", "pause").asks(format!("Pause {name}?"), effect).danger()
+    }
 }
 
 fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {

@@ -63,7 +63,7 @@ impl Flash {
 
 impl From<Problem> for Flash {
     fn from(problem: Problem) -> Self {
-        Self::refused(problem.detail())
+        Self::refused(problem.words())
     }
 }
 

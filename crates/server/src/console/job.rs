@@ -16,12 +16,13 @@ use super::act::{Action, Field, Sent, acting};
 use super::alerts::resume_of;
 use super::deed::{Deed, told, wait};
 use super::flash::Flash;
-use super::page::{Drawn, Page, Trouble, draw};
+use super::page::{Drawn, Page, draw};
 use super::words::{between, encoded, length, pretty, why};
 use super::{machine, words};
 use crate::api::attempt::{Attempt, attempts};
 use crate::app::App;
 use crate::params::Path;
+use crate::problem::Problem;
 
 /// How many changes are shown: a bulk job that is held for a night has thousands.
 const CHANGES: usize = 200;
@@ -71,11 +72,9 @@ struct Entry {
 }
 
 pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Page) -> Drawn {
-    let view = app
-        .store
-        .job(id)
-        .await?
-        .ok_or_else(|| Trouble::not_found(format!("There is no job {id}, or it was forgotten.")))?;
+    let view = app.store.job(id).await?.ok_or_else(|| {
+        Problem::not_found("no_such_job", format!("There is no job {id}, or it was forgotten."))
+    })?;
     let history = app.store.history(id).await?;
     let bulk = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     let is_bulk = !app.store.bulks(&bulk).await?.is_empty();

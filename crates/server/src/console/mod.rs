@@ -17,6 +17,7 @@ mod choice;
 mod contrast;
 mod deed;
 mod events;
+mod explain;
 mod flash;
 mod graph;
 mod job;
@@ -43,8 +44,8 @@ use crate::access::Needed;
 use crate::pages::Pages;
 pub(crate) use assets::url as asset;
 pub(crate) use bulks::Paces;
+pub(crate) use explain::explain;
 pub(crate) use kept::Known;
-pub(crate) use page::Trouble;
 
 /// Who may look.
 const VIEWER: Needed = Needed::Role(Role::Viewer);
@@ -86,4 +87,20 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/settings", VIEWER, get(settings::show))
         .add(Method::GET, "/assets/{edition}/{name}", Needed::Nothing, get(assets::get))
         .compressed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_changes_something_is_for_operators() {
+        for (method, path, needed) in routes().needs() {
+            let only_looks = method == Method::GET
+                && path != "/audit"
+                && !path.ends_with("/change")
+                && !path.ends_with("/rerun");
+            assert_eq!(needed != OPERATOR, only_looks, "{method} {path}");
+        }
+    }
 }

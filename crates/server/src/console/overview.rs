@@ -7,6 +7,7 @@ use milepost_core::listing::QueueView;
 use milepost_core::state::JobState;
 
 use super::alerts::{Alert, Facts, waiting};
+use super::events;
 use super::page::{Drawn, Page, draw};
 use super::series::Minute;
 use super::stack::Stack;
@@ -129,19 +130,10 @@ fn backlog(queue: &QueueView) -> Backlog {
 }
 
 fn lag(of: &SubscriptionView, page: &Page) -> Lag {
-    let state = if of.paused_at.is_some() {
-        "paused"
-    } else if of.halted_aggregates > 0 {
-        "halted"
-    } else if of.publishers.is_empty() {
-        "warning"
-    } else {
-        "ok"
-    };
     Lag {
         name: of.name.clone(),
         backlog: count(of.backlog),
         age: of.oldest_at.map_or_else(|| "–".to_owned(), |at| length(between(at, page.now))),
-        state,
+        state: events::standing(of),
     }
 }

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use askama::Template;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
-use milepost_core::error::StoreError;
 use milepost_core::token::Role;
 
 use super::assets;
@@ -34,8 +34,8 @@ impl Viewer {
         Self { name: None, operates: false, csrf: String::new() }
     }
 
-    fn of(parts: &Parts) -> Self {
-        let Some(identity) = parts.extensions.get::<Identity>() else { return Self::nobody() };
+    pub(super) fn of(identity: Option<&Identity>) -> Self {
+        let Some(identity) = identity else { return Self::nobody() };
         Self {
             name: identity.token.as_ref().map(|_| identity.who.trim_start_matches("token:").to_owned()),
             operates: identity.may(Role::Operator),
@@ -86,6 +86,12 @@ const PLACES: &[Place] = &[
 ];
 
 impl Page {
+    /// The page at this address for somebody.
+    pub(super) fn of(uri: &Uri, headers: &HeaderMap, identity: Option<&Identity>) -> Self {
+        let url = uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
+        Self { viewer: Viewer::of(identity), now: Timestamp::now(), url, flash: Flash::of(headers) }
+    }
+
     /// The menu, as whoever looks has it.
     pub(crate) fn places(&self) -> impl Iterator<Item = &'static Place> {
         let operates = self.viewer.operates;
@@ -135,9 +141,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Page {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let url = parts.uri.path_and_query().map_or("/", |url| url.as_str()).to_owned();
-        let flash = Flash::of(&parts.headers);
-        Ok(Self { viewer: Viewer::of(parts), now: Timestamp::now(), url, flash })
+        Ok(Self::of(&parts.uri, &parts.headers, parts.extensions.get()))
     }
 }
 
@@ -157,44 +161,5 @@ pub(crate) fn draw(template: &impl Template) -> Response {
     }
 }
 
-/// What a page answers.
-pub(crate) type Drawn = Result<Response, Trouble>;
-
-/// A page that cannot be shown.
-#[derive(Debug)]
-pub(crate) struct Trouble(pub(crate) Problem);
-
-impl From<StoreError> for Trouble {
-    fn from(error: StoreError) -> Self {
-        Self(error.into())
-    }
-}
-
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Self {
-        Self(problem)
-    }
-}
-
-impl Trouble {
-    /// There is no such thing.
-    pub(crate) fn not_found(words: impl Into<String>) -> Self {
-        Self(Problem::not_found("not_found", words))
-    }
-}
-
-#[derive(Template)]
-#[template(path = "trouble.html")]
-struct TroublePage<'a> {
-    page: Page,
-    words: &'a str,
-}
-
-impl IntoResponse for Trouble {
-    fn into_response(self) -> Response {
-        let page = Page { viewer: Viewer::nobody(), now: Timestamp::now(), url: String::new(), flash: None };
-        let mut response = draw(&TroublePage { page, words: self.0.detail() });
-        *response.status_mut() = self.0.status();
-        response
-    }
-}
+/// What a page answers; a problem is [explained](super::explain).
+pub(crate) type Drawn = Result<Response, Problem>;

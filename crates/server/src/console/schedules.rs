@@ -67,26 +67,31 @@ fn row(view: ScheduleView, place: usize, nobody: bool, page: &Page) -> Row {
 
 fn actions(view: &ScheduleView, place: usize, page: &Page) -> Vec<Action> {
     let name = &view.schedule.name;
-    let act = |label, deed: &str| {
-        Action::new(page, deed, "/schedules/operate", label)
-            .with(Field::hidden("schedule", name))
-            .with(Field::hidden("deed", deed))
-            .with_reason()
-            .among(place)
-    };
-    let stop = if view.paused_at.is_some() {
-        act("Resume", "resume").asks(
+    let run = act(name, page, "Run now", "run")
+        .asks(format!("Run {name} now?"), "Once, beside its ticks, even while it is paused.");
+    vec![run.among(place), stop(view, page).among(place)]
+}
+
+/// The button that stops a schedule, or lets it tick again.
+pub(super) fn stop(view: &ScheduleView, page: &Page) -> Action {
+    let name = &view.schedule.name;
+    if view.paused_at.is_some() {
+        act(name, page, "Resume", "resume").asks(
             format!("Let {name} tick again?"),
             "With its next tick from now; those that came meanwhile are dropped.",
         )
     } else {
-        act("Pause", "pause")
+        act(name, page, "Pause", "pause")
             .asks(format!("Pause {name}?"), "It does not tick until somebody resumes it.")
             .danger()
-    };
-    let run = act("Run now", "run")
-        .asks(format!("Run {name} now?"), "Once, beside its ticks, even while it is paused.");
-    vec![run, stop]
+    }
+}
+
+fn act(schedule: &str, page: &Page, label: &'static str, deed: &str) -> Action {
+    Action::new(page, deed, "/schedules/operate", label)
+        .with(Field::hidden("schedule", schedule))
+        .with(Field::hidden("deed", deed))
+        .with_reason()
 }
 
 /// Pauses a schedule, lets it go on, or runs it now.

@@ -7,6 +7,8 @@ use askama::filters::HtmlSafe;
 use jiff::Timestamp;
 use milepost_core::listing::Waiting;
 
+pub(crate) use crate::words::{count, length, per_second, pretty, relative};
+
 /// A time, relative and exact; the style sheet shows one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct When {
@@ -40,48 +42,9 @@ impl fmt::Display for Badge {
 
 impl HtmlSafe for Badge {}
 
-/// A time as people say it: `12 s ago`, `in 5 min`.
-pub(crate) fn relative(time: Timestamp, now: Timestamp) -> String {
-    let past = now.duration_since(time);
-    let words = length(past.unsigned_abs());
-    if past.unsigned_abs() < Duration::from_secs(1) {
-        "now".to_owned()
-    } else if past.is_positive() {
-        format!("{words} ago")
-    } else {
-        format!("in {words}")
-    }
-}
-
-/// A length of time in its largest fitting unit.
-pub(crate) fn length(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match seconds {
-        0 => format!("{} ms", duration.as_millis()),
-        1..120 => format!("{seconds} s"),
-        120..7_200 => format!("{} min", seconds / 60),
-        7_200..172_800 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
-    }
-}
-
 /// From one time to another, which is not earlier.
 pub(crate) fn between(from: Timestamp, to: Timestamp) -> Duration {
     to.duration_since(from).try_into().unwrap_or_default()
-}
-
-/// A number as people read it: `12,300`.
-pub(crate) fn count(number: impl TryInto<i128>) -> String {
-    let number: i128 = number.try_into().unwrap_or_default();
-    let digits = number.unsigned_abs().to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if number < 0 { format!("-{text}") } else { text }
 }
 
 /// `1 job`, `12 jobs`.
@@ -95,12 +58,6 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// JSON as people read it; what cannot be read stays as it is.
-pub(crate) fn pretty(json: &str) -> String {
-    let read: Result<serde_json::Value, _> = serde_json::from_str(json);
-    read.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| json.to_owned())
 }
 
 /// Why a job that is to run does not run, in words.
@@ -132,14 +89,6 @@ pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_read_by_threes() {
-        assert_eq!(
-            [count(0), count(999), count(1_000), count(-1_234_567)],
-            ["0", "999", "1,000", "-1,234,567"]
-        );
-    }
 
     #[test]
     fn long_words_are_cut_between_characters() {

@@ -10,7 +10,7 @@ mod sign_in;
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use milepost_core::error::StoreError;
@@ -26,6 +26,9 @@ use crate::app::App;
 use crate::client::Client;
 use crate::problem::Problem;
 
+/// What scripts of a page say when they ask by themselves.
+const REFRESH: &str = "x-milepost-refresh";
+
 /// The sessions of a store, remembered for a moment.
 pub(crate) struct Sessions {
     times: SessionTimes,
@@ -38,6 +41,8 @@ pub(crate) struct Sessions {
 struct Known {
     token: FoundToken,
     csrf: Arc<str>,
+    /// Whether the store was told that it is used.
+    used: bool,
 }
 
 /// Somebody who is signed in, and the cookie with the next id of their session.
@@ -61,19 +66,28 @@ pub(crate) async fn of_headers(
 ) -> Result<Option<Signed>, Problem> {
     let sessions = &app.sessions;
     let Some(id) = read_cookie(headers, sessions.cookie.name()).map(Digest::of) else { return Ok(None) };
+    let used = !is_refresh(headers);
     match sessions.known.recall(&id) {
-        Recalled::Fresh(known) => return Ok(Some(Signed { identity: identity(&known), cookie: None })),
-        Recalled::Stale => {}
+        Recalled::Fresh(known) if known.used || !used => {
+            return Ok(Some(Signed { identity: identity(&known), cookie: None }));
+        }
+        Recalled::Fresh(_) | Recalled::Stale => {}
         Recalled::Nothing => app.limits.check_stranger(client)?,
     }
-    let Some(found) = app.store.session(&id, &sessions.times).await? else { return Ok(None) };
+    let Some(found) = app.store.session(&id, &sessions.times, used).await? else { return Ok(None) };
     check(&found.token)?;
     let cookie = if found.rotate { rotate(app, &id).await? } else { None };
     let FoundSession { token, csrf, .. } = found;
-    let known = Known { token, csrf: csrf.into() };
+    let known = Known { token, csrf: csrf.into(), used };
     let identity = identity(&known);
     sessions.known.keep(&id, known);
     Ok(Some(Signed { identity, cookie }))
+}
+
+/// Whether a page asks that keeps itself new, or listens to what happens: who has left it open does not use it.
+fn is_refresh(headers: &HeaderMap) -> bool {
+    headers.contains_key(REFRESH)
+        || headers.get(header::ACCEPT).is_some_and(|accept| accept == "text/event-stream")
 }
 
 fn identity(known: &Known) -> Identity {

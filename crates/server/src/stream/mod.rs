@@ -30,7 +30,7 @@ use crate::client::Caller;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// How many pieces wait for a watcher that is slower than what happens.
+/// How many pieces wait for a watcher that is slower than what happens; one of them is why its stream ends.
 const PIECES_MAX: usize = 8;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::client::Caller;
 use crate::metrics::{Counts, Sample};
@@ -15,11 +16,13 @@ pub struct StreamLimits {
     pub streams_max: usize,
     /// For one client: one token, or one address where none is shown.
     pub streams_per_client_max: usize,
+    /// How long who watches may take for what it was sent, before its stream ends.
+    pub reader_time: Duration,
 }
 
 impl Default for StreamLimits {
     fn default() -> Self {
-        Self { streams_max: 1000, streams_per_client_max: 32 }
+        Self { streams_max: 1000, streams_per_client_max: 32, reader_time: Duration::from_secs(30) }
     }
 }
 
@@ -39,7 +42,7 @@ impl Seats {
     /// A place for one more.
     pub(super) fn take(&self, client: Caller) -> Result<Seat, Problem> {
         let mut taken = self.lock();
-        let StreamLimits { streams_max, streams_per_client_max } = self.limits;
+        let StreamLimits { streams_max, streams_per_client_max, .. } = self.limits;
         if taken.values().sum::<usize>() >= streams_max {
             let words =
                 format!("{streams_max} streams are open, as many as this server keeps; try again later");
@@ -82,6 +85,11 @@ pub(super) struct Seat {
 }
 
 impl Seat {
+    /// How long its stream waits for the reader.
+    pub(super) const fn reader_time(&self) -> Duration {
+        self.seats.limits.reader_time
+    }
+
     /// Its stream was ended because the reader was too slow.
     pub(super) fn count_dropped(&self) {
         self.seats.dropped.fetch_add(1, Ordering::Relaxed);

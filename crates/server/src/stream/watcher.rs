@@ -19,8 +19,6 @@ use super::window::{Window, heartbeat, notice, write};
 
 /// How often a watcher hears something.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
-/// How long a watcher may take for what it was sent.
-const TAKES_MAX: Duration = Duration::from_secs(30);
 /// How many changes are read at once for one that was away.
 const PAGE_CHANGES: u32 = 1000;
 
@@ -49,6 +47,8 @@ pub(super) struct Watcher {
 impl Watcher {
     /// Sends what happens until the stream ends, and then why it does. `upto`: where the windows begin.
     pub(super) async fn run(mut self, upto: FeedPosition, out: mpsc::Sender<Bytes>) {
+        // Whoever takes nothing leaves no room: that of the last word is kept from the beginning.
+        let Ok(last_word) = out.clone().reserve_owned().await else { return };
         let Err(ended) = self.watch(upto, &out).await;
         let (reason, words) = match ended {
             Ended::Gone => return,
@@ -63,8 +63,7 @@ impl Watcher {
             }
             Ended::Stopping => ("shutting_down", "the server shuts down; come back with the last id"),
         };
-        // There may be no room for it any more.
-        let _ = out.try_send(notice("dropped", reason, words, None));
+        last_word.send(notice("dropped", reason, words, None));
     }
 
     async fn watch(
@@ -72,14 +71,14 @@ impl Watcher {
         upto: FeedPosition,
         out: &mpsc::Sender<Bytes>,
     ) -> Result<std::convert::Infallible, Ended> {
-        send(out, heartbeat(&self.at)).await?;
+        self.send(out, heartbeat(&self.at)).await?;
         self.catch_up(&upto, out).await?;
         let mut heartbeats = interval_at(Instant::now() + HEARTBEAT_EVERY, HEARTBEAT_EVERY);
         loop {
             let window = tokio::select! {
                 window = self.windows.recv() => window,
                 _ = heartbeats.tick() => {
-                    send(out, heartbeat(&self.at)).await?;
+                    self.send(out, heartbeat(&self.at)).await?;
                     continue;
                 }
                 () = out.closed() => return Err(Ended::Gone),
@@ -100,7 +99,7 @@ impl Watcher {
         }
         self.at = window.end.clone();
         let text = window.text(&self.filter);
-        if text.is_empty() { Ok(()) } else { send(out, text).await }
+        if text.is_empty() { Ok(()) } else { self.send(out, text).await }
     }
 
     /// Reads what lies between where it is and another position, for itself alone.
@@ -111,13 +110,13 @@ impl Watcher {
                 Err(StoreError::Feed(invalid)) => {
                     self.at = upto.clone();
                     let text = notice("reset", reset_reason(&invalid), &invalid.to_string(), Some(upto));
-                    return send(out, text).await;
+                    return self.send(out, text).await;
                 }
                 Err(error) => return Err(Ended::StoreFailed(error)),
             };
             let text = write(&page.changes, &self.filter);
             if !text.is_empty() {
-                send(out, text).await?;
+                self.send(out, text).await?;
             }
             if page.end == self.at {
                 // Ahead of that position: the next window may reach it.
@@ -127,19 +126,19 @@ impl Watcher {
         }
         Ok(())
     }
+
+    async fn send(&self, out: &mpsc::Sender<Bytes>, text: Bytes) -> Result<(), Ended> {
+        match timeout(self.seat.reader_time(), out.send(text)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Ended::Gone),
+            Err(_) => Err(Ended::Slow),
+        }
+    }
 }
 
 fn reset_reason(invalid: &InvalidFeed) -> &'static str {
     match invalid {
         InvalidFeed::TooFarBehind => "too_far_behind",
         _ => "other_store",
-    }
-}
-
-async fn send(out: &mpsc::Sender<Bytes>, text: Bytes) -> Result<(), Ended> {
-    match timeout(TAKES_MAX, out.send(text)).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(Ended::Gone),
-        Err(_) => Err(Ended::Slow),
     }
 }

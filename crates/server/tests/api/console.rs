@@ -366,3 +366,40 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
     let run = [("schedule", EVIL), ("deed", "run"), ("reason", "now")];
     assert!(place.form("/schedules/operate", &run).await.1.contains("was enqueued"));
 }
+
+pub(crate) async fn what_is_not_there_is_a_page_for_people_and_a_problem_for_programs(place: Place) {
+    let nobody = "01900000-0000-7000-8000-000000000000";
+    let viewer = place.token(Role::Viewer).await;
+    let ask = async |path: &str, accept: &str| {
+        let request = place.request(reqwest::Method::GET, path).bearer_auth(viewer.reveal());
+        place.send(request.header("accept", accept)).await
+    };
+    for (path, status, code) in [
+        ("/jobs/no-such-job", 400, "invalid_parameter"),
+        (&format!("/jobs/{nobody}"), 404, "no_such_job"),
+        ("/bulk/no-such-run", 400, "invalid_parameter"),
+        (&format!("/bulk/{nobody}"), 404, "no_such_bulk_job"),
+        ("/batches/%00", 400, "invalid_parameter"),
+        (&format!("/batches/{nobody}"), 404, "no_such_batch"),
+        (&format!("/batches/{nobody}/rerun"), 403, "role_needed"),
+        (&format!("/jobs/{nobody}/operate"), 405, "method_not_allowed"),
+        ("/no/such/path", 404, "no_such_path"),
+        ("/%3Cscript%3E", 404, "no_such_path"),
+    ] {
+        let shown = ask(path, "text/html,application/xhtml+xml,*/*;q=0.8").await;
+        let html = shown.body.as_str().unwrap_or_default();
+        assert_eq!(
+            (shown.status.as_u16(), &*shown.content_type),
+            (status, "text/html; charset=utf-8"),
+            "{path}"
+        );
+        for part in [code, "aria-label=\"Pages\"", "<span>viewer</span>", "href=\"/\">Overview"] {
+            assert!(html.contains(part), "{path} has no {part}: {html}");
+        }
+        assert!(!html.contains("<script>"), "{path}: {html}");
+        let told = ask(path, "*/*").await;
+        assert_eq!((told.status.as_u16(), told.code()), (status, code), "{path}");
+    }
+    let of_api = ask("/v1/jobs/no-such-job", "text/html").await;
+    assert_eq!(of_api.code(), "invalid_parameter", "the API is for programs");
+}

@@ -88,6 +88,7 @@ on_both! {
         who_only_looks_sees_nothing_that_changes_something
         a_batch_is_stopped_goes_on_and_runs_again
         what_is_parked_and_given_up_is_mended_on_its_page
+        what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
     }
     protocol {
         a_job_is_run_by_a_worker_that_speaks_http
@@ -120,6 +121,7 @@ on_both! {
         a_watcher_is_told_of_what_it_wants_only
         a_position_that_cannot_be_gone_on_from_is_told
         only_so_many_streams_are_open_for_one_client
+        who_does_not_read_is_dropped_told_why_and_goes_on_where_it_was
     }
     schedules {
         a_schedule_is_stored_shown_run_and_removed
@@ -166,6 +168,8 @@ on_both! {
         the_id_of_a_session_changes_and_the_session_goes_on
         who_tries_too_often_has_to_wait
         a_page_sends_those_who_are_not_signed_in_to_sign_in
+        a_page_that_keeps_itself_new_does_not_keep_the_session
+        a_form_of_somebody_who_is_signed_in_no_more_is_answered_with_where_to_sign_in
     }
     numbers {
         metrics_tell_of_jobs_and_subscriptions

@@ -1,6 +1,6 @@
 //! People who sign in at a browser.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use milepost_core::session::{NewSession, SessionTimes};
 use milepost_core::token::{Digest, Role, Secret};
@@ -183,4 +183,59 @@ pub(crate) async fn a_page_sends_those_who_are_not_signed_in_to_sign_in(place: P
     assert_eq!(sent.headers()["location"], "/sign-in?next=%2Fmetrics%3Fa%3Db");
     let of_api = ask("/v1/queues", "text/html").await;
     assert_eq!(of_api.status(), StatusCode::UNAUTHORIZED, "programs are told");
+}
+
+pub(crate) async fn a_page_that_keeps_itself_new_does_not_keep_the_session(place: Place) {
+    let idle = Duration::from_secs(3);
+    let sessions = SessionTimes { idle, ..SessionTimes::default() };
+    let access = AccessOptions { sessions, ..AccessOptions::default() };
+    let brief = place.beside(Options { access, ..Options::default() }).await;
+    let token = place.token(Role::Viewer).await;
+    let cookie = brief.signed_in(&token).await;
+    let refreshed = async || {
+        let request = brief.request(Method::GET, "/queues").header("cookie", &cookie);
+        request.header("x-milepost-refresh", "1").send().await.unwrap().status()
+    };
+    let listens = async || {
+        let request = brief.request(Method::GET, "/v1/stream").header("cookie", &cookie);
+        request.header("accept", "text/event-stream").send().await.unwrap().status()
+    };
+    let began = Instant::now();
+    while began.elapsed() < idle * 4 / 3 {
+        // What was remembered for the page must not hide that somebody uses it.
+        assert_eq!(refreshed().await, StatusCode::OK);
+        assert_eq!(brief.looks(&cookie).await.status(), StatusCode::OK, "it is used");
+        tokio::time::sleep(idle / 20).await;
+    }
+    let is_over = async || {
+        let seen = [refreshed().await, listens().await];
+        seen.contains(&StatusCode::UNAUTHORIZED)
+    };
+    assert!(!is_over().await);
+    wait::until("nobody uses it, and it is over", is_over).await;
+}
+
+pub(crate) async fn a_form_of_somebody_who_is_signed_in_no_more_is_answered_with_where_to_sign_in(
+    place: Place,
+) {
+    let token = place.token(Role::Operator).await;
+    let (cookie, csrf) = begun(&place, &token).await;
+    let sent = async |cookie: &str, csrf: &str| {
+        let request = place.by_page(Method::POST, "/queues/set").header("cookie", cookie);
+        let from = format!("http://{}/queues?a=b", place.address());
+        let request =
+            request.header("accept", "text/html").header("referer", from).header("content-type", FORM);
+        place.send(request.body(format!("queue=q&paused=true&reason=night&csrf={csrf}"))).await
+    };
+    place.store.end_session(&Digest::of("an-id-that-nobody-guesses")).await.unwrap();
+    let answer = sent(&cookie, &csrf).await;
+    let html = answer.body.as_str().unwrap();
+    assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+    assert!(html.contains("This was not done") && html.contains("/sign-in?next=%2Fqueues%3Fa%3Db"), "{html}");
+    let (cookie, _) = begun(&place, &token).await;
+    let answer = sent(&cookie, "of-a-page-before").await;
+    let html = answer.body.as_str().unwrap();
+    assert_eq!(answer.status, StatusCode::FORBIDDEN);
+    assert!(html.contains("<span>operator</span>") && html.contains("href=\"/queues?a=b\""), "{html}");
+    assert!(place.store.queues().await.unwrap().is_empty(), "nothing was done");
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost_core::ident::JobId;
+use milepost_core::job::NewJob;
 use milepost_core::port::Operation;
 use milepost_core::transition::Verb;
 use milepost_server::{Options, StreamLimits};
@@ -147,7 +148,7 @@ pub(crate) async fn a_restart_of_the_server_loses_nothing(place: Place) {
     let last = stream.next().await;
     assert_eq!((last.event.as_str(), &last.data["reason"]), ("dropped", &json!("shutting_down")));
     timeout(SOON, leaving).await.expect("no stream holds it up").unwrap().unwrap();
-    let job = milepost_core::job::NewJob::new("mail", &json!({})).unwrap();
+    let job = NewJob::new("mail", &json!({})).unwrap();
     let between = store.enqueue(&job).await.unwrap().job.to_string();
     let place = Place::serve(store).await;
     let mut stream = Stream::open(&place, "/v1/stream", Some(&stream.last_id)).await;
@@ -210,4 +211,50 @@ pub(crate) async fn only_so_many_streams_are_open_for_one_client(place: Place) {
         }
     };
     timeout(SOON, opened).await.expect("the place of the one that left is free");
+}
+
+/// How many streams were ended since their reader was too slow.
+async fn dropped(place: &Place) -> u64 {
+    let metrics = place.get("/metrics").await;
+    let text = metrics.body.as_str().unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("milepost_streams_dropped_total "));
+    let number: f64 = line.unwrap_or_else(|| panic!("{text}")).parse().unwrap();
+    number as u64
+}
+
+pub(crate) async fn who_does_not_read_is_dropped_told_why_and_goes_on_where_it_was(place: Place) {
+    let streams = StreamLimits { reader_time: Duration::from_secs(1), ..StreamLimits::default() };
+    let place = place.beside(Options { streams, ..Options::default() }).await;
+    let mut idle = Stream::open(&place, "/v1/stream", None).await;
+    let mut reads = Stream::open(&place, "/v1/stream?type=batch", None).await;
+    assert_eq!(dropped(&place).await, 0);
+    // More than all that lies between server and reader can hold.
+    let (name, mut created) = ("k".repeat(200), 0);
+    let job = |_| {
+        let job = NewJob::new(&name, &json!({})).unwrap();
+        NewJob { queue: name.clone(), ..job }
+    };
+    while dropped(&place).await == 0 {
+        assert!(created < 200_000, "it takes nothing and is not dropped");
+        let many: Vec<NewJob> = (0..1_000).map(job).collect();
+        created += place.store.enqueue_many(&many).await.unwrap().len();
+    }
+    let mut told = 0;
+    let last = loop {
+        let event = idle.next().await;
+        if event.event != "job" {
+            break event;
+        }
+        told += 1;
+    };
+    assert_eq!((&*last.event, &last.data["reason"]), ("dropped", &json!("slow_reader")));
+    assert!(idle.response.chunk().await.unwrap().is_none(), "the stream ends");
+    assert!(told < created, "{told} of {created}");
+    let mut again = Stream::open(&place, "/v1/stream", Some(&idle.last_id)).await;
+    again.take(created - told).await;
+    let marker = create(&place, "mail", 1).await;
+    assert_eq!(jobs(&again.take(1).await), marker, "nothing is missing and nothing comes twice");
+    assert_eq!(dropped(&place).await, 1, "only who did not read was dropped");
+    drop(place);
+    assert_eq!(reads.next().await.data["reason"], "shutting_down");
 }

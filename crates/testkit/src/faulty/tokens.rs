@@ -40,8 +40,13 @@ impl SessionStore for Faulty {
         self.inner.begin_session(session, times).await
     }
 
-    async fn session(&self, id: &Digest, times: &SessionTimes) -> StoreResult<Option<FoundSession>> {
-        self.inner.session(id, times).await
+    async fn session(
+        &self,
+        id: &Digest,
+        times: &SessionTimes,
+        used: bool,
+    ) -> StoreResult<Option<FoundSession>> {
+        self.inner.session(id, times, used).await
     }
 
     async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {

@@ -268,6 +268,7 @@ macro_rules! conformance {
                 a_session_is_its_tokens_until_it_is_ended
                 a_session_ends_with_its_token
                 a_session_is_over_when_it_is_idle_or_old
+                a_session_goes_on_while_somebody_uses_it_and_not_by_a_page_left_open
                 the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_moment
             }
             transitions {

@@ -1,6 +1,6 @@
 //! Tokens and sessions.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
@@ -8,6 +8,7 @@ use milepost_core::session::{NewSession, SessionTimes};
 use milepost_core::token::{Digest, InvalidToken, NewToken, RANDOM_BYTES, Role, Secret, Standing};
 
 use crate::scene::Scene;
+use crate::wait;
 
 /// A secret that differs from those of other numbers.
 fn secret(number: u8) -> Secret {
@@ -92,14 +93,14 @@ async fn begin(scene: &Scene, name: &str) {
 }
 
 async fn goes_on(scene: &Scene, name: &str, times: &SessionTimes) -> bool {
-    scene.store.session(&id(name), times).await.unwrap().is_some()
+    scene.store.session(&id(name), times, true).await.unwrap().is_some()
 }
 
 pub async fn a_session_is_its_tokens_until_it_is_ended(scene: Scene) {
     let times = SessionTimes::default();
     scene.store.create_token(&token("ada", 1)).await.unwrap();
     begin(&scene, "a").await;
-    let session = scene.store.session(&id("a"), &times).await.unwrap().expect("it goes on");
+    let session = scene.store.session(&id("a"), &times, true).await.unwrap().expect("it goes on");
     assert_eq!((session.token.view.name.as_str(), session.csrf.as_str()), ("ada", "csrf of a"));
     assert!(!session.rotate);
     assert!(!goes_on(&scene, "b", &times).await);
@@ -130,15 +131,29 @@ pub async fn a_session_is_over_when_it_is_idle_or_old(scene: Scene) {
     assert!(goes_on(&scene, "b", &times).await);
 }
 
+pub async fn a_session_goes_on_while_somebody_uses_it_and_not_by_a_page_left_open(scene: Scene) {
+    scene.store.create_token(&token("ada", 1)).await.unwrap();
+    begin(&scene, "a").await;
+    let times = SessionTimes { idle: Duration::from_secs(2), ..SessionTimes::default() };
+    let began = Instant::now();
+    while began.elapsed() < times.idle * 3 / 2 {
+        assert!(goes_on(&scene, "a", &times).await, "it is used");
+        tokio::time::sleep(times.idle / 10).await;
+    }
+    let left = async || scene.store.session(&id("a"), &times, false).await.unwrap().is_some();
+    assert!(left().await);
+    wait::until("it is over, however often a page looks", async || !left().await).await;
+}
+
 pub async fn the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_moment(scene: Scene) {
     scene.store.create_token(&token("ada", 1)).await.unwrap();
     begin(&scene, "a").await;
     let due = SessionTimes { rotate: Duration::ZERO, ..SessionTimes::default() };
-    assert!(scene.store.session(&id("a"), &due).await.unwrap().is_some_and(|session| session.rotate));
+    assert!(scene.store.session(&id("a"), &due, true).await.unwrap().is_some_and(|session| session.rotate));
     assert!(scene.store.rotate_session(&id("a"), &id("b")).await.unwrap());
     assert!(!scene.store.rotate_session(&id("a"), &id("c")).await.unwrap(), "somebody was first");
     for name in ["a", "b"] {
-        let session = scene.store.session(&id(name), &due).await.unwrap().expect("it goes on");
+        let session = scene.store.session(&id(name), &due, true).await.unwrap().expect("it goes on");
         assert_eq!((session.csrf.as_str(), session.rotate), ("csrf of a", name == "b"), "{name}");
     }
     assert!(scene.store.rotate_session(&id("b"), &id("d")).await.unwrap());

@@ -7,6 +7,8 @@ mod rerun;
 mod start;
 mod subject;
 
+pub(crate) use self::rerun::{InVersion, plan};
+pub(crate) use self::subject::subject;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;

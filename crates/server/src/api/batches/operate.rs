@@ -111,7 +111,7 @@ async fn operate_batch(
         }
         BatchOperationName::Mark => (request.mark(&subject)?, None),
         BatchOperationName::Rerun => {
-            let plan = plan(&request, &subject, store).await?;
+            let plan = plan(&request.chosen(), request.version.unwrap_or_default(), &subject, store).await?;
             (plan.verb(), Some(Preview::of(&plan)))
         }
     };

@@ -20,7 +20,7 @@ const KEYS_MAX: usize = 1_000;
 /// The version in which tasks are run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum InVersion {
+pub(crate) enum InVersion {
     /// The one that the batch has.
     #[default]
     Pinned,
@@ -69,24 +69,31 @@ impl Preview {
     }
 }
 
-/// What the request says to run again.
-pub(super) async fn plan(
-    request: &BatchOperateRequest,
+impl BatchOperateRequest {
+    /// What it says to run again.
+    pub(super) fn chosen(&self) -> Chosen {
+        match (self.failed, self.downstream) {
+            (true, _) => Chosen::Failed,
+            (false, true) => Chosen::Downstream(self.tasks.clone()),
+            (false, false) => Chosen::Tasks(self.tasks.clone()),
+        }
+    }
+}
+
+/// What was chosen comes to, as the batch stands.
+pub(crate) async fn plan(
+    chosen: &Chosen,
+    version: InVersion,
     subject: &Subject,
     store: &dyn Store,
 ) -> Result<Rerun, Problem> {
-    let chosen = match (request.failed, request.downstream) {
-        (true, _) => Chosen::Failed,
-        (false, true) => Chosen::Downstream(request.tasks.clone()),
-        (false, false) => Chosen::Tasks(request.tasks.clone()),
-    };
-    if request.version.unwrap_or_default() == InVersion::Latest {
+    if version == InVersion::Latest {
         subject.dag().map_err(StoreError::from)?;
         let (to, definition) = store.dag(&subject.row.dag, None).await?;
         if to.version != subject.row.version {
             let dag = checked(definition).await?;
             let tasks = all_tasks(subject.row.id, TaskFilter::default(), store).await?;
-            return Rerun::in_version(&chosen, subject, (to, dag), tasks).map_err(at_tasks);
+            return Rerun::in_version(chosen, subject, (to, dag), tasks).map_err(at_tasks);
         }
     }
     let filter = chosen.filter(subject).map_err(at_tasks)?;

@@ -1,8 +1,6 @@
 //! Starting batches.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::NewBatch;
@@ -58,8 +56,7 @@ struct StartedBatch {
 
 impl IntoResponse for StartedBatch {
     fn into_response(self) -> Response {
-        let status = if self.duplicate { StatusCode::OK } else { StatusCode::CREATED };
-        (status, [("location", format!("/v1/batches/{}", self.id))], Json(self)).into_response()
+        idempotency::made(self.duplicate, format!("/v1/batches/{}", self.id), self)
     }
 }
 
@@ -82,7 +79,7 @@ async fn start_batch(
     let mut batch = NewBatch::new(request.dag, &serde_json::Map::new()).map_err(StoreError::from)?;
     batch.input = request.input.unwrap_or(batch.input);
     batch.key = request.key;
-    let keyed = idempotency.batch_key(&mut batch);
+    let keyed = idempotency.give(&mut batch.key, 0);
     batch.check(PAYLOAD_BYTES_MAX).map_err(StoreError::from)?;
     let version = match &request.version {
         Some(text) => Some(dags::version(&batch.dag, text, store).await.map_err(|it| it.at("version"))?),

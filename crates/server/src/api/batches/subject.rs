@@ -15,7 +15,7 @@ pub(super) async fn batch(id: BatchId, store: &dyn Store) -> Result<BatchDetail,
 }
 
 /// The batch, and what it is a run of.
-pub(super) async fn subject(id: BatchId, store: &dyn Store) -> Result<Subject, Problem> {
+pub(crate) async fn subject(id: BatchId, store: &dyn Store) -> Result<Subject, Problem> {
     let row = batch(id, store).await?.row;
     let dag = if row.parent.as_ref().is_some_and(|parent| parent.items) {
         None

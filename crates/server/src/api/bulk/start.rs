@@ -1,8 +1,6 @@
 //! Starting runs of bulk jobs.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::ident::JobId;
@@ -67,8 +65,7 @@ impl From<Enqueued> for StartedRun {
 
 impl IntoResponse for StartedRun {
     fn into_response(self) -> Response {
-        let status = if self.duplicate { StatusCode::OK } else { StatusCode::CREATED };
-        (status, [("location", format!("/v1/bulk-runs/{}", self.id))], Json(self)).into_response()
+        idempotency::made(self.duplicate, format!("/v1/bulk-runs/{}", self.id), self)
     }
 }
 
@@ -98,7 +95,7 @@ async fn start_bulk_run(
     job.key = request.key;
     job.start = create::start(request.delay_ms, request.start_at)?;
     job.priority = request.priority.unwrap_or(job.priority);
-    let keyed = idempotency.key(&mut job, 0);
+    let keyed = idempotency.give(&mut job.key, 0);
     job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid)?;
     let started = store.start_bulk(&job).await?;
     if keyed && started.duplicate {

@@ -5,7 +5,8 @@
 const DEPTH_MAX: usize = 16;
 
 /// The text with one member a line, down to a depth.
-pub(crate) fn pretty(json: &str) -> String {
+#[must_use]
+pub fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth: usize = 0;
     let mut rest = json.char_indices();
@@ -90,6 +91,6 @@ mod tests {
         assert!(laid_out.len() < 2 * deep.len(), "{}", laid_out.len());
         assert!(laid_out.starts_with("[\n  [\n    [\n") && laid_out.ends_with("\n  ]\n]"));
         assert_eq!(laid_out.replace([' ', '\n'], ""), deep);
-        pretty("]]}");
+        assert_eq!(pretty("]]}").replace([' ', '\n'], ""), "]]}");
     }
 }

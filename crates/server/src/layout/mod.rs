@@ -1,10 +1,14 @@
 //! Where the tasks of a graph lie when it is drawn: layer by layer, with as few crossings as can be had quickly.
 
+mod picture;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use milepost_core::dag::graph::Graph;
 use rust_sugiyama::configure::{Config, CrossingMinimization, RankingType};
+
+pub use self::picture::{BOX_HEIGHT, BOX_PADDING, CHAR_WIDTH, Line, MARGIN, Picture, TaskBox};
 
 /// The most tasks with bends of edges, or edges from layer to layer, that are drawn.
 const POINTS_MAX: usize = 20_000;
