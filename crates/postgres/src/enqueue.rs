@@ -1,7 +1,7 @@
 //! Accepting jobs: through the SQL functions that every language uses.
 
 use async_trait::async_trait;
-use milepost_core::audit::{Deed, made_jobs};
+use milepost_core::audit::{Actor, Deed};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
@@ -64,10 +64,11 @@ impl PostgresStore {
     /// Stores jobs for this deed.
     pub(crate) async fn store_jobs(&self, deed: &Deed, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
         check(jobs, self.inner.options.payload_bytes_max)?;
-        let query = insert(jobs);
-        let store = async |session: &mut Session<'_>| session.rows(query).await.and_then(all_enqueued);
-        let tell = |made: &Vec<Enqueued>| made_jobs(jobs, made);
-        match self.act_telling(&self.inner.intake, deed, store, tell).await {
+        let query = match &self.actor {
+            None => insert(jobs),
+            Some(actor) => insert_noted(jobs, deed, actor),
+        };
+        match self.inner.intake.rows(query).await.and_then(all_enqueued) {
             // The answer to an earlier call with these very jobs was lost: it had committed.
             Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
             outcome => outcome.map_err(|e| enqueue_error(&self.inner.place, e)),
@@ -100,6 +101,15 @@ pub(crate) fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
 
 fn insert(jobs: &[NewJob]) -> Query {
     bind(sqlx::query(statement::ENQUEUE_MANY), jobs)
+}
+
+/// Enqueues with a row of audit, without one more round trip.
+fn insert_noted(jobs: &[NewJob], deed: &Deed, actor: &Actor) -> Query {
+    bind(sqlx::query(statement::ENQUEUE_MANY_NOTED), jobs)
+        .bind(actor.who().to_owned())
+        .bind(deed.what)
+        .bind(deed.subject.name())
+        .bind(actor.why().map(str::to_owned))
 }
 
 /// Binds the first 13 parameters of a statement that enqueues.

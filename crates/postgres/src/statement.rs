@@ -37,6 +37,7 @@ statements! {
     COUNT_BY_STATE = "count_by_state";
     ENDED_RUNS = "ended_runs";
     ENQUEUE_MANY = "enqueue_many";
+    ENQUEUE_MANY_NOTED = "enqueue_many_noted";
     EXPIRED_WORKER = "expired_worker";
     FEED_BATCHES = "feed/batches";
     FEED_BEHIND = "feed/behind";

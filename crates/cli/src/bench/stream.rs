@@ -36,6 +36,8 @@ const DRAIN_MAX: Duration = Duration::from_secs(30);
 /// What begins the line of a change of a job.
 const JOB: &[u8] = b"\"job\":\"";
 const ID_BYTES: usize = 36;
+/// How much a watcher reads at once.
+const READ_BYTES: usize = 64 * 1024;
 
 /// How to measure the stream.
 #[derive(Clone, Debug, Args)]
@@ -157,7 +159,7 @@ async fn open(at: SocketAddr) -> Result<(TcpStream, Vec<u8>)> {
             bail!("the server closed a stream: {}", String::from_utf8_lossy(&read));
         }
     }
-    Ok((stream, Vec::new()))
+    Ok((stream, Vec::with_capacity(READ_BYTES)))
 }
 
 /// Reads until it has been told of all changes; answers how late each was told.

@@ -1,0 +1,29 @@
+-- Enqueues jobs as enqueue_many does ($1 to $13), and notes what was made of them, in one statement: $14 who, $15 what,
+-- $16 to what, $17 why. Without one that is new there is nothing to note. What stands in detail is what the library would write.
+with made as materialized (
+    select m.job_id, m.duplicate, m.ord
+    from milepost.enqueue_many($1::text[], $2::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],
+                               $7::timestamptz[], $8::bigint[], $9::int[], $10::bigint[], $11::uuid[], null,
+                               $12::timestamptz[], $13::text[]) with ordinality m(job_id, duplicate, ord)
+),
+listed as (
+    select m.job_id, k.kind, m.ord
+    from made m join unnest($1::text[]) with ordinality k(kind, ord) on k.ord = m.ord
+    where not m.duplicate
+    order by m.ord
+    limit 1000
+),
+known as (
+    select jsonb_agg(distinct kind) as kinds, jsonb_agg(job_id order by ord) as ids from listed
+),
+noted as (
+    insert into milepost.audit (who, what, subject, why, detail)
+    select $14, $15, $16, $17, jsonb_build_object('after', jsonb_build_object(
+        'jobs', (select count(*) from made where not duplicate),
+        'kinds', case when octet_length(k.kinds::text) > 2000 then jsonb_build_object('bytes', octet_length(k.kinds::text))
+                 else k.kinds end,
+        'ids', k.ids))
+    from known k
+    where k.ids is not null
+)
+select job_id, duplicate from made order by ord
