@@ -1,17 +1,16 @@
 -- Enqueues jobs as enqueue_many does ($1 to $13), and notes what was made of them, in one statement: $14 who, $15 what,
 -- $16 to what, $17 why. Without one that is new there is nothing to note. What stands in detail is what the library would write.
 with made as materialized (
-    select m.job_id, m.duplicate, m.ord
-    from milepost.enqueue_many($1::text[], $2::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],
-                               $7::timestamptz[], $8::bigint[], $9::int[], $10::bigint[], $11::uuid[], null,
-                               $12::timestamptz[], $13::text[]) with ordinality m(job_id, duplicate, ord)
+    -- Answers come in the order of the call, so kinds stand beside them without a join.
+    select m.job_id, m.duplicate, m.kind, m.ord
+    from rows from (
+        milepost.enqueue_many($1::text[], $2::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],
+                              $7::timestamptz[], $8::bigint[], $9::int[], $10::bigint[], $11::uuid[], null,
+                              $12::timestamptz[], $13::text[]),
+        unnest($1::text[])) with ordinality m(job_id, duplicate, kind, ord)
 ),
 listed as (
-    select m.job_id, k.kind, m.ord
-    from made m join unnest($1::text[]) with ordinality k(kind, ord) on k.ord = m.ord
-    where not m.duplicate
-    order by m.ord
-    limit 1000
+    select job_id, kind, ord from made where not duplicate order by ord limit 1000
 ),
 known as (
     select jsonb_agg(distinct kind) as kinds, jsonb_agg(job_id order by ord) as ids from listed

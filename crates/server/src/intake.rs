@@ -66,6 +66,7 @@ async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
         if receiver.recv_many(&mut gathered, JOBS_MAX).await == 0 {
             return;
         }
+        take_along(&mut receiver, &mut gathered).await;
         let store = Arc::clone(&store);
         tokio::spawn(async move {
             for (actor, theirs) in by_actor(gathered) {
@@ -73,6 +74,20 @@ async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
             }
             drop(turn);
         });
+    }
+}
+
+/// Takes those, too, whose requests have come and are not read yet: a transaction costs more than a job in it. Waits for nobody.
+async fn take_along(receiver: &mut mpsc::Receiver<Waiting>, gathered: &mut Vec<Waiting>) {
+    let mut before = 0;
+    while gathered.len() > before && gathered.len() < JOBS_MAX {
+        before = gathered.len();
+        tokio::task::yield_now().await;
+        while gathered.len() < JOBS_MAX
+            && let Ok(waiting) = receiver.try_recv()
+        {
+            gathered.push(waiting);
+        }
     }
 }
 
