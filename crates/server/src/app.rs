@@ -1,5 +1,6 @@
 //! What every handler has.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use milepost_core::audit::Actor;
@@ -16,9 +17,12 @@ use crate::metrics::Metrics;
 use crate::session::Sessions;
 use crate::stream::{Feed, Seats};
 
-/// The store, and what is shared by all requests.
+/// The store, and what is shared by all requests. Cheap to clone: every layer does so for each of them.
 #[derive(Clone)]
-pub(crate) struct App {
+pub(crate) struct App(Arc<Shared>);
+
+/// What there is one of.
+pub(crate) struct Shared {
     /// For looking; what a request changes goes through [`acting`](Self::acting).
     pub(crate) store: Arc<dyn Store>,
     /// Where single creates go.
@@ -48,6 +52,20 @@ pub(crate) struct App {
     pub(crate) series: Arc<Series>,
     /// Cancelled when the server shuts down.
     pub(crate) stop: CancellationToken,
+}
+
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl From<Shared> for App {
+    fn from(shared: Shared) -> Self {
+        Self(Arc::new(shared))
+    }
 }
 
 impl App {

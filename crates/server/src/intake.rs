@@ -5,19 +5,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use milepost_core::audit::Actor;
 use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
 
 use crate::problem::Problem;
 
 /// How many jobs share a transaction at most.
 const JOBS_MAX: usize = 500;
 /// How many transactions are under way at once.
-const TRANSACTIONS_MAX: usize = 2;
+const TRANSACTIONS_MAX: u32 = 2;
+/// How long a transaction may take before the next one begins beside it.
+const PATIENCE: Duration = Duration::from_millis(5);
 /// How many jobs may wait for one.
 const WAITING_MAX: usize = 10_000;
 
@@ -59,13 +63,15 @@ fn closing() -> Problem {
 }
 
 async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
-    let transactions = Arc::new(Semaphore::new(TRANSACTIONS_MAX));
+    let transactions = Arc::new(Semaphore::new(TRANSACTIONS_MAX as usize));
     // First a turn, then what has come in until then.
     while let Ok(turn) = Arc::clone(&transactions).acquire_owned().await {
         let mut gathered = Vec::new();
         if receiver.recv_many(&mut gathered, JOBS_MAX).await == 0 {
             return;
         }
+        // While another one is under way more comes in; one that takes long is not waited for.
+        let _ = timeout(PATIENCE, transactions.acquire_many(TRANSACTIONS_MAX - 1)).await;
         take_along(&mut receiver, &mut gathered).await;
         let store = Arc::clone(&store);
         tokio::spawn(async move {

@@ -46,7 +46,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use crate::access::AccessOptions;
 use crate::access::{Hosts, Needed, Roles, Tokens};
-use crate::app::App;
+use crate::app::{App, Shared};
 use crate::console::series::Series;
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
@@ -136,7 +136,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     );
     let routes = routes.merge(pages.into_router(&mut roles));
     let speaks_tls = tls.is_some();
-    let app = App {
+    let app = App::from(Shared {
         intake: Intake::start(Arc::clone(&store)),
         tokens: Arc::new(Tokens::new(Arc::clone(&store), access.require_tokens)),
         sessions: Arc::new(Sessions::new(access.sessions, speaks_tls || access.behind_tls)),
@@ -153,7 +153,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         about: Arc::new(about),
         series,
         stop,
-    };
+    });
     Ok(routes
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(limits.body_bytes))

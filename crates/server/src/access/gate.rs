@@ -31,7 +31,7 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
     };
     let mut response = next.run(admitted.request).await;
     if let Some(token) = admitted.token {
-        response = while_valid(response, app.store, token);
+        response = while_valid(response, Arc::clone(&app.store), token);
     }
     if let Some(cookie) = admitted.cookie {
         response.headers_mut().append(header::SET_COOKIE, cookie);

@@ -9,6 +9,8 @@ mod seats;
 mod watcher;
 mod window;
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -61,7 +63,8 @@ async fn watch(
     }
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
     let at = from.unwrap_or_else(|| upto.clone());
-    let watcher = Watcher { store: app.store, filter: filter.anywhere(), at, windows, stop: app.stop, seat };
+    let (store, stop) = (Arc::clone(&app.store), app.stop.clone());
+    let watcher = Watcher { store, filter: filter.anywhere(), at, windows, stop, seat };
     tokio::spawn(watcher.run(upto, sender));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
