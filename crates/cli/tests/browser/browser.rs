@@ -140,6 +140,14 @@ impl Browser {
         let bad = entries.into_iter().filter(|entry| ["SEVERE", "WARNING"].contains(&entry.level.as_str()));
         bad.map(|entry| entry.message).collect()
     }
+
+    /// Waits until the browser complains, which it does a little later than it shows the page, and holds that it is of this alone.
+    #[track_caller]
+    pub(crate) fn complains_of(&self, words: &str) {
+        let complaints =
+            self.wait(words, || Some(self.complaints()).filter(|complaints| !complaints.is_empty()));
+        assert!(complaints.iter().all(|complaint| complaint.contains(words)), "{complaints:?}");
+    }
 }
 
 impl Drop for Browser {
