@@ -126,13 +126,9 @@ pub(crate) fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
 
 /// Every queue that has live jobs, is served or is paused.
 pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
-    let mut counts = BTreeMap::<String, Vec<_>>::new();
     let mut counted = conn.prepare_cached(query::COUNT_BY_QUEUE)?;
     let counted = counted.query_map((), |row| Ok((row.get(0)?, (row::word(row, 1)?, row.get(2)?))))?;
-    for count in counted {
-        let (queue, count) = count?;
-        counts.entry(queue).or_default().push(count);
-    }
+    let mut counts = by_queue(counted)?;
     let paused = paused_at(conn, counts.keys())?;
     let view = |(name, paused_at)| {
         let counts = counts.remove(&name).unwrap_or_default();
@@ -143,21 +139,29 @@ pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
 
 /// The same by kind: so many kinds, and all others as one.
 pub(crate) fn queues_by_kind(conn: &Connection, kinds_max: u32) -> Result<Vec<QueueKinds>, Failure> {
-    let mut counts = BTreeMap::<String, Vec<_>>::new();
     let mut counted = conn.prepare_cached(query::COUNT_BY_KIND)?;
     let counted = counted.query_map([kinds_max], |row| {
         Ok((row.get(0)?, KindCount { kind: row.get(1)?, state: row::word(row, 2)?, jobs: row.get(3)? }))
     })?;
-    for count in counted {
-        let (queue, count) = count?;
-        counts.entry(queue).or_default().push(count);
-    }
+    let mut counts = by_queue(counted)?;
     let paused = paused_at(conn, counts.keys())?;
     let view = |(name, paused_at)| {
         let counts = counts.remove(&name).unwrap_or_default();
         QueueKinds { name, paused_at, counts }
     };
     Ok(paused.into_iter().map(view).collect())
+}
+
+/// What was counted, of each queue.
+fn by_queue<T>(
+    counted: impl Iterator<Item = rusqlite::Result<(String, T)>>,
+) -> rusqlite::Result<BTreeMap<String, Vec<T>>> {
+    let mut counts = BTreeMap::<String, Vec<T>>::new();
+    for count in counted {
+        let (queue, count) = count?;
+        counts.entry(queue).or_default().push(count);
+    }
+    Ok(counts)
 }
 
 /// These queues and those that are served or paused, each with since when it is.
