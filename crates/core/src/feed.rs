@@ -145,6 +145,29 @@ pub struct BatchChange {
     pub to: String,
 }
 
+/// What was begun and ended lately, in numbers: less than the feed tells, at a fraction of what it costs.
+#[derive(Clone, Debug)]
+pub struct Activity {
+    /// By second and verb, in no order; [`Verb::Claim`], [`Verb::Succeed`], [`Verb::Retry`] and [`Verb::Fail`] alone.
+    pub counted: Vec<Counted>,
+    /// The position behind all that was counted.
+    pub end: FeedPosition,
+}
+
+/// How often something happened to jobs within a second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The second, on the store's clock, since 1970.
+    pub at_s: i64,
+    /// What happened.
+    pub verb: Verb,
+    /// How often.
+    pub times: u64,
+    /// How long the jobs had been in the state before, in ms, of some of them, picked by chance: a claim ends a wait, a success a run.
+    /// Nothing for other verbs.
+    pub took_ms: Vec<u64>,
+}
+
 /// What follows a position.
 #[derive(Clone, Debug)]
 pub struct FeedPage {

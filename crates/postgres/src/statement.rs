@@ -39,6 +39,7 @@ statements! {
     ENQUEUE_MANY = "enqueue_many";
     ENQUEUE_MANY_NOTED = "enqueue_many_noted";
     EXPIRED_WORKER = "expired_worker";
+    FEED_ACTIVITY = "feed/activity";
     FEED_BATCHES = "feed/batches";
     FEED_BEHIND = "feed/behind";
     FEED_END = "feed/end";

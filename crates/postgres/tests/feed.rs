@@ -42,6 +42,28 @@ async fn a_transaction_that_is_open_for_long_delays_its_own_changes_only() {
     assert_eq!(told, [late, early, next], "for one who comes later it has its place");
 }
 
+#[tokio::test]
+async fn what_an_open_transaction_did_is_counted_when_it_has_ended() {
+    let (database, store, scene) = Database::with_scene().await;
+    let from = scene.store.feed_end().await.unwrap();
+    scene.enqueue(Scene::job()).await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let mut open = connection.begin().await.unwrap();
+    sqlx::query(
+        "insert into milepost.history (job_id, token, attempt, verb, from_state, to_state) select id, 1, 1, 'claim', 'pending', 'running' from milepost.job",
+    )
+    .execute(&mut *open)
+    .await
+    .unwrap();
+    scene.enqueue(Scene::job()).await;
+    let before = store.activity(&from, 10).await.unwrap();
+    assert!(before.counted.is_empty(), "{before:?}");
+    open.commit().await.unwrap();
+    let after = store.activity(&before.end, 10).await.unwrap();
+    assert_eq!(after.counted.iter().map(|counted| counted.times).sum::<u64>(), 1, "{after:?}");
+    assert!(store.activity(&after.end, 10).await.unwrap().counted.is_empty(), "once");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_that_was_committed_is_told_once_and_nothing_else() {
     let (database, _store, scene) = Database::with_scene().await;

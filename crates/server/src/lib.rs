@@ -118,10 +118,11 @@ pub enum ServerError {
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
     let Options { mut counts, about, api, streams, access, limits, tls } = options;
     let series = Arc::<Series>::default();
-    let (seats, feed) = (Seats::new(streams), Feed::new(Arc::clone(&series)));
+    let (seats, feed) = (Seats::new(streams), Feed::default());
     counts.push(Box::new(seats.clone()));
     if api {
         feed.start(Arc::clone(&store), stop.clone());
+        series.start(Arc::clone(&store), stop.clone());
     }
     let console = if api { console::routes() } else { Pages::default() };
     let api = if api { api::routes().merge(stream::routes()) } else { OpenApiRouter::new() };

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use milepost_core::error::StoreError;
 use milepost_core::feed::{
-    BatchChange, CHANGES_BEHIND_MAX, Change, FeedPage, FeedPosition, InvalidFeed, JobChange,
+    Activity, BatchChange, CHANGES_BEHIND_MAX, Change, Counted, FeedPage, FeedPosition, InvalidFeed,
+    JobChange,
 };
 use milepost_core::port::{FeedStore, StoreResult};
 use rusqlite::{Connection, Row};
@@ -30,6 +31,11 @@ impl FeedStore for SqliteStore {
             return Err(InvalidFeed::TooFarBehind.into());
         }
         self.read("feed", move |conn| read(conn, after, upto, limit)).await
+    }
+
+    async fn activity(&self, after: &FeedPosition, lengths: u32) -> StoreResult<Activity> {
+        let after = Place::parse(after)?;
+        self.read("activity", move |conn| activity(conn, after, lengths)).await
     }
 }
 
@@ -64,11 +70,24 @@ impl Place {
     }
 }
 
-fn read(conn: &Connection, after: Place, upto: Option<Place>, limit: u32) -> Result<FeedPage, Failure> {
+/// The newest places.
+fn newest(conn: &Connection, after: Place) -> Result<Place, Failure> {
     let newest = Place::end(conn)?;
     if after.jobs > newest.jobs || after.batches > newest.batches {
         return Err(StoreError::from(InvalidFeed::Foreign).into());
     }
+    Ok(newest)
+}
+
+fn activity(conn: &Connection, after: Place, lengths: u32) -> Result<Activity, Failure> {
+    let upto = newest(conn, after)?;
+    let mut count = conn.prepare_cached(query::FEED_ACTIVITY)?;
+    let counted = count.query_map((after.jobs, upto.jobs, lengths), counted)?.collect::<Result<_, _>>()?;
+    Ok(Activity { counted, end: upto.position() })
+}
+
+fn read(conn: &Connection, after: Place, upto: Option<Place>, limit: u32) -> Result<FeedPage, Failure> {
+    let newest = newest(conn, after)?;
     let upto = upto.unwrap_or(newest);
     if upto.jobs < after.jobs || upto.batches < after.batches {
         return Ok(FeedPage { changes: Vec::new(), end: after.position(), more: false });
@@ -91,6 +110,15 @@ fn read(conn: &Connection, after: Place, upto: Option<Place>, limit: u32) -> Res
     let more = changes.len() >= limit as usize;
     let end = if more { place } else { upto };
     Ok(FeedPage { changes, end: end.position(), more })
+}
+
+fn counted(row: &Row<'_>) -> rusqlite::Result<Counted> {
+    Ok(Counted {
+        at_s: row.get(0)?,
+        verb: row::word(row, 1)?,
+        times: row.get::<_, u32>(2)?.into(),
+        took_ms: row::numbers(row, 3)?,
+    })
 }
 
 fn job_change(row: &Row<'_>) -> rusqlite::Result<JobChange> {

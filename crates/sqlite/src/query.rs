@@ -40,6 +40,7 @@ queries! {
     ENQUEUE_JOB = "enqueue_job",
     ENQUEUE_LIVE = "enqueue_live",
     ENTRY = "entry",
+    FEED_ACTIVITY = "feed/activity",
     FEED_BATCHES = "feed/batches",
     FEED_END = "feed/end",
     FEED_JOBS = "feed/jobs",

@@ -9,6 +9,7 @@ use milepost_core::limit::Rate;
 use milepost_core::trace::Traceparent;
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, Type, ValueRef};
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -142,8 +143,8 @@ pub(crate) fn names(row: &Row<'_>, column: usize) -> Sql<Vec<String>> {
     serde_json::from_str(text).map_err(|e| odd(column, Type::Text, e))
 }
 
-/// Numbers of tasks, stored as a JSON array.
-pub(crate) fn numbers(row: &Row<'_>, column: usize) -> Sql<Vec<u32>> {
+/// Numbers, as a JSON array.
+pub(crate) fn numbers<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Sql<Vec<T>> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|e| odd(column, Type::Text, e))
 }

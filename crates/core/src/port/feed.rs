@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::feed::{FeedPage, FeedPosition};
+use crate::feed::{Activity, FeedPage, FeedPosition};
 
 /// The histories of jobs and batches as one stream.
 #[async_trait]
@@ -22,4 +22,10 @@ pub trait FeedStore: Send + Sync {
         upto: Option<&FeedPosition>,
         limit: u32,
     ) -> StoreResult<FeedPage>;
+
+    /// What was begun and ended after a position, counted, with about so many lengths of time of each second and verb at most.
+    ///
+    /// # Errors
+    /// [`Feed`](crate::error::StoreError::Feed): the position is none of this store.
+    async fn activity(&self, after: &FeedPosition, lengths: u32) -> StoreResult<Activity>;
 }

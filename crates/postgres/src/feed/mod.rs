@@ -1,12 +1,13 @@
 //! The feed, read by windows between snapshots, as `docs/adr/0017-reading-the-log.md` reads the log: what a later snapshot sees and an earlier
 //! one did not. A transaction that is open for long delays what it did itself, and nothing else.
 
+mod activity;
 mod position;
 
 use async_trait::async_trait;
 use milepost_core::error::StoreError;
 use milepost_core::feed::{
-    BatchChange, CHANGES_BEHIND_MAX, Change, FeedPage, FeedPosition, InvalidFeed, JobChange,
+    Activity, BatchChange, CHANGES_BEHIND_MAX, Change, FeedPage, FeedPosition, InvalidFeed, JobChange,
 };
 use milepost_core::ident::{BatchId, JobId, WorkerId};
 use milepost_core::port::{FeedStore, StoreResult};
@@ -43,6 +44,10 @@ impl FeedStore for PostgresStore {
         let mut page = Reading { upto, after, changes: Vec::new(), limit };
         page.read(self).await?;
         Ok(page.end())
+    }
+
+    async fn activity(&self, after: &FeedPosition, lengths: u32) -> StoreResult<Activity> {
+        self.count_activity(&Position::parse(after)?, lengths).await
     }
 }
 

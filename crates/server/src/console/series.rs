@@ -1,16 +1,18 @@
 //! The last quarter of an hour in numbers, kept in memory: what started and ended, and how long it took.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
-use milepost_core::feed::{Change, JobChange};
-use milepost_core::ident::JobId;
-use milepost_core::state::JobState;
+use milepost_core::error::StoreError;
+use milepost_core::feed::{Counted, FeedPosition, InvalidFeed};
+use milepost_core::port::{Store, StoreResult};
 use milepost_core::transition::Verb;
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 
@@ -20,8 +22,10 @@ const BUCKET_S: i64 = 5;
 const BUCKETS: usize = 180;
 /// How many lengths of time a bucket remembers, for its quantiles.
 const LENGTHS_MAX: usize = 512;
-/// Of how many jobs it is remembered since when they wait or run.
-const JOBS_MAX: usize = 50_000;
+/// How often the store is asked.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Of how many jobs of a second the store tells how long they waited or ran.
+const TOLD_MAX: u32 = 128;
 
 /// Lengths of time, of which a bounded sample is kept.
 #[derive(Clone, Debug, Default)]
@@ -66,8 +70,6 @@ struct Bucket {
 #[derive(Debug, Default)]
 pub(crate) struct Series {
     buckets: Mutex<VecDeque<Bucket>>,
-    /// Since when jobs wait or run.
-    since: Mutex<HashMap<JobId, Timestamp>>,
 }
 
 /// The series as charts want it: a column a name, oldest first; the bucket that is being filled is left out.
@@ -94,52 +96,60 @@ impl Series {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes changes in. What is older than what is kept is left out.
-    pub(crate) fn learn<'a>(&self, changes: impl Iterator<Item = &'a Change>) {
-        for change in changes {
-            if let Change::Job(change) = change {
-                self.learn_of(change);
+    /// Begins to ask the store, until it is to stop. Must be called within a Tokio runtime.
+    pub(crate) fn start(self: &Arc<Self>, store: Arc<dyn Store>, stop: CancellationToken) {
+        let series = Arc::clone(self);
+        tokio::spawn(stop.run_until_cancelled_owned(async move { series.look(store.as_ref()).await }));
+    }
+
+    async fn look(&self, store: &dyn Store) {
+        let (mut at, mut failing) = (None, false);
+        loop {
+            match self.look_once(store, at.as_ref()).await {
+                Ok(end) => (at, failing) = (Some(end), false),
+                Err(StoreError::Feed(InvalidFeed::Foreign)) => at = None,
+                Err(error) => {
+                    if !failing {
+                        tracing::warn!(error = error.chain(), "what happens cannot be counted; trying again");
+                    }
+                    failing = true;
+                }
             }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    fn learn_of(&self, change: &JobChange) {
-        let passed = self.passed(change);
-        self.fill(change.at, |bucket| match change.verb {
+    /// Answers where it has looked to.
+    async fn look_once(&self, store: &dyn Store, at: Option<&FeedPosition>) -> StoreResult<FeedPosition> {
+        let Some(at) = at else { return store.feed_end().await };
+        let activity = store.activity(at, TOLD_MAX).await?;
+        activity.counted.iter().for_each(|counted| self.learn(counted));
+        Ok(activity.end)
+    }
+
+    /// Takes in what happened in a second. What is older than what is kept is left out.
+    fn learn(&self, counted: &Counted) {
+        self.fill(counted.at_s, |bucket| match counted.verb {
             Verb::Claim => {
-                bucket.started += 1;
-                passed.into_iter().for_each(|ms| bucket.waits.add(ms));
+                bucket.started += counted.times;
+                counted.took_ms.iter().for_each(|&ms| bucket.waits.add(ms));
             }
             Verb::Succeed => {
-                bucket.succeeded += 1;
-                passed.into_iter().for_each(|ms| bucket.runs.add(ms));
+                bucket.succeeded += counted.times;
+                counted.took_ms.iter().for_each(|&ms| bucket.runs.add(ms));
             }
-            Verb::Retry | Verb::Fail => bucket.failed += 1,
+            Verb::Retry | Verb::Fail => bucket.failed += counted.times,
             _ => {}
         });
     }
 
-    /// How long the job has waited, or run, if what it began with was seen, in ms; remembers what begins.
-    fn passed(&self, change: &JobChange) -> Option<u64> {
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = since.remove(&change.job);
-        if matches!(change.to, JobState::Pending | JobState::RetryWait | JobState::Running) {
-            if since.len() >= JOBS_MAX {
-                since.clear();
-            }
-            since.insert(change.job, change.ready_at.map_or(change.at, |ready_at| ready_at.max(change.at)));
-        }
-        let passed = change.at.duration_since(begun?);
-        u64::try_from(passed.as_millis().max(0)).ok()
-    }
-
     /// Takes in how many jobs wait now.
     pub(crate) fn record_backlog(&self, at: Timestamp, jobs: i64) {
-        self.fill(at, |bucket| bucket.backlog = Some(jobs));
+        self.fill(at.as_second(), |bucket| bucket.backlog = Some(jobs));
     }
 
-    fn fill(&self, at: Timestamp, fill: impl FnOnce(&mut Bucket)) {
-        let at = at.as_second().div_euclid(BUCKET_S);
+    fn fill(&self, at_s: i64, fill: impl FnOnce(&mut Bucket)) {
+        let at = at_s.div_euclid(BUCKET_S);
         let mut buckets = self.buckets();
         let first = buckets.front().map_or(at, |bucket| bucket.at);
         let last = buckets.back().map_or(at - 1, |bucket| bucket.at);
@@ -217,33 +227,18 @@ mod tests {
         Timestamp::from_second(1_700_000_000 + second).unwrap()
     }
 
-    fn tell(series: &Series, job: JobId, second: i64, verb: Verb, to: JobState) {
-        let change = JobChange {
-            pos: 0,
-            job,
-            kind: None,
-            queue: None,
-            batch: None,
-            at: at(second),
-            verb,
-            from: None,
-            to,
-            attempt: 1,
-            worker: None,
-            ready_at: None,
-            error_code: None,
-        };
-        series.learn([Change::Job(change)].iter());
+    fn tell(series: &Series, second: i64, verb: Verb, took_ms: &[u64]) {
+        let took_ms = took_ms.to_vec();
+        let times = took_ms.len() as u64;
+        series.learn(&Counted { at_s: at(second).as_second(), verb, times, took_ms });
     }
 
     #[test]
     fn what_happened_is_counted_by_the_second() {
         let series = Series::default();
-        let jobs: Vec<JobId> = (0..10).map(|_| JobId::new()).collect();
-        jobs.iter().for_each(|&job| tell(&series, job, -4, Verb::Create, JobState::Pending));
-        jobs.iter().for_each(|&job| tell(&series, job, 0, Verb::Claim, JobState::Running));
-        tell(&series, jobs[0], 7, Verb::Succeed, JobState::Succeeded);
-        tell(&series, jobs[1], 8, Verb::Retry, JobState::RetryWait);
+        tell(&series, 0, Verb::Claim, &[4_000; 10]);
+        tell(&series, 7, Verb::Succeed, &[7_000]);
+        tell(&series, 8, Verb::Retry, &[0]);
         let columns = series.columns(at(10));
         assert_eq!(columns.at.len(), BUCKETS);
         assert_eq!(columns.started[BUCKETS - 2..], [2.0, 0.0]);
@@ -259,7 +254,7 @@ mod tests {
     #[test]
     fn it_stays_small_over_long_rests_and_takes_late_changes() {
         let series = Series::default();
-        let fail = |second| tell(&series, JobId::new(), second, Verb::Fail, JobState::Failed);
+        let fail = |second| tell(&series, second, Verb::Fail, &[0]);
         [0, 100_000].into_iter().for_each(fail);
         assert_eq!(series.buckets().len(), BUCKETS);
         [99_990, 0].into_iter().for_each(fail);

@@ -13,14 +13,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::feed::{PAGE_CHANGES, WINDOW_CHANGES_MAX};
 use super::filter::Filter;
 use super::seats::Seat;
 use super::window::{Window, heartbeat, notice, write};
 
 /// How often a watcher hears something.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
-/// How many changes are read at once for one that was away.
-const PAGE_CHANGES: u32 = 1000;
 
 /// Why a stream ends.
 enum Ended {
@@ -114,9 +113,11 @@ impl Watcher {
                 }
                 Err(error) => return Err(Ended::StoreFailed(error)),
             };
-            let text = write(&page.changes, &self.filter);
-            if !text.is_empty() {
-                self.send(out, text).await?;
+            for changes in page.changes.chunks(WINDOW_CHANGES_MAX) {
+                let text = write(changes, &self.filter);
+                if !text.is_empty() {
+                    self.send(out, text).await?;
+                }
             }
             if page.end == self.at {
                 // Ahead of that position: the next window may reach it.

@@ -1,7 +1,7 @@
 //! Who only looks meets no faults.
 
 use async_trait::async_trait;
-use milepost_core::feed::{FeedPage, FeedPosition};
+use milepost_core::feed::{Activity, FeedPage, FeedPosition};
 use milepost_core::ident::JobId;
 use milepost_core::port::{FeedStore, SearchStore, StoreResult};
 use milepost_core::search::{JobSearch, JobsFound, LastFailure};
@@ -21,6 +21,10 @@ impl FeedStore for Faulty {
         limit: u32,
     ) -> StoreResult<FeedPage> {
         self.inner.feed(after, upto, limit).await
+    }
+
+    async fn activity(&self, after: &FeedPosition, lengths: u32) -> StoreResult<Activity> {
+        self.inner.activity(after, lengths).await
     }
 }
 

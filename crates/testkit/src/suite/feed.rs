@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::error::StoreError;
-use milepost_core::feed::{Change, FeedPosition, InvalidFeed, JobChange};
+use milepost_core::feed::{Activity, Change, FeedPosition, InvalidFeed, JobChange};
 use milepost_core::finish::End;
 use milepost_core::history::HistoryEntry;
 use milepost_core::job::StartAt;
@@ -136,14 +136,21 @@ pub async fn a_position_that_nobody_gave_out_is_refused(scene: Scene) {
         let position = text.parse().unwrap();
         let answer = scene.store.feed(&position, None, 10).await;
         assert_eq!(refused(answer), InvalidFeed::NotAPosition, "{text}");
+        let answer = scene.store.activity(&position, 10).await;
+        assert_eq!(refused(answer), InvalidFeed::NotAPosition, "{text}");
     }
     assert_eq!("not one word".parse::<FeedPosition>(), Err(InvalidFeed::NotAPosition));
     let end = scene.store.feed_end().await.unwrap();
     // One that this store will reach in many years, and one of another server.
     for text in ["s900000000000.0", "7fa30/4000000000000000:4000000000000000:"] {
-        let answer = scene.store.feed(&text.parse().unwrap(), Some(&end), 10).await;
-        let refused = refused(answer);
-        assert!(matches!(refused, InvalidFeed::Foreign | InvalidFeed::NotAPosition), "{text}: {refused}");
+        let position = text.parse().unwrap();
+        let answers = [
+            scene.store.feed(&position, Some(&end), 10).await.map(drop),
+            scene.store.activity(&position, 10).await.map(drop),
+        ];
+        for refused in answers.map(refused) {
+            assert!(matches!(refused, InvalidFeed::Foreign | InvalidFeed::NotAPosition), "{text}: {refused}");
+        }
     }
 }
 
@@ -160,4 +167,46 @@ pub async fn what_came_after_a_position_can_be_left_for_later(scene: Scene) {
     assert!(page.changes.is_empty() && page.end == end, "who is further waits: {page:?}");
     let page = scene.store.feed(&middle, None, 10).await.unwrap();
     assert_eq!(of_jobs(&page.changes).iter().map(|change| change.job).collect::<Vec<_>>(), [second]);
+}
+
+/// How often it happened, whatever the second, and how many lengths of time are told with it.
+fn counted(activity: &Activity, verb: Verb) -> (u64, usize) {
+    let of = activity.counted.iter().filter(|counted| counted.verb == verb);
+    of.fold((0, 0), |(times, told), counted| (times + counted.times, told + counted.took_ms.len()))
+}
+
+pub async fn what_began_and_ended_is_counted_once(scene: Scene) {
+    let mut at = scene.store.feed_end().await.unwrap();
+    for _ in 0..2 {
+        live(&scene).await;
+        let activity = scene.store.activity(&at, 100).await.unwrap();
+        assert_eq!(counted(&activity, Verb::Claim), (2, 2));
+        assert_eq!(counted(&activity, Verb::Retry), (1, 0));
+        assert_eq!(counted(&activity, Verb::Fail), (1, 0));
+        assert_eq!(activity.counted.iter().map(|of| of.times).sum::<u64>(), 4, "{activity:#?}");
+        at = activity.end;
+    }
+    let nothing = scene.store.activity(&at, 100).await.unwrap();
+    assert!(nothing.counted.is_empty(), "{nothing:#?}");
+}
+
+pub async fn how_long_jobs_waited_and_ran_is_told_of_some(scene: Scene) {
+    let at = scene.store.feed_end().await.unwrap();
+    for _ in 0..20 {
+        scene.enqueue(Scene::job()).await;
+    }
+    let created = scene.store.activity(&at, 100).await.unwrap();
+    assert!(created.counted.is_empty(), "a wait that has not ended is not counted");
+    let runs = scene.claim(20).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    for run in &runs {
+        scene.finish(run, End::Succeed { result: None }).await;
+    }
+    let all = scene.store.activity(&at, 1_000).await.unwrap();
+    assert_eq!(counted(&all, Verb::Claim), (20, 20));
+    assert_eq!(counted(&all, Verb::Succeed), (20, 20));
+    let ran = all.counted.iter().filter(|counted| counted.verb == Verb::Succeed);
+    assert!(ran.flat_map(|counted| &counted.took_ms).all(|&ms| ms >= 50), "{all:#?}");
+    let none = scene.store.activity(&at, 0).await.unwrap();
+    assert_eq!(counted(&none, Verb::Claim), (20, 0));
 }

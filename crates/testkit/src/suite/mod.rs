@@ -135,6 +135,8 @@ macro_rules! conformance {
                 what_happens_to_a_batch_is_told
                 a_position_that_nobody_gave_out_is_refused
                 what_came_after_a_position_can_be_left_for_later
+                what_began_and_ended_is_counted_once
+                how_long_jobs_waited_and_ran_is_told_of_some
             }
             search {
                 jobs_are_found_by_what_is_in_their_payload

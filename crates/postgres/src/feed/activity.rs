@@ -1,0 +1,42 @@
+//! What was begun and ended, counted by the server.
+
+use milepost_core::error::StoreError;
+use milepost_core::feed::{Activity, Counted, InvalidFeed};
+use milepost_core::port::StoreResult;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::position::Position;
+use crate::row::{Decoded, named};
+use crate::statement;
+use crate::store::PostgresStore;
+
+impl PostgresStore {
+    /// Of the window from a position to now.
+    pub(super) async fn count_activity(&self, after: &Position, lengths: u32) -> StoreResult<Activity> {
+        let query =
+            sqlx::query(statement::FEED_ACTIVITY).bind(after.seen.text.clone()).bind(i64::from(lengths));
+        let rows = self.inner.intake.rows(query).await.map_err(|e| self.fail("activity", e))?;
+        let window = rows.first().ok_or(sqlx::Error::RowNotFound);
+        let window = window.and_then(|row| Ok((row.try_get::<String, _>("upto")?, row.try_get("forward")?)));
+        let (upto, forward): (_, bool) = window.map_err(|e| self.fail("activity", e))?;
+        if !forward {
+            return Err(StoreError::from(InvalidFeed::Foreign));
+        }
+        let counted = rows.iter().filter_map(|row| counted(row).transpose()).collect::<Decoded<Vec<_>>>();
+        let counted = counted.map_err(|e| self.fail("activity", e))?;
+        Ok(Activity { counted, end: after.behind(&upto) })
+    }
+}
+
+/// `None`: the row only says where the window ends.
+fn counted(row: &PgRow) -> Decoded<Option<Counted>> {
+    let Some(at_s) = row.try_get("at_s")? else { return Ok(None) };
+    let took_ms: Option<Vec<i64>> = row.try_get("took_ms")?;
+    Ok(Some(Counted {
+        at_s,
+        verb: named(row, "verb")?,
+        times: row.try_get::<i64, _>("times")?.cast_unsigned(),
+        took_ms: took_ms.unwrap_or_default().into_iter().map(i64::cast_unsigned).collect(),
+    }))
+}
