@@ -7,8 +7,8 @@ use crate::ident::JobId;
 use crate::listing::JobRow;
 use crate::state::JobState;
 
-/// How many jobs a search looks at before it answers with what it has.
-pub const SCAN_MAX: u32 = 10_000;
+/// How many jobs a search looks at before it answers with what it has: few enough for a hundredth of a second or two.
+pub const SCAN_MAX: u32 = 5_000;
 /// How far a path into a payload goes down.
 pub const PATH_DEPTH_MAX: usize = 16;
 
@@ -37,6 +37,41 @@ pub struct JobSearch {
     pub before: Option<JobId>,
     /// At most this many.
     pub limit: u32,
+}
+
+/// Where jobs are looked for: the fewest that hold all that can be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchPlace {
+    /// Those with the key.
+    Key,
+    /// Those that run.
+    Running,
+    /// Those in the state among the ones that need attention and neither wait for a worker nor run.
+    LiveAside,
+    /// Those in the state among the ones that ended, but not well.
+    EndedAside,
+    /// Those that need attention.
+    Live,
+    /// Those that ended.
+    Ended,
+    /// All.
+    All,
+}
+
+impl SearchPlace {
+    /// Its name in SQL.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Running => "running",
+            Self::LiveAside => "live_aside",
+            Self::EndedAside => "ended_aside",
+            Self::Live => "live",
+            Self::Ended => "ended",
+            Self::All => "all",
+        }
+    }
 }
 
 /// A value at a place of a payload.
@@ -81,6 +116,21 @@ impl JobsFound {
 }
 
 impl JobSearch {
+    /// Where to look.
+    #[must_use]
+    pub fn place(&self) -> SearchPlace {
+        use JobState::{Aborted, Blocked, Canceled, Failed, Pending, RetryWait, Running, Skipped, Succeeded};
+        match self.state {
+            _ if self.key.is_some() => SearchPlace::Key,
+            Some(Running) => SearchPlace::Running,
+            Some(Blocked | RetryWait | Failed | Aborted) => SearchPlace::LiveAside,
+            Some(Canceled | Skipped) => SearchPlace::EndedAside,
+            Some(Pending) => SearchPlace::Live,
+            Some(Succeeded) => SearchPlace::Ended,
+            None => SearchPlace::All,
+        }
+    }
+
     /// The oldest id that a job can have which was created no earlier than is asked for: ids begin with their time, by the clock of whoever
     /// made them, which may be off by a day.
     #[must_use]
@@ -98,6 +148,13 @@ impl JobSearch {
             (before, until) => before.or(until).unwrap_or(JobId(uuid::Uuid::max())),
         }
     }
+}
+
+/// The time that an id begins with, by the clock of whoever made it.
+#[must_use]
+pub fn time_of(job: JobId) -> Timestamp {
+    let ms = u64::try_from(job.0.as_u128() >> 80).unwrap_or(0);
+    Timestamp::from_millisecond(ms.cast_signed()).unwrap_or(Timestamp::MAX)
 }
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -154,7 +211,7 @@ mod tests {
     fn a_window_of_time_is_one_of_ids_with_a_day_at_each_end() {
         let at: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
         let search = JobSearch { created_from: Some(at), created_before: Some(at), ..JobSearch::default() };
-        let day = |id: JobId| i64::try_from(id.0.as_u128() >> 80).unwrap() - at.as_millisecond();
+        let day = |id: JobId| time_of(id).as_millisecond() - at.as_millisecond();
         assert_eq!((day(search.oldest()), day(search.newest())), (-DAY_MS, DAY_MS));
         let open = JobSearch::default();
         assert_eq!((open.oldest().0, open.newest().0), (uuid::Uuid::nil(), uuid::Uuid::max()));

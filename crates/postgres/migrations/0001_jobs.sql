@@ -25,6 +25,9 @@ create table milepost.job (
     created_at timestamptz not null
 );
 
+-- Somebody who looks for a key finds all that ever had it, whether it still holds it or not.
+create index job_key_id on milepost.job (key, id) where key is not null;
+
 -- At most one job of a kind ever has a key.
 create table milepost.job_key (
     kind text not null,

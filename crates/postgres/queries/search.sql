@@ -1,14 +1,47 @@
--- Jobs that fit, among the $6 newest that are older than $4 and no older than $5: $1 state, $2 kind, $3 queue, $7 key, $8 created at this time
--- or later, $9 before this time, $10 failed at this time or later, $11 code or words of an error, $12 a path into the payload and $13 what is
--- there (null: any of these); at most $14. Each row says where the look ended, null: at the end; one row without an id when nothing fits.
+-- Jobs that fit, among the $6 newest of a place that are older than $4 and no older than $5: $1 state, $2 kind, $3 queue, $7 key, $8 created at
+-- this time or later, $9 before this time, $10 failed at this time or later, $11 code or words of an error, $12 a path into the payload and $13
+-- what is there (null: any of these); at most $14. $15 the place: what has this key, what runs, what of live or ended is aside in state $1, what
+-- is live, what has ended, or all; the others are not read. Each row says where the look ended, null: at the end; one row without an id when
+-- nothing fits.
 with looked_at as materialized (
     select * from (
         (select l.id, l.state, l.attempt, l.max_attempts, l.token, l.ready_at, l.started_at, null::timestamptz as ended_at, l.worker_id,
                 l.failed_at
-         from milepost.live l where l.id < $4 and l.id >= $5 order by l.id desc limit $6)
+         from milepost.live l where $15::text in ('all', 'live') and l.id < $4 and l.id >= $5 order by l.id desc limit $6)
         union all
         (select e.id, e.state, e.attempt, e.max_attempts, e.token, null, e.started_at, e.ended_at, null, null
-         from milepost.ended e where e.id < $4 and e.id >= $5 order by e.id desc limit $6)
+         from milepost.ended e where $15::text in ('all', 'ended') and e.id < $4 and e.id >= $5 order by e.id desc limit $6)
+        union all
+        (select l.id, l.state, l.attempt, l.max_attempts, l.token, l.ready_at, l.started_at, null, l.worker_id, l.failed_at
+         from milepost.live l
+         where $15::text = 'live_aside' and l.state <> 'pending' and l.state <> 'running'
+           and (l.state, l.id) < ($1::text::milepost.job_state, $4::uuid) and l.state >= $1::text::milepost.job_state and l.id >= $5
+         order by l.state desc, l.id desc limit $6)
+        union all
+        (select e.id, e.state, e.attempt, e.max_attempts, e.token, null, e.started_at, e.ended_at, null, null
+         from milepost.ended e
+         where $15::text = 'ended_aside' and e.state <> 'succeeded'
+           and (e.state, e.id) < ($1::text::milepost.job_state, $4::uuid) and e.state >= $1::text::milepost.job_state and e.id >= $5
+         order by e.state desc, e.id desc limit $6)
+        union all
+        -- What runs is little; only worker_id has an index that holds nothing else.
+        (select r.* from (
+             select l.id, l.state, l.attempt, l.max_attempts, l.token, l.ready_at, l.started_at, null::timestamptz, l.worker_id, l.failed_at
+             from milepost.live l where $15::text = 'running' and l.worker_id is not null order by l.worker_id offset 0
+         ) r
+         where r.id < $4 and r.id >= $5 order by r.id desc limit $6)
+        union all
+        (select s.*
+         from (
+             select k.id from milepost.job k where $15::text = 'key' and k.key = $7 and k.id < $4 and k.id >= $5 order by k.id desc limit $6
+         ) k
+         cross join lateral (
+             (select l.id, l.state, l.attempt, l.max_attempts, l.token, l.ready_at, l.started_at, null::timestamptz, l.worker_id, l.failed_at
+              from milepost.live l where l.id = k.id limit 1)
+             union all
+             (select e.id, e.state, e.attempt, e.max_attempts, e.token, null, e.started_at, e.ended_at, null, null
+              from milepost.ended e where e.id = k.id limit 1)
+         ) s)
     ) s
     order by s.id desc
     limit $6

@@ -46,18 +46,12 @@ impl SearchStore for PostgresStore {
     }
 }
 
-/// The statement whose index holds little else than what is looked for.
 fn query(search: &JobSearch) -> Query {
-    use JobState::{Aborted, Blocked, Failed, RetryWait};
-    let sql = match search.state {
-        Some(Blocked | RetryWait | Failed | Aborted) => statement::SEARCH_ASIDE,
-        _ => statement::SEARCH,
-    };
     let (path, value) = match &search.payload {
         Some(found) => (Some(found.path.clone()), Some(found.value.to_string())),
         None => (None, None),
     };
-    sqlx::query(sql)
+    sqlx::query(statement::SEARCH)
         .bind(search.state.map(JobState::as_str))
         .bind(search.kind.clone())
         .bind(search.queue.clone())
@@ -72,6 +66,7 @@ fn query(search: &JobSearch) -> Query {
         .bind(path)
         .bind(value)
         .bind(i64::from(search.limit))
+        .bind(search.place().as_str())
 }
 
 /// `None`: the row only says where the look ended.

@@ -91,7 +91,6 @@ statements! {
     RETIRE_WORKER = "retire_worker";
     SCHEDULES = "schedules";
     SEARCH = "search";
-    SEARCH_ASIDE = "search_aside";
     SETTINGS = "settings";
     SHORTEN_HISTORY = "shorten_history";
     STOP_REQUESTS = "stop_requests";

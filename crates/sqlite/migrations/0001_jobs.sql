@@ -17,6 +17,9 @@ CREATE TABLE milepost_job (
     traceparent   TEXT
 ) STRICT, WITHOUT ROWID;
 
+-- Somebody who looks for a key finds all that ever had it, whether it still holds it or not.
+CREATE INDEX milepost_job_key_id ON milepost_job (key, id) WHERE key IS NOT NULL;
+
 -- At most one job of a kind ever has a key. The key comes first so that it can be looked up without its kind.
 CREATE TABLE milepost_job_key (
     kind   TEXT NOT NULL,

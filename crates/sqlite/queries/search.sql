@@ -1,16 +1,49 @@
--- Jobs that fit, among the ?4 newest that are older than ?1 and no older than ?2; at most ?3. ?5 state, ?6 kind, ?7 queue, ?8 key, ?9 created at
--- this time or later, ?10 before this time, ?11 failed at this time or later, ?12 code or words of an error, ?13 a path into the payload and
--- ?14 what is there, as JSON (NULL: any of these).
+-- Jobs that fit, among the ?4 newest of a place that are older than ?1 and no older than ?2; at most ?3. ?5 state, ?6 kind, ?7 queue, ?8 key,
+-- ?9 created at this time or later, ?10 before this time, ?11 failed at this time or later, ?12 code or words of an error, ?13 a path into the
+-- payload and ?14 what is there, as JSON (NULL: any of these). ?15 the place: what has this key, what runs, what of live or ended is aside in
+-- state ?5, what is live, what has ended, or all; the others are not read.
 WITH looked_at AS MATERIALIZED (
     SELECT * FROM (
         SELECT * FROM (
             SELECT id, state, attempt, max_attempts, ready_at_ms, started_at_ms, NULL AS ended_at_ms, worker_id, token
-            FROM milepost_live WHERE id < ?1 AND id >= ?2 ORDER BY id DESC LIMIT ?4
+            FROM milepost_live WHERE ?15 IN ('all', 'live') AND id < ?1 AND id >= ?2 ORDER BY id DESC LIMIT ?4
         )
         UNION ALL
         SELECT * FROM (
             SELECT id, state, attempt, max_attempts, NULL, started_at_ms, ended_at_ms, NULL, token
-            FROM milepost_ended WHERE id < ?1 AND id >= ?2 ORDER BY id DESC LIMIT ?4
+            FROM milepost_ended WHERE ?15 IN ('all', 'ended') AND id < ?1 AND id >= ?2 ORDER BY id DESC LIMIT ?4
+        )
+        UNION ALL
+        SELECT * FROM (
+            SELECT id, state, attempt, max_attempts, ready_at_ms, started_at_ms, NULL, worker_id, token
+            FROM milepost_live INDEXED BY milepost_live_aside
+            WHERE ?15 = 'live_aside' AND state <> 'pending' AND state <> 'running' AND state = ?5 AND id < ?1 AND id >= ?2
+            ORDER BY id DESC LIMIT ?4
+        )
+        UNION ALL
+        SELECT * FROM (
+            SELECT id, state, attempt, max_attempts, NULL, started_at_ms, ended_at_ms, NULL, token
+            FROM milepost_ended INDEXED BY milepost_ended_aside
+            WHERE ?15 = 'ended_aside' AND state <> 'succeeded' AND state = ?5 AND id < ?1 AND id >= ?2
+            ORDER BY id DESC LIMIT ?4
+        )
+        UNION ALL
+        -- What runs is little; only worker_id has an index that holds nothing else.
+        SELECT * FROM (
+            SELECT id, state, attempt, max_attempts, ready_at_ms, started_at_ms, NULL, worker_id, token
+            FROM milepost_live INDEXED BY milepost_live_worker
+            WHERE ?15 = 'running' AND worker_id IS NOT NULL AND id < ?1 AND id >= ?2
+            ORDER BY id DESC LIMIT ?4
+        )
+        UNION ALL
+        SELECT * FROM (
+            SELECT k.id, coalesce(l.state, e.state), coalesce(l.attempt, e.attempt), coalesce(l.max_attempts, e.max_attempts), l.ready_at_ms,
+                   coalesce(l.started_at_ms, e.started_at_ms), e.ended_at_ms, l.worker_id, coalesce(l.token, e.token)
+            FROM milepost_job k INDEXED BY milepost_job_key_id
+            LEFT JOIN milepost_live l ON l.id = k.id
+            LEFT JOIN milepost_ended e ON e.id = k.id
+            WHERE ?15 = 'key' AND k.key = ?8 AND k.id < ?1 AND k.id >= ?2
+            ORDER BY k.id DESC LIMIT ?4
         )
     )
     ORDER BY id DESC

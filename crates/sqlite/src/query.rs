@@ -121,7 +121,6 @@ queries! {
     RUNNING = "running",
     SCHEDULES = "schedules",
     SEARCH = "search",
-    SEARCH_ASIDE = "search_aside",
     SLOT_HOLDER = "slot_holder",
     SLOTS_TAKEN = "slots_taken",
     SNOOZE = "snooze",

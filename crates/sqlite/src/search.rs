@@ -45,11 +45,6 @@ fn read_failure(row: &Row<'_>) -> rusqlite::Result<LastFailure> {
 }
 
 fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
-    use JobState::{Aborted, Blocked, Failed, RetryWait};
-    let sql = match search.state {
-        Some(Blocked | RetryWait | Failed | Aborted) => query::SEARCH_ASIDE,
-        _ => query::SEARCH,
-    };
     let payload = search.payload.as_ref();
     let params = named_params! {
         "?1": Id(&search.newest()),
@@ -66,8 +61,9 @@ fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
         "?12": search.error,
         "?13": payload.map(path),
         "?14": payload.map(|found| found.value.to_string()),
+        "?15": search.place().as_str(),
     };
-    let mut statement = conn.prepare_cached(sql)?;
+    let mut statement = conn.prepare_cached(query::SEARCH)?;
     let mut found = statement.query(params)?;
     let (mut rows, mut looked_to) = (Vec::new(), None);
     while let Some(row) = found.next()? {

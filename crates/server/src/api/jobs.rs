@@ -64,7 +64,7 @@ struct JobsParams {
 
 /// List jobs
 ///
-/// The newest first. What `error`, `payload` and times ask for is looked for among 10,000 jobs at a time: a page may be empty and have a
+/// The newest first. What `error`, `payload` and times ask for is looked for among 5,000 jobs at a time: a page may be empty and have a
 /// `next_cursor` all the same.
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(JobsParams), responses((status = 200, body = Page<JobRow>)),

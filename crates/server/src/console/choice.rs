@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
@@ -27,6 +28,8 @@ use crate::problem::Problem;
 
 /// How many jobs are looked at before.
 const LOOKED: usize = 1_000;
+/// How long they are looked for.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// How many are shown before.
 const SHOWN: usize = 20;
 
@@ -60,7 +63,7 @@ impl Wish {
     }
 
     /// The jobs, the newest if there are many, and whether there are more.
-    async fn look(&self, store: &dyn Store) -> Result<(Vec<JobRow>, bool), Problem> {
+    async fn look(&self, now: Timestamp, store: &dyn Store) -> Result<(Vec<JobRow>, bool), Problem> {
         match &self.jobs {
             Chosen::Some(ids) => {
                 let mut jobs = Vec::new();
@@ -70,7 +73,7 @@ impl Wish {
                 Ok((jobs, false))
             }
             Chosen::All(search) => {
-                let found = search.look(LOOKED, store).await?;
+                let found = search.look(LOOKED, now, PATIENCE, store).await?;
                 Ok((found.jobs.into_iter().map(|job| job.row).collect(), found.next.is_some()))
             }
         }
@@ -79,9 +82,11 @@ impl Wish {
     /// All of them that were there at this time, by the verb that does it to them; those that stay as they are are left out.
     async fn by_verb(&self, seen: Timestamp, store: &dyn Store) -> Result<Vec<(Verb, Vec<JobId>)>, Problem> {
         let jobs: Vec<(JobId, JobState)> = match &self.jobs {
-            Chosen::Some(_) => self.look(store).await?.0.into_iter().map(|job| (job.id, job.state)).collect(),
+            Chosen::Some(_) => {
+                self.look(seen, store).await?.0.into_iter().map(|job| (job.id, job.state)).collect()
+            }
             Chosen::All(search) => {
-                let search = JobSearch { created_before: Some(seen), ..search.of_store() };
+                let search = JobSearch { created_before: Some(seen), ..search.of_store(seen) };
                 many::find(store, search).await?
             }
         };
@@ -117,7 +122,7 @@ struct Choice {
 pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let query = page.url.split_once('?').map_or("", |(_, query)| query);
     let wish = Wish::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
-    let (jobs, more) = wish.look(app.store.as_ref()).await?;
+    let (jobs, more) = wish.look(page.now, app.store.as_ref()).await?;
     let deed = wish.deed;
     let (mut can, stay): (Vec<JobRow>, Vec<JobRow>) =
         jobs.into_iter().partition(|job| deed.verb(job.state).is_some());

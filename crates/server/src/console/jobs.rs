@@ -6,11 +6,11 @@ use std::time::Duration;
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
 use milepost_core::port::Store;
-use milepost_core::search::{JobSearch, LastFailure, PayloadMatch};
+use milepost_core::search::{JobSearch, LastFailure, PayloadMatch, time_of};
 use milepost_core::state::JobState;
 
 use super::deed::Deed;
@@ -21,8 +21,39 @@ use crate::problem::Problem;
 
 /// How many jobs a page shows.
 const ROWS: usize = 50;
-/// How long a page looks.
-const PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long a page looks; older jobs are looked at when somebody asks for more.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Of what age jobs are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    /// As the URL says it.
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    /// `None`: any.
+    since: Option<SignedDuration>,
+}
+
+impl Window {
+    const ANY: Self = Self { name: "any", label: "any time", since: None };
+    const DAY: Self = Self::of("1d", "the last day", 24);
+    const ALL: [Self; 5] = [
+        Self::of("1h", "the last hour", 1),
+        Self::DAY,
+        Self::of("7d", "the last 7 days", 7 * 24),
+        Self::of("30d", "the last 30 days", 30 * 24),
+        Self::ANY,
+    ];
+
+    const fn of(name: &'static str, label: &'static str, hours: i64) -> Self {
+        Self { name, label, since: Some(SignedDuration::from_hours(hours)) }
+    }
+
+    fn parse(name: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|window| window.name == name);
+        named.ok_or_else(|| format!("created: {name:?} is none of 1h, 1d, 7d, 30d and any"))
+    }
+}
 
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +64,8 @@ pub(super) struct Search {
     pub(super) key: String,
     pub(super) error: String,
     pub(super) payload: String,
+    /// When they were created, if that is chosen.
+    window: Option<Window>,
     before: Option<JobId>,
     payload_match: Option<PayloadMatch>,
 }
@@ -45,6 +78,7 @@ impl Search {
         let mut take =
             |name: &str| fields.remove(name).map(|value| value.trim().to_owned()).unwrap_or_default();
         let (state, payload, before) = (take("state"), take("payload"), take("before"));
+        let window = take("created");
         let state = (!state.is_empty())
             .then(|| state.parse::<JobState>())
             .transpose()
@@ -52,6 +86,7 @@ impl Search {
         let payload_match = (!payload.is_empty()).then(|| PayloadMatch::parse(&payload)).transpose()?;
         Ok(Self {
             state,
+            window: (!window.is_empty()).then(|| Window::parse(&window)).transpose()?,
             kind: take("kind"),
             queue: take("queue"),
             key: take("key"),
@@ -72,6 +107,10 @@ impl Search {
             ("key", &self.key),
             ("error", &self.error),
             ("payload", &self.payload),
+            (
+                "created",
+                self.window.filter(|window| *window != self.usual()).map_or("", |window| window.name),
+            ),
             ("before", &before),
         ])
     }
@@ -85,8 +124,17 @@ impl Search {
         query(&[("state", state.map_or("", JobState::as_str)), ("kind", &self.kind), ("queue", &self.queue)])
     }
 
+    pub(super) fn window(&self) -> Window {
+        self.window.unwrap_or(self.usual())
+    }
+
+    /// Payloads have no index: unless something else is chosen, only those of the last day are looked into.
+    fn usual(&self) -> Window {
+        if self.payload.is_empty() { Window::ANY } else { Window::DAY }
+    }
+
     /// As the store is asked.
-    pub(super) fn of_store(&self) -> JobSearch {
+    pub(super) fn of_store(&self, now: Timestamp) -> JobSearch {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         JobSearch {
             state: self.state,
@@ -95,15 +143,22 @@ impl Search {
             key: some(&self.key),
             error: some(&self.error),
             payload: self.payload_match.clone(),
+            created_from: self.window().since.and_then(|since| now.checked_sub(since).ok()),
             before: self.before,
             ..JobSearch::default()
         }
     }
 
     /// The jobs that are found, at most so many, within the bounds of one look.
-    pub(super) async fn look(&self, most: usize, store: &dyn Store) -> Result<Found, Problem> {
+    pub(super) async fn look(
+        &self,
+        most: usize,
+        now: Timestamp,
+        patience: Duration,
+        store: &dyn Store,
+    ) -> Result<Found, Problem> {
         let begun = std::time::Instant::now();
-        let mut search = self.of_store();
+        let mut search = self.of_store(now);
         let mut found = Found::default();
         loop {
             search.limit = u32::try_from(most - found.jobs.len()).unwrap_or(u32::MAX);
@@ -119,7 +174,7 @@ impl Search {
             if page.next.is_none() || found.jobs.len() >= most {
                 return Ok(found);
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > patience {
                 found.gave_up = true;
                 return Ok(found);
             }
@@ -203,8 +258,9 @@ struct Jobs {
     states: &'static [JobState],
     deeds: [Deed; 8],
     rows: Vec<Row>,
-    /// What the page did not look at.
-    remark: Option<String>,
+    windows: [Window; 5],
+    /// How far the page has looked, if not as far as it was to.
+    looked_to: Option<Timestamp>,
     next: Option<String>,
     /// Whether it is not the first page.
     later: bool,
@@ -225,18 +281,15 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
     }
     let found = match &wrong {
         Some(_) => Found::default(),
-        None => search.look(ROWS, app.store.as_ref()).await?,
+        None => search.look(ROWS, page.now, PATIENCE, app.store.as_ref()).await?,
     };
-    let remark = found.gave_up.then(|| {
-        "There are more to look at; go on with the older ones. A state or a key makes the search shorter."
-            .to_owned()
-    });
     let jobs = Jobs {
         stream: search.stream(),
         wrong,
         states: JobState::ALL,
         deeds: Deed::ALL,
-        remark,
+        windows: Window::ALL,
+        looked_to: found.next.filter(|_| found.gave_up).map(time_of),
         next: found.next.map(|job| search.query(Some(job))),
         later: search.before.is_some(),
         first: search.query(None),
@@ -251,6 +304,11 @@ impl Jobs {
     /// Whether anything is looked for.
     fn is_narrowed(&self) -> bool {
         !self.first.is_empty()
+    }
+
+    /// Whether only jobs of some age are looked for.
+    fn is_windowed(&self) -> bool {
+        self.search.window() != Window::ANY
     }
 
     /// The queue as part of a URL.

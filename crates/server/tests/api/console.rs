@@ -210,6 +210,15 @@ pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
         found.contains(&made[17].job.to_string()) && !found.contains(&made[18].job.to_string()),
         "{found}"
     );
+    assert!(found.contains("<option value=\"1d\" selected>"), "payloads are looked into for a day: {found}");
+    let none = place.page("/jobs?payload=order.no%3D99").await.1;
+    assert!(none.contains("No job of the last day is as you look for it"), "{none}");
+    let any = place.page("/jobs?payload=order.no%3D17&created=any").await.1;
+    assert!(
+        any.contains("<option value=\"any\" selected>") && any.contains(&made[17].job.to_string()),
+        "{any}"
+    );
+    assert!(place.page("/jobs?created=2h").await.1.contains("is none of 1h, 1d, 7d, 30d and any"));
     let failed = place.page("/jobs?state=failed&error=ALERT(1)").await.1;
     assert!(failed.contains("class=\"pick\""), "{failed}");
     assert!(!place.page("/jobs?state=failed&error=absent").await.1.contains("class=\"pick\""));

@@ -141,6 +141,8 @@ macro_rules! conformance {
             search {
                 jobs_are_found_by_what_is_in_their_payload
                 jobs_are_found_by_kind_state_queue_key_and_error
+                jobs_are_found_in_every_state
+                a_key_finds_all_that_ever_had_it
                 a_search_within_a_time_finds_what_is_of_it
                 a_search_goes_on_where_it_stopped
             }

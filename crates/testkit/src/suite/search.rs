@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use milepost_core::finish::{End, Failure};
 use milepost_core::ident::JobId;
-use milepost_core::job::NewJob;
+use milepost_core::job::{NewJob, StartAt};
+use milepost_core::port::Operation;
 use milepost_core::search::{JobSearch, PayloadMatch, SCAN_MAX};
 use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
 use serde_json::json;
 
-use crate::scene::{KIND, Scene};
+use crate::scene::{KIND, Scene, retry};
 
 async fn find(scene: &Scene, search: JobSearch) -> Vec<JobId> {
     let limit = if search.limit == 0 { 100 } else { search.limit };
@@ -81,6 +83,60 @@ pub async fn jobs_are_found_by_kind_state_queue_key_and_error(scene: Scene) {
     );
     assert_eq!(find(&scene, JobSearch { queue: Some("nowhere".to_owned()), ..all() }).await, []);
     assert_eq!(find(&scene, JobSearch { kind: Some("nothing".to_owned()), ..all() }).await, []);
+}
+
+pub async fn jobs_are_found_in_every_state(scene: Scene) {
+    let later = scene.enqueue(Scene::job().start(StartAt::After(Duration::from_secs(3600)))).await;
+    let [done, retried, failed, running, canceled] = {
+        let mut jobs = Vec::new();
+        for _ in 0..5 {
+            jobs.push(scene.enqueue(Scene::job()).await);
+        }
+        <[JobId; 5]>::try_from(jobs).unwrap()
+    };
+    scene.operate(canceled, Operation::new(Verb::Cancel)).await.unwrap();
+    let failure = || Failure { code: "a".to_owned(), message: "a".to_owned() };
+    for claimed in scene.claim(4).await {
+        let end = match claimed.run.job {
+            job if job == done => End::Succeed { result: None },
+            job if job == retried => retry(Duration::from_secs(3600)),
+            job if job == failed => End::Fail { failure: failure() },
+            _ => continue,
+        };
+        scene.finish(&claimed, end).await;
+    }
+    for (state, job) in [
+        (JobState::Pending, later),
+        (JobState::Running, running),
+        (JobState::Succeeded, done),
+        (JobState::RetryWait, retried),
+        (JobState::Failed, failed),
+        (JobState::Canceled, canceled),
+    ] {
+        let of = || JobSearch { state: Some(state), ..JobSearch::default() };
+        assert_eq!(find(&scene, of()).await, [job], "{state}");
+        assert_eq!(find(&scene, JobSearch { kind: Some("none".to_owned()), ..of() }).await, [], "{state}");
+        assert_eq!(find(&scene, JobSearch { before: Some(job), ..of() }).await, [], "{state}");
+    }
+    assert_eq!(find(&scene, JobSearch::default()).await.len(), 6);
+}
+
+pub async fn a_key_finds_all_that_ever_had_it(scene: Scene) {
+    let key = |kind| NewJob::new(kind, &json!({})).expect("a job").key("order-17");
+    let first = scene.enqueue(key(KIND)).await;
+    let run = scene.claim(1).await.remove(0);
+    scene.finish(&run, End::Succeed { result: None }).await;
+    let other = scene.enqueue(key("other")).await;
+    // More than a search looks at: a key needs no search.
+    for _ in 0..2 {
+        scene.enqueue_many(SCAN_MAX as usize / 2 + 1, KIND, json!({})).await;
+    }
+    let of = || JobSearch { key: Some("order-17".to_owned()), ..JobSearch::default() };
+    assert_eq!(find(&scene, of()).await, [other, first]);
+    assert_eq!(find(&scene, JobSearch { kind: Some("other".to_owned()), ..of() }).await, [other]);
+    assert_eq!(find(&scene, JobSearch { state: Some(JobState::Succeeded), ..of() }).await, [first]);
+    assert_eq!(find(&scene, JobSearch { before: Some(other), ..of() }).await, [first]);
+    assert_eq!(find(&scene, JobSearch { key: Some("order-1".to_owned()), ..of() }).await, []);
 }
 
 pub async fn a_search_within_a_time_finds_what_is_of_it(scene: Scene) {
