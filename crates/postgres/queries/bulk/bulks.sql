@@ -1,12 +1,18 @@
 -- Bulk jobs: $1 one of them, $2 definition, $3 state, $4 group, $5 type, $6 category (null: any); at most $7; $8 if not null: only those that are over and older. Those under
 -- way and those that wait come first, in the order in which they will run; then the others, newest first.
-with candidates as materialized (
+with groups as materialized (select distinct group_key from milepost.bulk_definition),
+candidates as materialized (
     -- Jobs that ticks and others made have no row of their own before their first chunk.
-    select s.job_id as id from milepost.group_slot s
-    where s.group_key in (select group_key from milepost.bulk_definition)
+    select s.job_id as id from milepost.group_slot s where s.group_key in (select group_key from groups)
     union
-    select l.id from milepost.live l
-    where l.group_key in (select group_key from milepost.bulk_definition) and l.due_at is not null
+    -- Read off live_waiting and live_timed, which hold those alone that wait for a slot or for their time.
+    select l.id
+    from groups g
+    cross join lateral (
+        select w.id from milepost.live w where w.group_key = g.group_key and w.due_at is not null and w.timed is null offset 0
+    ) l
+    union
+    select t.id from milepost.live t where t.timed and t.group_key in (select group_key from groups)
     union
     select b.job_id from milepost.bulk b
 ),

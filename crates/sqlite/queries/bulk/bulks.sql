@@ -5,8 +5,12 @@ WITH candidates AS MATERIALIZED (
     SELECT s.job_id AS id FROM milepost_group_slot s
     WHERE s.group_key IN (SELECT group_key FROM milepost_bulk_definition)
     UNION
-    SELECT l.id FROM milepost_live l
-    WHERE l.group_key IN (SELECT group_key FROM milepost_bulk_definition) AND l.due_at_ms IS NOT NULL
+    -- These two indexes hold those alone that wait for a slot or for their time.
+    SELECT w.id FROM milepost_live w INDEXED BY milepost_live_waiting
+    WHERE w.group_key IN (SELECT group_key FROM milepost_bulk_definition) AND w.due_at_ms IS NOT NULL AND w.timed IS NULL
+    UNION
+    SELECT t.id FROM milepost_live t INDEXED BY milepost_live_timed
+    WHERE t.timed = 1 AND t.group_key IN (SELECT group_key FROM milepost_bulk_definition)
     UNION
     SELECT b.job_id FROM milepost_bulk b
 ),
