@@ -88,6 +88,7 @@ on_both! {
         who_only_looks_sees_nothing_that_changes_something
         a_batch_is_stopped_goes_on_and_runs_again
         what_is_parked_and_given_up_is_mended_on_its_page
+        long_lists_of_what_is_parked_and_given_up_go_on
         what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
     }
     protocol {
@@ -103,6 +104,7 @@ on_both! {
         events_are_emitted_and_listed
         events_that_cannot_be_are_refused
         what_is_parked_and_given_up_is_dealt_with
+        what_is_parked_and_given_up_is_read_in_pages
         a_subscription_is_paused_and_goes_on
         what_was_published_is_published_again
         replays_that_cannot_be_are_refused

@@ -10,7 +10,7 @@ use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::database::Database;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -140,6 +140,29 @@ impl Place {
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(self.request(Method::GET, path)).await
+    }
+
+    /// Holds a list of so many rows, all at once, against its pages put together. `list` ends with `?` or `&`.
+    pub(crate) async fn check_pages(&self, list: &str, limit: usize, rows: usize) {
+        let whole = self.get(&format!("{list}limit=1000")).await.body;
+        assert_eq!(
+            (whole["items"].as_array().unwrap().len(), whole.get("next_cursor")),
+            (rows, None),
+            "{list}"
+        );
+        let (mut pages, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("{list}limit={limit}{cursor}")).await.body;
+            let items = page["items"].as_array().unwrap();
+            assert!((1..=limit).contains(&items.len()), "{list}{cursor}: {page}");
+            pages.extend(items.iter().cloned());
+            assert!(pages.len() <= rows, "{list}{cursor}: more than there is");
+            match page.get("next_cursor") {
+                Some(next) => cursor = format!("&cursor={}", next.as_str().unwrap()),
+                None => break,
+            }
+        }
+        assert_eq!(json!(pages), whole["items"], "{list}: nothing is missing, and nothing comes twice");
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
