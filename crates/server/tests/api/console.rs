@@ -342,6 +342,27 @@ pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
     assert!(operate("resume").await.starts_with("refused"), "it was looked at before the rerun");
 }
 
+pub(crate) async fn a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read(place: Place) {
+    let store = place.store.as_ref();
+    let define = async |name: &str, tasks: std::ops::Range<u32>| {
+        let tasks = tasks.map(|n| (format!("{name}{n:03}"), Task::job("mail")));
+        let definition = tasks.fold(Definition::new("many"), |all, (key, task)| all.task(&key, task));
+        store.define_dag(&Dag::check(definition).unwrap()).await.unwrap();
+    };
+    define("t", 0..300).await;
+    let many = place.post("/v1/batches", &json!({"dag": "many"})).await.body;
+    let path = format!("/batches/{}", many["id"].as_str().unwrap());
+    let abort = place.post(&format!("/v1{path}/operate"), &json!({"operation": "abort"})).await;
+    assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
+    let preview = place.page(&format!("{path}/rerun?what=failed")).await.1;
+    assert!(preview.contains("300 tasks run again"), "{preview}");
+    assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");
+    define("u", 0..250).await;
+    let preview = place.page(&format!("{path}/rerun?what=failed&version=latest")).await.1;
+    assert!(preview.contains("u199 and 50 more") && !preview.contains("u200"), "{preview}");
+    assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");
+}
+
 pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Place) {
     let store = place.store.as_ref();
     fill(store).await;

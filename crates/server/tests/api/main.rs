@@ -87,6 +87,7 @@ on_both! {
         what_people_did_is_told_with_before_and_after
         who_only_looks_sees_nothing_that_changes_something
         a_batch_is_stopped_goes_on_and_runs_again
+        a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
         what_is_parked_and_given_up_is_mended_on_its_page
         long_lists_of_what_is_parked_and_given_up_go_on
         what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
