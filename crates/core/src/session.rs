@@ -47,6 +47,8 @@ pub struct NewSession {
 /// A session that goes on.
 #[derive(Clone, Debug)]
 pub struct FoundSession {
+    /// What its present id hashes to.
+    pub id: Digest,
     /// The token that was signed in with.
     pub token: FoundToken,
     /// What its forms carry.

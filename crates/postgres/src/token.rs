@@ -104,7 +104,8 @@ impl SessionStore for PostgresStore {
 }
 
 fn session(row: &PgRow) -> Decoded<FoundSession> {
-    Ok(FoundSession { token: found(row)?, csrf: row.try_get("csrf")?, rotate: row.try_get("rotate")? })
+    let (id, token) = (digest(row, "session_id")?, found(row)?);
+    Ok(FoundSession { id, token, csrf: row.try_get("csrf")?, rotate: row.try_get("rotate")? })
 }
 
 fn found(row: &PgRow) -> Decoded<FoundToken> {
@@ -119,9 +120,12 @@ fn found(row: &PgRow) -> Decoded<FoundToken> {
         revoked_at: time(row, "revoked_at")?,
         last_used_at: time(row, "last_used_at")?,
     };
-    let hash = Digest::from_bytes(row.try_get("hash")?)
-        .ok_or_else(|| sqlx::Error::Decode("the hash of a token is none".into()))?;
-    Ok(FoundToken { view, hash, at: when(row, "at")? })
+    Ok(FoundToken { view, hash: digest(row, "hash")?, at: when(row, "at")? })
+}
+
+fn digest(row: &PgRow, column: &str) -> Decoded<Digest> {
+    let digest = Digest::from_bytes(row.try_get(column)?);
+    digest.ok_or_else(|| sqlx::Error::Decode(format!("{column} is no hash").into()))
 }
 
 fn when(row: &PgRow, column: &str) -> Decoded<jiff::Timestamp> {

@@ -138,6 +138,7 @@ const HOT: &[(&str, &str)] = &[
     ("prune_targets", "500"),
     ("inbox/prune_processed", "1000, 500"),
     ("inbox/prune_dead", "1000, 500"),
+    ("inbox/gaps", "null, now(), 'c', 'order', '1', 50"),
 ];
 
 /// The index that each of these must be read off: another would make it walk what it is not about.
@@ -158,6 +159,7 @@ const READ_OFF: &[(&str, &[&str])] = &[
     ("prune_targets", &["bulk_origin", "bulk_target_pkey"]),
     ("inbox/prune_processed", &["processed_event_due"]),
     ("inbox/prune_dead", &["inbox_dead_due", "aggregate_checkpoint_pkey"]),
+    ("inbox/gaps", &["aggregate_checkpoint_gap", "Index Cond: (gives_up_at >="]),
 ];
 
 /// What a chunk asks of its own accord, on a connection whose plans are not pinned, since users' statements run on it.

@@ -118,8 +118,7 @@ fn found(row: &Row<'_>) -> Sql<FoundToken> {
 
 /// The token of a row, and what its secret hashes to.
 pub(crate) fn token(row: &Row<'_>) -> Sql<(TokenView, Digest)> {
-    let hash = row.get_ref(2)?.as_blob()?;
-    let hash = Digest::from_bytes(hash).ok_or_else(|| row::odd(2, Type::Blob, "it is no hash"))?;
+    let hash = digest(row, 2)?;
     let view = TokenView {
         prefix: row.get(0)?,
         name: row.get(1)?,
@@ -132,6 +131,11 @@ pub(crate) fn token(row: &Row<'_>) -> Sql<(TokenView, Digest)> {
         last_used_at: row::time_opt(row, 9)?,
     };
     Ok((view, hash))
+}
+
+fn digest(row: &Row<'_>, column: usize) -> Sql<Digest> {
+    let bytes = row.get_ref(column)?.as_blob()?;
+    Digest::from_bytes(bytes).ok_or_else(|| row::odd(column, Type::Blob, "it is no hash"))
 }
 
 #[async_trait]
@@ -192,7 +196,8 @@ fn find_session(conn: &Connection, id: &Digest, times: &SessionTimes) -> Sql<Opt
     let asked = (id.as_bytes(), idle, absolute, ago_ms(times.rotate), ago_ms(FORMER_ID));
     let mut session = conn.prepare_cached(query::SESSION)?;
     let session = session.query_row(asked, |row| {
-        Ok((FoundSession { token: found(row)?, csrf: row.get(10)?, rotate: row.get(11)? }, row.get(12)?))
+        let (id, token) = (digest(row, 13)?, found(row)?);
+        Ok((FoundSession { id, token, csrf: row.get(10)?, rotate: row.get(11)? }, row.get(12)?))
     });
     session.optional()
 }

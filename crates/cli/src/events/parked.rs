@@ -113,7 +113,7 @@ pub(super) async fn parked(args: &ParkedArgs, store: &dyn Store) -> Result<Outco
     if let Some(name) = &args.subscription {
         known(name, store).await?;
     }
-    let parked = store.parked(args.subscription.as_deref(), args.limit).await?;
+    let parked = store.parked(args.subscription.as_deref(), None, args.limit).await?;
     if args.json {
         output::json(&parked)?;
         return Ok(Outcome::Done);
@@ -170,7 +170,7 @@ pub(super) async fn change(
     let aggregates = match which.aggregate {
         Some(aggregate) => vec![aggregate],
         None => {
-            let parked = store.parked(Some(name), u32::MAX).await?;
+            let parked = store.parked(Some(name), None, u32::MAX).await?;
             parked.into_iter().map(|of| of.first.aggregate).collect()
         }
     };
@@ -206,7 +206,7 @@ pub(super) async fn dead(args: &DeadArgs, store: &dyn Store) -> Result<Outcome> 
 }
 
 async fn list_dead(args: &DeadArgs, store: &dyn Store) -> Result<Outcome> {
-    let dead = store.dead_events(args.list.subscription.as_deref(), args.list.limit).await?;
+    let dead = store.dead_events(args.list.subscription.as_deref(), None, args.list.limit).await?;
     if args.list.json {
         output::json(&dead)?;
         return Ok(Outcome::Done);

@@ -193,7 +193,7 @@ pub(super) async fn gaps(args: &GapsArgs, store: &dyn Store) -> Result<()> {
     if let Some(name) = &args.consumer {
         known(name, store).await?;
     }
-    let gaps = store.gaps(args.consumer.as_deref(), args.limit).await?;
+    let gaps = store.gaps(args.consumer.as_deref(), None, args.limit).await?;
     if args.json {
         return output::json(&gaps);
     }

@@ -53,7 +53,7 @@ async fn take(both: &Move, consumer: &'static str, sequences: &[i64]) {
 pub(crate) async fn listed(store: &dyn Store) -> Value {
     json!([
         store.consumers().await.unwrap(),
-        store.gaps(None, 10).await.unwrap(),
+        store.gaps(None, None, 10).await.unwrap(),
         store.dead_letters(&DeadFilter { limit: 100, ..DeadFilter::default() }).await.unwrap(),
         store.inbox_ready("skips", 10).await.unwrap(),
     ])

@@ -107,8 +107,8 @@ pub(crate) async fn leave_half_done(both: &Move) {
 pub(crate) async fn listed(store: &dyn Store) -> Value {
     json!([
         store.subscriptions().await.unwrap(),
-        store.parked(None, 100).await.unwrap(),
-        store.dead_events(None, 100).await.unwrap(),
+        store.parked(None, None, 100).await.unwrap(),
+        store.dead_events(None, None, 100).await.unwrap(),
     ])
 }
 

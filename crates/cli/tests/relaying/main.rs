@@ -55,7 +55,7 @@ async fn every_committed_event_arrives_in_order_while_relays_die_and_freeze_and_
     for relay in relays {
         relay.stop().await;
     }
-    assert!(store.dead_events(None, 1).await.unwrap().is_empty());
+    assert!(store.dead_events(None, None, 1).await.unwrap().is_empty());
 
     let logged = writers::log(&store).await;
     assert!(logged.len() > 200, "{} events are few", logged.len());

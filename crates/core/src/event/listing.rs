@@ -1,8 +1,10 @@
 //! The log as people read it.
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Aggregate, Event};
+use crate::ident::EventId;
 
 /// Which events to list.
 #[derive(Clone, Debug, Default)]
@@ -44,4 +46,26 @@ pub struct LoggedEvent {
     /// The event.
     #[serde(flatten)]
     pub event: Event,
+}
+
+/// Where an aggregate stands in a list in the order of time: the last of a page, after which the next one goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AggregatePlace {
+    /// The time by which it stands there.
+    pub at: Timestamp,
+    /// Whose it is there: a consumer, or a subscription.
+    pub of: String,
+    /// The aggregate.
+    pub aggregate: Aggregate,
+}
+
+/// Where an event that a subscription gave up stands in the list of these: the last of a page, before which the next one goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadPlace {
+    /// When it was given up.
+    pub at: Timestamp,
+    /// The event.
+    pub event: EventId,
+    /// The subscription.
+    pub subscription: String,
 }

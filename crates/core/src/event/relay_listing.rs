@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::listing::{AggregatePlace, DeadPlace};
 use super::{Aggregate, Event, RelayError};
 use crate::error::InvalidJob;
 use crate::job::{PAYLOAD_BYTES_MAX, check_payload};
@@ -79,6 +80,18 @@ pub struct ParkedView {
     pub edited: bool,
 }
 
+impl ParkedView {
+    /// Where it stands among what is parked.
+    #[must_use]
+    pub fn place(&self) -> AggregatePlace {
+        AggregatePlace {
+            at: self.parked_at,
+            of: self.subscription.clone(),
+            aggregate: self.first.aggregate.clone(),
+        }
+    }
+}
+
 /// An event that was given up.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -96,6 +109,14 @@ pub struct DeadView {
     /// The event, as it was published last.
     #[serde(flatten)]
     pub event: Event,
+}
+
+impl DeadView {
+    /// Where it stands among what was given up.
+    #[must_use]
+    pub fn place(&self) -> DeadPlace {
+        DeadPlace { at: self.dead_at, event: self.event.id, subscription: self.subscription.clone() }
+    }
 }
 
 /// What a person does with an event that was given up.

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Consumer;
+use crate::event::listing::AggregatePlace;
 use crate::event::{Aggregate, Event};
 use crate::state::named_enum;
 
@@ -91,6 +92,14 @@ pub struct Gap {
     pub parked: u32,
     /// When they are given up.
     pub gives_up_at: Timestamp,
+}
+
+impl Gap {
+    /// Where it stands among the gaps.
+    #[must_use]
+    pub fn place(&self) -> AggregatePlace {
+        AggregatePlace { at: self.gives_up_at, of: self.consumer.clone(), aggregate: self.aggregate.clone() }
+    }
 }
 
 /// A consumer and its inbox.

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::event::Aggregate;
+use crate::event::listing::AggregatePlace;
 use crate::inbox::Consumer;
 use crate::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
 
@@ -23,8 +24,14 @@ pub trait InboxStore: Send + Sync {
     /// Aggregates of a consumer whose next event may be among those that are kept, at most so many.
     async fn inbox_ready(&self, consumer: &str, limit: u32) -> StoreResult<Vec<Aggregate>>;
 
-    /// The aggregates of which events wait for one that is missing; those first that are given up first.
-    async fn gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<Vec<Gap>>;
+    /// The aggregates of which events wait for one that is missing, of one consumer or all; those first that are given up first, after
+    /// this place.
+    async fn gaps(
+        &self,
+        consumer: Option<&str>,
+        after: Option<&AggregatePlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<Gap>>;
 
     /// Gives up gaps whose time is over, of this consumer or of all, at most about so many events. Any number of processes may
     /// do so at once.

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::event::Aggregate;
+use crate::event::listing::{AggregatePlace, DeadPlace};
 use crate::event::relay_listing::{DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView};
 use crate::ident::EventId;
 
@@ -22,8 +23,13 @@ pub trait SubscriptionStore: Send + Sync {
     /// Forgets a subscription, with its position and what is parked and was given up. Answers whether there was one.
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool>;
 
-    /// Parked aggregates, of one subscription or all; those that have waited longest first.
-    async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>>;
+    /// Parked aggregates, of one subscription or all; those that have waited longest first, after this place.
+    async fn parked(
+        &self,
+        subscription: Option<&str>,
+        after: Option<&AggregatePlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<ParkedView>>;
 
     /// Does something with the first event of a parked aggregate.
     async fn change_parked(
@@ -33,8 +39,13 @@ pub trait SubscriptionStore: Send + Sync {
         verb: &ParkedVerb,
     ) -> StoreResult<()>;
 
-    /// Events that were given up, of one subscription or all; newest first.
-    async fn dead_events(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<DeadView>>;
+    /// Events that were given up, of one subscription or all; newest first, before this place.
+    async fn dead_events(
+        &self,
+        subscription: Option<&str>,
+        before: Option<&DeadPlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<DeadView>>;
 
     /// Does something with an event that was given up.
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()>;

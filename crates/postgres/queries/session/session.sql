@@ -9,5 +9,5 @@ seen as (
     update milepost.console_session s set seen_at = now() from found f
     where $6::boolean and s.id = f.id and f.seen_at < now() - least($2::bigint / 4, 60000) * interval '1 millisecond'
 )
-select t.*, f.csrf, f.id = $1 and f.rotated_at <= now() - $4::bigint * interval '1 millisecond' as rotate, now() as at
+select t.*, f.id as session_id, f.csrf, f.id = $1 and f.rotated_at <= now() - $4::bigint * interval '1 millisecond' as rotate, now() as at
 from found f join milepost.access_token t on t.prefix = f.token

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
+use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, LoggedEvent};
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
 use milepost_core::port::StoreResult;
@@ -11,6 +11,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::row::Decoded;
+use crate::session::Query;
 use crate::statement;
 use crate::store::PostgresStore;
 
@@ -37,6 +38,15 @@ impl PostgresStore {
 
 fn logged_event(row: &PgRow) -> Decoded<LoggedEvent> {
     Ok(LoggedEvent { pos: row.try_get("pos")?, event: read_event(row)? })
+}
+
+/// The query with a place as the next four of its parameters, null when none is given.
+pub(crate) fn after_place(query: Query, place: Option<&AggregatePlace>) -> Query {
+    query
+        .bind(place.map(|place| jiff_sqlx::Timestamp::from(place.at)))
+        .bind(place.map(|place| place.of.clone()))
+        .bind(place.map(|place| place.aggregate.kind.clone()))
+        .bind(place.map(|place| place.aggregate.id.clone()))
 }
 
 pub(crate) fn read_event(row: &PgRow) -> Decoded<Event> {

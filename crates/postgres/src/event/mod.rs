@@ -11,7 +11,7 @@ use milepost_core::port::{EventLog, StoreResult};
 
 pub use emit::{emit, emit_many};
 pub(crate) use emit::{emit_in, emit_many_in, headers_text};
-pub(crate) use listing::{read_event, read_event_with};
+pub(crate) use listing::{after_place, read_event, read_event_with};
 
 use crate::store::PostgresStore;
 

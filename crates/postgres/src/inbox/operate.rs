@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use milepost_core::audit::Deed;
 use milepost_core::duration::whole_ms;
 use milepost_core::event::Aggregate;
+use milepost_core::event::listing::AggregatePlace;
 use milepost_core::inbox::Consumer;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
 use milepost_core::port::{InboxStore, StoreResult};
@@ -14,6 +15,7 @@ use sqlx::postgres::PgRow;
 
 use super::take::expectation;
 use super::{inbox_error, kept_event};
+use crate::event::after_place;
 use crate::row::{Decoded, count, named};
 use crate::session::Query;
 use crate::statement;
@@ -49,9 +51,14 @@ impl InboxStore for PostgresStore {
         self.ask_inbox("inbox_ready", query, aggregate).await
     }
 
-    async fn gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<Vec<Gap>> {
-        let query =
-            sqlx::query(statement::INBOX_GAPS).bind(consumer.map(str::to_owned)).bind(i64::from(limit));
+    async fn gaps(
+        &self,
+        consumer: Option<&str>,
+        after: Option<&AggregatePlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<Gap>> {
+        let query = sqlx::query(statement::INBOX_GAPS).bind(consumer.map(str::to_owned));
+        let query = after_place(query, after).bind(i64::from(limit));
         self.decode("gaps", self.inner.calm.rows(query).await, gap)
     }
 

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use milepost_core::audit::Deed;
 use milepost_core::error::StoreError;
+use milepost_core::event::listing::{AggregatePlace, DeadPlace};
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
 };
@@ -19,7 +20,7 @@ use sqlx::postgres::{PgDatabaseError, PgRow};
 
 use super::error::relay_error;
 use crate::error::database_error;
-use crate::event::read_event;
+use crate::event::{after_place, read_event};
 use crate::row::{Decoded, value};
 use crate::session::Session;
 use crate::statement;
@@ -66,9 +67,14 @@ impl SubscriptionStore for PostgresStore {
         Ok(removed)
     }
 
-    async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>> {
-        let query =
-            sqlx::query(statement::RELAY_PARKED).bind(subscription.map(str::to_owned)).bind(i64::from(limit));
+    async fn parked(
+        &self,
+        subscription: Option<&str>,
+        after: Option<&AggregatePlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<ParkedView>> {
+        let query = sqlx::query(statement::RELAY_PARKED).bind(subscription.map(str::to_owned));
+        let query = after_place(query, after).bind(i64::from(limit));
         self.decode("parked", self.inner.calm.rows(query).await, parked_view)
     }
 
@@ -100,9 +106,18 @@ impl SubscriptionStore for PostgresStore {
         })
     }
 
-    async fn dead_events(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<DeadView>> {
-        let query =
-            sqlx::query(statement::RELAY_DEAD).bind(subscription.map(str::to_owned)).bind(i64::from(limit));
+    async fn dead_events(
+        &self,
+        subscription: Option<&str>,
+        before: Option<&DeadPlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<DeadView>> {
+        let query = sqlx::query(statement::RELAY_DEAD)
+            .bind(subscription.map(str::to_owned))
+            .bind(before.map(|place| jiff_sqlx::Timestamp::from(place.at)))
+            .bind(before.map(|place| place.event.0))
+            .bind(before.map(|place| place.subscription.clone()))
+            .bind(i64::from(limit));
         self.decode("dead_events", self.inner.calm.rows(query).await, dead_view)
     }
 

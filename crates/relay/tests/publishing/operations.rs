@@ -20,7 +20,8 @@ async fn halted(desk: &Desk) -> Running {
     desk.emit("1", 3).await;
     desk.sink.answer(|_| Answer::Refuse);
     let running = desk.run(giving_up("s", 1, Exhausted::Halt));
-    wait::until("it is parked", || async { !desk.store.parked(None, 10).await.unwrap().is_empty() }).await;
+    wait::until("it is parked", || async { !desk.store.parked(None, None, 10).await.unwrap().is_empty() })
+        .await;
     desk.sink.answer(|_| Answer::Take);
     running
 }
@@ -34,11 +35,11 @@ async fn relay_error<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> Relay
 
 pub(crate) async fn a_parked_aggregate_is_shown_with_what_the_sink_said(desk: Desk) {
     let running = halted(&desk).await;
-    let parked = desk.store.parked(Some("s"), 10).await.unwrap();
+    let parked = desk.store.parked(Some("s"), None, 10).await.unwrap();
     let [of] = &parked[..] else { panic!("{parked:?}") };
     assert_eq!((of.first.aggregate.clone(), of.first.sequence, of.events), (order("1"), 1, 3));
     assert_eq!((of.deliveries, of.next_delivery_at, of.why.as_str()), (1, None, "the script says so"));
-    assert!(desk.store.parked(Some("other"), 10).await.unwrap().is_empty());
+    assert!(desk.store.parked(Some("other"), None, 10).await.unwrap().is_empty());
     let subscriptions = desk.store.subscriptions().await.unwrap();
     assert_eq!((subscriptions[0].parked_aggregates, subscriptions[0].halted_aggregates), (1, 1));
     assert_eq!(subscriptions[0].publishers[0].label, "test");
@@ -51,7 +52,7 @@ pub(crate) async fn a_retry_lets_a_halted_aggregate_go_on(desk: Desk) {
     desk.until_taken(3).await;
     running.stop().await;
     assert_eq!(desk.sink.firsts("1"), up_to(3));
-    assert!(desk.store.parked(None, 10).await.unwrap().is_empty());
+    assert!(desk.store.parked(None, None, 10).await.unwrap().is_empty());
 }
 
 pub(crate) async fn a_skip_goes_past_the_first_event_and_keeps_it(desk: Desk) {
@@ -60,13 +61,13 @@ pub(crate) async fn a_skip_goes_past_the_first_event_and_keeps_it(desk: Desk) {
     desk.until_taken(2).await;
     running.stop().await;
     assert_eq!(desk.sink.firsts("1"), [2, 3]);
-    let dead = desk.store.dead_events(None, 10).await.unwrap();
+    let dead = desk.store.dead_events(None, None, 10).await.unwrap();
     assert_eq!((dead.len(), dead[0].event.sequence, dead[0].skipped), (1, 1, true));
 }
 
 pub(crate) async fn an_edited_event_is_published_with_its_new_payload_under_its_id(desk: Desk) {
     let running = halted(&desk).await;
-    let id = desk.store.parked(None, 1).await.unwrap()[0].first.id;
+    let id = desk.store.parked(None, None, 1).await.unwrap()[0].first.id;
     let bad = ParkedVerb::edit("{").unwrap_err();
     assert!(matches!(bad, RelayError::Payload(_)), "{bad}");
     let edit = ParkedVerb::edit(r#"{"mended": true}"#).unwrap();
@@ -100,16 +101,18 @@ pub(crate) async fn a_dead_letter_is_published_again_or_forgotten(desk: Desk) {
     desk.sink.answer(|e| if e.sequence < 3 { Answer::Unacceptable } else { Answer::Take });
     let running = desk.run(options("s"));
     desk.until_taken(1).await;
-    wait::until("two are dead", || async { desk.store.dead_events(None, 10).await.unwrap().len() == 2 })
-        .await;
+    wait::until("two are dead", || async {
+        desk.store.dead_events(None, None, 10).await.unwrap().len() == 2
+    })
+    .await;
     desk.sink.answer(|_| Answer::Take);
-    let dead = desk.store.dead_events(Some("s"), 10).await.unwrap();
+    let dead = desk.store.dead_events(Some("s"), None, 10).await.unwrap();
     let of = |sequence| dead.iter().find(|of| of.event.sequence == sequence).unwrap().event.id;
     desk.store.change_dead("s", of(1), DeadVerb::Retry).await.unwrap();
     desk.store.change_dead("s", of(2), DeadVerb::Drop).await.unwrap();
     desk.until_taken(2).await;
     assert_eq!(desk.sink.firsts("1"), [3, 1]);
-    assert!(desk.store.dead_events(None, 10).await.unwrap().is_empty());
+    assert!(desk.store.dead_events(None, None, 10).await.unwrap().is_empty());
     desk.emit("1", 1).await;
     desk.until_taken(3).await;
     running.stop().await;
@@ -169,7 +172,8 @@ pub(crate) async fn only_what_a_subscription_wants_is_published_again(desk: Desk
     .await;
     let from = Replay::Aggregate { aggregate: order("1"), from: 1 };
     assert_eq!(desk.store.replay("s", &from).await.unwrap(), 4);
-    wait::until("nothing is parked", || async { desk.store.parked(None, 1).await.unwrap().is_empty() }).await;
+    wait::until("nothing is parked", || async { desk.store.parked(None, None, 1).await.unwrap().is_empty() })
+        .await;
     running.stop().await;
     let sequences: Vec<i64> = desk.sink.taken().iter().map(|event| event.sequence).collect();
     assert_eq!(sequences, [1, 2, 4, 1, 2, 4]);
@@ -189,9 +193,10 @@ pub(crate) async fn only_what_every_subscription_has_passed_is_forgotten(desk: D
     desk.sink.answer(|e| if e.aggregate.id == "x" { Answer::Refuse } else { Answer::Take });
     desk.emit("x", 2).await;
     let one = desk.run(options("one"));
-    wait::until("x is parked", || async { desk.store.parked(None, 10).await.unwrap().len() == 1 }).await;
+    wait::until("x is parked", || async { desk.store.parked(None, None, 10).await.unwrap().len() == 1 })
+        .await;
     prune(&desk).await;
-    let left = desk.store.parked(None, 10).await.unwrap();
+    let left = desk.store.parked(None, None, 10).await.unwrap();
     assert_eq!(left[0].events, 2, "what is parked stays");
     let error =
         relay_error(desk.store.replay("one", &Replay::Aggregate { aggregate: order("3"), from: 1 }).await)

@@ -1,14 +1,11 @@
 //! The gate before every route.
 
-use std::sync::Arc;
-
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::credentials::bearer;
-use super::lasting::while_valid;
 use super::{Allowed, Identity, Needed, Recalled, check};
 use crate::app::App;
 use crate::client::Client;
@@ -30,9 +27,6 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
         Err(problem) => return problem.into_response(),
     };
     let mut response = next.run(admitted.request).await;
-    if let Some(token) = admitted.token {
-        response = while_valid(response, Arc::clone(&app.store), token);
-    }
     if let Some(cookie) = admitted.cookie {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
@@ -57,8 +51,6 @@ fn needed(app: &App, method: &Method, path: &str) -> Result<Needed, Problem> {
 /// A request that may go on.
 struct Admitted {
     request: Request,
-    /// The prefix of the token that was shown, or signed in with.
-    token: Option<Arc<str>>,
     /// The cookie of a session whose id was changed.
     cookie: Option<HeaderValue>,
 }
@@ -66,11 +58,11 @@ struct Admitted {
 async fn admit(app: &App, mut request: Request, needed: Needed) -> Result<Admitted, Problem> {
     let Needed::Role(role) = needed else {
         request.extensions_mut().insert(Identity::anonymous(Allowed::Nothing));
-        return Ok(Admitted { request, token: None, cookie: None });
+        return Ok(Admitted { request, cookie: None });
     };
     if !app.tokens.are_asked_for().await? {
         request.extensions_mut().insert(Identity::anonymous(Allowed::Everything));
-        return Ok(Admitted { request, token: None, cookie: None });
+        return Ok(Admitted { request, cookie: None });
     }
     let client = Client::of(request.extensions());
     let Signed { identity, cookie } = match by_token(app, request.headers(), client).await? {
@@ -85,9 +77,8 @@ async fn admit(app: &App, mut request: Request, needed: Needed) -> Result<Admitt
         let words = format!("this needs the role {role}, which {} has not", identity.who);
         return Err(Problem::new(StatusCode::FORBIDDEN, "role_needed", words));
     }
-    let token = identity.token.clone();
     request.extensions_mut().insert(identity);
-    Ok(Admitted { request, token, cookie })
+    Ok(Admitted { request, cookie })
 }
 
 /// Who asks, as far as that is known: for pages that say what went wrong.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use milepost_core::token::{Role, TokenView};
+use milepost_core::token::{Digest, Role, TokenView};
 
 /// Who asks, in the extensions of every request that reaches a route.
 #[derive(Clone, Debug)]
@@ -12,6 +12,8 @@ pub(crate) struct Identity {
     pub(crate) allowed: Allowed,
     /// The prefix of the token that they have shown, or signed in with.
     pub(crate) token: Option<Arc<str>>,
+    /// The id of the session in which they have signed in.
+    pub(crate) session: Option<Digest>,
     /// What the forms of their session carry; empty for those who have none.
     pub(crate) csrf: Arc<str>,
 }
@@ -30,7 +32,7 @@ pub(crate) enum Allowed {
 impl Identity {
     /// Somebody of whom nothing is known.
     pub(crate) fn anonymous(allowed: Allowed) -> Self {
-        Self { who: "anonymous".into(), allowed, token: None, csrf: "".into() }
+        Self { who: "anonymous".into(), allowed, token: None, session: None, csrf: "".into() }
     }
 
     /// The bearer of a token.
@@ -40,6 +42,7 @@ impl Identity {
             who,
             allowed: Allowed::Role(token.role),
             token: Some(token.prefix.as_str().into()),
+            session: None,
             csrf: "".into(),
         }
     }

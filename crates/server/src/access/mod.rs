@@ -19,6 +19,7 @@ use milepost_core::session::SessionTimes;
 pub(crate) use self::credentials::cookie;
 pub(crate) use self::gate::{gate, known};
 pub(crate) use self::identity::{Allowed, Identity};
+pub(crate) use self::lasting::{Lasting, Over};
 pub(crate) use self::memory::{Memory, Recalled};
 pub(crate) use self::origin::{Hosts, comes_from_here, foreign, guard};
 pub(crate) use self::roles::{Needed, Roles};

@@ -5,6 +5,7 @@ mod audit;
 pub(crate) mod batches;
 mod bulk;
 mod create;
+pub(crate) mod cursor;
 mod dags;
 mod doctor;
 mod events;

@@ -5,14 +5,16 @@ use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use milepost_core::event::Aggregate;
-use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
+use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, LoggedEvent};
 use milepost_core::event::relay_listing::{ParkedVerb, ParkedView, Replay, SubscriptionView};
 use serde::Deserialize;
 
 use super::act::{Action, Field, Sent, acting};
 use super::flash::Flash;
 use super::page::{Drawn, Page, draw};
+use super::part::{Part, Ways};
 use super::words::{between, count, cut, encoded, length, pretty, query};
+use crate::api::cursor::Cursor;
 use crate::app::App;
 use crate::params::Query;
 
@@ -34,6 +36,24 @@ pub(super) struct Search {
     event_type: String,
     #[serde(default)]
     before: String,
+    /// Where the page of parked aggregates begins.
+    #[serde(default)]
+    parked: String,
+}
+
+impl Search {
+    /// The same with the pages of the log and of what is parked beginning there, as a query.
+    fn query(&self, before: &str, parked: &str) -> String {
+        let Self { subscription, aggregate_type, aggregate_id, event_type, .. } = self;
+        query(&[
+            ("subscription", subscription),
+            ("aggregate_type", aggregate_type),
+            ("aggregate_id", aggregate_id),
+            ("event_type", event_type),
+            ("before", before),
+            ("parked", parked),
+        ])
+    }
 }
 
 #[derive(Template)]
@@ -44,6 +64,7 @@ struct Events {
     counted: bool,
     subscriptions: Vec<Subscription>,
     parked: Vec<Parked>,
+    parked_ways: Ways,
     log: Vec<LoggedEvent>,
     next: Option<String>,
 }
@@ -74,29 +95,25 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
         limit: EVENTS,
     };
     let only = some(&search.subscription);
+    let after: Option<Cursor<AggregatePlace>> = search.parked.parse().ok();
     let (subscriptions, parked, log) = tokio::join!(
         app.known.subscriptions(&app.store),
-        app.store.parked(only.as_deref(), PARKED),
+        app.store.parked(only.as_deref(), after.as_ref().map(|Cursor(place)| place), PARKED + 1),
         app.store.events(&filter)
     );
     let (subscriptions, log) = (subscriptions?, log?);
-    let next = log.last().filter(|_| log.len() == EVENTS as usize).map(|last| {
-        let Search { subscription, aggregate_type, aggregate_id, event_type, .. } = &search;
-        let before = last.pos.to_string();
-        query(&[
-            ("subscription", subscription),
-            ("aggregate_type", aggregate_type),
-            ("aggregate_id", aggregate_id),
-            ("event_type", event_type),
-            ("before", &before),
-        ])
-    });
+    let next = log
+        .last()
+        .filter(|_| log.len() == EVENTS as usize)
+        .map(|last| search.query(&last.pos.to_string(), &search.parked));
+    let url = |cursor: &str| format!("/events?{}#parked", search.query(&search.before, cursor));
+    let parked = Part::of(parked?, PARKED, &search.parked, |view| Cursor(view.place()), url);
+    let (parked, parked_ways) = (parked.rows, parked.ways);
     let counted = subscriptions.is_some();
     let known = subscriptions.into_iter().flatten();
     let subscriptions = known.enumerate().map(|(place, view)| subscription(view, place, &page)).collect();
-    let parked =
-        parked?.into_iter().enumerate().map(|(place, view)| parked_row(view, place, &page)).collect();
-    Ok(draw(&Events { page, search, counted, subscriptions, parked, log, next }))
+    let parked = parked.into_iter().enumerate().map(|(place, view)| parked_row(view, place, &page)).collect();
+    Ok(draw(&Events { page, search, counted, subscriptions, parked, parked_ways, log, next }))
 }
 
 impl Events {

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use milepost_core::event::listing::{AggregatePlace, DeadPlace};
 use milepost_core::event::relay_listing::{DeadVerb, DeadView};
 use milepost_core::ident::EventId;
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, Gap, LetterId};
@@ -13,7 +14,9 @@ use serde::Deserialize;
 use super::act::{Action, Field, Sent, acting};
 use super::flash::Flash;
 use super::page::{Drawn, Page, draw};
-use super::words::{cut, pretty};
+use super::part::{Part, Ways};
+use super::words::{cut, pretty, query};
+use crate::api::cursor::Cursor;
 use crate::app::App;
 use crate::params::Query;
 
@@ -27,6 +30,31 @@ pub(super) struct Search {
     subscription: String,
     #[serde(default)]
     consumer: String,
+    /// Where the pages of the lists begin.
+    #[serde(default)]
+    events: String,
+    #[serde(default)]
+    letters: String,
+    #[serde(default)]
+    gaps: String,
+}
+
+impl Search {
+    /// Where the page is on which this list begins at the cursor, and the others stay.
+    fn url(&self, list: &str, cursor: &str) -> String {
+        let Self { subscription, consumer, events, letters, gaps } = self;
+        let mut pairs = [
+            ("subscription", &**subscription),
+            ("consumer", consumer),
+            ("events", events),
+            ("letters", letters),
+            ("gaps", gaps),
+        ];
+        for (_, at) in pairs.iter_mut().filter(|(name, _)| *name == list) {
+            *at = cursor;
+        }
+        format!("/dead-letters?{}#{list}", query(&pairs))
+    }
 }
 
 #[derive(Template)]
@@ -35,33 +63,52 @@ struct Letters {
     page: Page,
     failed_jobs: usize,
     events: Vec<(DeadView, Vec<Action>)>,
+    event_ways: Ways,
     letters: Vec<(DeadLetter, Vec<Action>)>,
-    gaps: Vec<Gap>,
+    letter_ways: Ways,
+    gaps: Part<Gap>,
 }
 
 pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let (subscription, consumer) = (some(&search.subscription), some(&search.consumer));
     let failed = JobFilter { state: Some(JobState::Failed), limit: ROWS, ..JobFilter::default() };
-    let filter = DeadFilter { consumer: consumer.clone(), before: None, limit: ROWS };
+    let before = search.letters.parse().ok().map(LetterId);
+    let filter = DeadFilter { consumer: consumer.clone(), before, limit: ROWS + 1 };
+    let event: Option<Cursor<DeadPlace>> = search.events.parse().ok();
+    let gap: Option<Cursor<AggregatePlace>> = search.gaps.parse().ok();
     let (failed, events, letters, gaps) = tokio::try_join!(
         app.store.jobs(&failed),
-        app.store.dead_events(subscription.as_deref(), ROWS),
+        app.store.dead_events(subscription.as_deref(), event.as_ref().map(|Cursor(place)| place), ROWS + 1),
         app.store.dead_letters(&filter),
-        app.store.gaps(consumer.as_deref(), ROWS)
+        app.store.gaps(consumer.as_deref(), gap.as_ref().map(|Cursor(place)| place), ROWS + 1)
     )?;
+    let search = &search;
+    let url = |list: &'static str| move |cursor: &str| search.url(list, cursor);
     let events =
-        events.into_iter().enumerate().map(|(place, view)| (event_actions(&view, place, &page), view));
-    let letters =
-        letters.into_iter().enumerate().map(|(place, view)| (letter_actions(&view, place, &page), view));
+        Part::of(events, ROWS, &search.events, |view| Cursor(view.place()), url("events")).newest_first();
+    let letters = Part::of(letters, ROWS, &search.letters, |view| view.id, url("letters")).newest_first();
+    let gaps = Part::of(gaps, ROWS, &search.gaps, |gap| Cursor(gap.place()), url("gaps"));
     let page_of = Letters {
         failed_jobs: failed.len(),
-        events: events.map(|(actions, view)| (view, actions)).collect(),
-        letters: letters.map(|(actions, view)| (view, actions)).collect(),
+        events: with_actions(events.rows, |view, place| event_actions(view, place, &page)),
+        event_ways: events.ways,
+        letters: with_actions(letters.rows, |view, place| letter_actions(view, place, &page)),
+        letter_ways: letters.ways,
         gaps,
         page,
     };
     Ok(draw(&page_of))
+}
+
+/// Each row with its buttons, which its place on the page tells from those of others.
+fn with_actions<T>(rows: Vec<T>, actions: impl Fn(&T, usize) -> Vec<Action>) -> Vec<(T, Vec<Action>)> {
+    let rows = rows.into_iter().enumerate();
+    rows.map(|(place, row)| {
+        let actions = actions(&row, place);
+        (row, actions)
+    })
+    .collect()
 }
 
 impl Letters {

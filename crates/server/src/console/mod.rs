@@ -27,6 +27,7 @@ mod letters;
 mod machine;
 mod overview;
 mod page;
+mod part;
 mod queues;
 mod rerun;
 mod schedules;

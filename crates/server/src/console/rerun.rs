@@ -20,8 +20,8 @@ use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-/// How many names are told.
-const NAMES: usize = 40;
+/// How many names of a list are told.
+const NAMES: usize = 200;
 
 /// What is to run again.
 #[derive(Clone, Debug, Deserialize)]
@@ -88,8 +88,7 @@ pub(super) async fn preview(
         )
     });
     let has_dag = row.parent.as_ref().is_none_or(|parent| !parent.items);
-    let keys: Vec<&str> = plan.keys().take(NAMES).collect();
-    let more = plan.again.len() - keys.len();
+    let keys: Vec<&str> = plan.keys().collect();
     let action = Action::new(&page, "rerun", format!("/batches/{id}/rerun"), "Run again")
         .asks("Run these tasks again?", "Each is decided anew when its predecessors have ended.")
         .with(Field::hidden("what", &wanted.what))
@@ -98,11 +97,7 @@ pub(super) async fn preview(
         .with(Field::hidden("generation", row.generation.to_string()))
         .with_reason();
     let preview = Preview {
-        names: if more > 0 {
-            format!("{} and {} more", keys.join(", "), count(more as u64))
-        } else {
-            keys.join(", ")
-        },
+        names: named(&keys),
         total: several(plan.again.len() as u64, "task runs", "tasks run"),
         counts: by_state(&counts)
             .into_iter()
@@ -120,7 +115,18 @@ pub(super) async fn preview(
     Ok(draw(&preview))
 }
 
+/// The first of these names, and how many more there are.
+fn named(keys: &[impl AsRef<str>]) -> String {
+    let (told, more) = keys.split_at(keys.len().min(NAMES));
+    let told = told.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    if more.is_empty() { told } else { format!("{told} and {} more", count(more.len() as u64)) }
+}
+
 impl Preview {
+    fn named(&self, keys: &[String]) -> String {
+        named(keys)
+    }
+
     fn encoded(&self, text: &str) -> String {
         encoded(text)
     }
@@ -149,4 +155,18 @@ pub(super) async fn rerun(State(app): State<App>, Path(id): Path<BatchId>, sent:
     };
     let done = done.await;
     sent.answer(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_is_told_by_its_first_names_and_how_many_more_there_are() {
+        let names: Vec<String> = (0..NAMES + 1_002).map(|n| format!("t{n}")).collect();
+        let told = named(&names);
+        assert!(told.starts_with("t0, t1, ") && told.ends_with(", t199 and 1,002 more"), "{told}");
+        assert!(named(&names[..NAMES]).ends_with(", t198, t199"));
+        assert_eq!(named(&[] as &[&str]), "");
+    }
 }

@@ -39,6 +39,7 @@ pub(crate) struct Sessions {
 
 #[derive(Clone)]
 struct Known {
+    id: Digest,
     token: FoundToken,
     csrf: Arc<str>,
     /// Whether the store was told that it is used.
@@ -77,8 +78,8 @@ pub(crate) async fn of_headers(
     let Some(found) = app.store.session(&id, &sessions.times, used).await? else { return Ok(None) };
     check(&found.token)?;
     let cookie = if found.rotate { rotate(app, &id).await? } else { None };
-    let FoundSession { token, csrf, .. } = found;
-    let known = Known { token, csrf: csrf.into(), used };
+    let FoundSession { id: present, token, csrf, .. } = found;
+    let known = Known { id: present, token, csrf: csrf.into(), used };
     let identity = identity(&known);
     sessions.known.keep(&id, known);
     Ok(Some(Signed { identity, cookie }))
@@ -91,7 +92,16 @@ fn is_refresh(headers: &HeaderMap) -> bool {
 }
 
 fn identity(known: &Known) -> Identity {
-    Identity { csrf: Arc::clone(&known.csrf), ..Identity::of_token(&known.token.view) }
+    Identity {
+        session: Some(known.id),
+        csrf: Arc::clone(&known.csrf),
+        ..Identity::of_token(&known.token.view)
+    }
+}
+
+/// A session as it stands, unless it is over; nobody uses it by this.
+pub(crate) async fn look(app: &App, id: &Digest) -> Result<Option<FoundSession>, StoreError> {
+    app.store.session(id, &app.sessions.times, false).await
 }
 
 /// Changes the id; answers the cookie with the next one, unless somebody else has it.

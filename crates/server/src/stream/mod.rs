@@ -11,6 +11,7 @@ mod window;
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -27,6 +28,7 @@ use self::filter::Filter;
 pub(crate) use self::seats::Seats;
 pub use self::seats::StreamLimits;
 use self::watcher::Watcher;
+use crate::access::{Identity, Lasting};
 use crate::app::App;
 use crate::client::Caller;
 use crate::params::Query;
@@ -43,7 +45,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 ///
 /// State changes of jobs (`event: job`) and batches (`event: batch`), as server-sent events. An id names a place between two changes: a
 /// stream that is opened with `Last-Event-ID` goes on there, and nothing is missing or comes twice. `event: reset`: it cannot go on there, `data`
-/// says why; look at what there is, the stream goes on with what happens now. `event: dropped`: the stream ends, `data` says why. A line comes every 15 seconds.
+/// says why; look at what there is, the stream goes on with what happens now. `event: dropped`: the stream ends, `data` says why: the reader was too slow, or the token or session does not count any more. A line comes every 15 seconds.
 #[utoipa::path(
     get, path = "/v1/stream", tag = "stream", params(Filter, ("Last-Event-ID" = Option<String>, Header, description = "Where to go on")),
     responses((status = 200, description = "Events without end", content_type = "text/event-stream", body = String)),
@@ -52,6 +54,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 async fn watch(
     State(app): State<App>,
     caller: Caller,
+    Extension(identity): Extension<Identity>,
     headers: HeaderMap,
     Query(filter): Query<Filter>,
 ) -> Result<Response, Problem> {
@@ -65,7 +68,7 @@ async fn watch(
     let at = from.unwrap_or_else(|| upto.clone());
     let (store, stop) = (Arc::clone(&app.store), app.stop.clone());
     let watcher = Watcher { store, filter: filter.anywhere(), at, windows, stop, seat };
-    tokio::spawn(watcher.run(upto, sender));
+    tokio::spawn(watcher.run(upto, Lasting::of(app, &identity), sender));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),

@@ -17,6 +17,7 @@ use super::feed::{PAGE_CHANGES, WINDOW_CHANGES_MAX};
 use super::filter::Filter;
 use super::seats::Seat;
 use super::window::{Window, heartbeat, notice, write};
+use crate::access::{Lasting, Over};
 
 /// How often a watcher hears something.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
@@ -31,6 +32,8 @@ enum Ended {
     StoreFailed(StoreError),
     /// The server shuts down.
     Stopping,
+    /// Who listens may not any more.
+    Over(Over),
 }
 
 /// One stream, at its position.
@@ -44,12 +47,15 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Sends what happens until the stream ends, and then why it does. `upto`: where the windows begin.
-    pub(super) async fn run(mut self, upto: FeedPosition, out: mpsc::Sender<Bytes>) {
+    /// Sends what happens until the stream ends, and then why it does. `upto`: where the windows begin. `lasting`: how long it may go on.
+    pub(super) async fn run(mut self, upto: FeedPosition, lasting: Lasting, out: mpsc::Sender<Bytes>) {
         // Whoever takes nothing leaves no room: that of the last word is kept from the beginning.
         let Ok(last_word) = out.clone().reserve_owned().await else { return };
-        let Err(ended) = self.watch(upto, &out).await;
-        let (reason, words) = match ended {
+        let ended = tokio::select! {
+            ended = self.watch(upto, &out) => { let Err(ended) = ended; ended }
+            over = lasting.over() => Ended::Over(over),
+        };
+        let (reason, words) = match &ended {
             Ended::Gone => return,
             Ended::Slow => {
                 tracing::info!("a watcher was dropped: it did not take what it was sent in time");
@@ -61,6 +67,7 @@ impl Watcher {
                 ("store_unavailable", "the store does not answer; come back with the last id")
             }
             Ended::Stopping => ("shutting_down", "the server shuts down; come back with the last id"),
+            Ended::Over(Over { reason, words }) => (*reason, words.as_str()),
         };
         last_word.send(notice("dropped", reason, words, None));
     }

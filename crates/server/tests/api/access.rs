@@ -160,8 +160,14 @@ pub(crate) async fn a_stream_ends_with_the_token_of_its_reader(place: Place) {
     wait::until("there is a stream", ready).await;
     let stream = place.request(Method::GET, "/v1/stream").bearer_auth(token.reveal()).send().await.unwrap();
     place.store.revoke_token(token.prefix(), "tester").await.unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(20), stream.text()).await;
-    assert!(ended.is_ok(), "it goes on");
+    assert_eq!(Place::why_it_ends(stream).await, "token_revoked");
+}
+
+pub(crate) async fn a_stream_that_nobody_was_asked_for_ends_when_there_is_a_token(place: Place) {
+    let stream = place.request(Method::GET, "/v1/stream").send().await.unwrap();
+    assert_eq!(stream.status(), StatusCode::OK);
+    place.token(Role::Viewer).await;
+    assert_eq!(Place::why_it_ends(stream).await, "no_token");
 }
 
 pub(crate) async fn a_server_that_others_reach_stays_closed(place: Place) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use milepost_core::event::{Begin, Failure, Outcome, PageSize, Undelivered};
+use milepost_core::event::{Begin, Event, Failure, Outcome, PageSize, Undelivered};
 use milepost_core::port::LogReader;
 use milepost_testkit::relay;
 use reqwest::{Method, StatusCode};
@@ -82,19 +82,57 @@ pub(crate) async fn what_is_parked_and_given_up_is_dealt_with(place: Place) {
         .map(|(event, then)| Failure { event: event.id, deliveries: 1, why: "no".to_owned(), then });
     reader.commit(&Outcome { failures: failures.collect(), ..Outcome::default() }).await.unwrap();
     let parked = place.get("/v1/parked?subscription=orders").await.body;
-    let operate = json!({"subscription": "orders", "aggregate_type": "order", "aggregate_id": parked[0]["aggregate_id"], "operation": "edit"});
+    let operate = json!({"subscription": "orders", "aggregate_type": "order", "aggregate_id": parked["items"][0]["aggregate_id"], "operation": "edit"});
     assert_eq!(place.post("/v1/parked/operate", &operate).await.at(), "payload");
     let mut edit = operate.clone();
     edit["payload"] = json!({"mended": true});
     assert_eq!(place.post("/v1/parked/operate", &edit).await.status, StatusCode::NO_CONTENT);
-    assert_eq!(place.get("/v1/parked").await.body[0]["payload"], json!({"mended": true}));
+    assert_eq!(place.get("/v1/parked").await.body["items"][0]["payload"], json!({"mended": true}));
     let mut absent = edit.clone();
     absent["aggregate_id"] = json!("99");
     assert_eq!(place.post("/v1/parked/operate", &absent).await.code(), "relay_refused");
     let dead = place.get("/v1/dead-events").await.body;
-    let forget = json!({"subscription": "orders", "event_id": dead[0]["event_id"], "operation": "drop"});
+    let forget =
+        json!({"subscription": "orders", "event_id": dead["items"][0]["event_id"], "operation": "drop"});
     assert_eq!(place.post("/v1/dead-events/operate", &forget).await.status, StatusCode::NO_CONTENT);
-    assert_eq!(place.get("/v1/dead-events").await.body, json!([]));
+    assert_eq!(place.get("/v1/dead-events").await.body, json!({"items": []}));
+}
+
+/// Lets a subscription park and give up this many events each, of as many aggregates.
+pub(crate) async fn fail(place: &Place, subscription: &str, each: usize) {
+    let (_, mut reader) = relay::reader(place.store.as_ref(), subscription, Duration::from_secs(60)).await;
+    let page = reader.page(PageSize { events_max: 1000, bytes_max: 1_000_000 }).await.unwrap();
+    assert_eq!(page.events.len(), 2 * each);
+    let failure = |(n, event): (usize, &Event)| {
+        let then = if n < each { Undelivered::Halt } else { Undelivered::DeadLetter };
+        Failure { event: event.id, deliveries: 1, why: "no".to_owned(), then }
+    };
+    let failures = page.events.iter().enumerate().map(failure).collect();
+    reader.commit(&Outcome { failures, ..Outcome::default() }).await.unwrap();
+}
+
+/// Emits an event of each of so many orders.
+pub(crate) async fn emit_orders(place: &Place, orders: usize) {
+    let event = |n: usize| json!({"aggregate_type": "order", "aggregate_id": n.to_string(), "event_type": "order.paid"});
+    let events: Vec<Value> = (0..orders).map(event).collect();
+    assert_eq!(place.post("/v1/events", &json!({ "events": events })).await.status, StatusCode::CREATED);
+}
+
+pub(crate) async fn what_is_parked_and_given_up_is_read_in_pages(place: Place) {
+    emit_orders(&place, 14).await;
+    for subscription in ["mail", "orders"] {
+        fail(&place, subscription, 7).await;
+    }
+    for list in ["/v1/parked", "/v1/dead-events"] {
+        for (only, rows) in [("", 14), ("subscription=orders&", 7)] {
+            place.check_pages(&format!("{list}?{only}"), 3, rows).await;
+        }
+        let bad = place.get(&format!("{list}?cursor=x")).await;
+        assert_eq!((bad.code(), bad.at()), ("invalid_parameter", "query cursor"));
+    }
+    let cursor = place.get("/v1/parked?limit=1").await.body["next_cursor"].clone();
+    let other = place.get(&format!("/v1/dead-events?cursor={}", cursor.as_str().unwrap())).await;
+    assert_eq!((other.code(), other.at()), ("invalid_parameter", "query cursor"), "that of another list");
 }
 
 pub(crate) async fn a_subscription_is_paused_and_goes_on(place: Place) {

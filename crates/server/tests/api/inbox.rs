@@ -7,7 +7,7 @@ use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::database::Database;
-use milepost_testkit::inbox::Desk;
+use milepost_testkit::inbox::{Desk, take_in};
 use reqwest::{Method, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -28,10 +28,50 @@ async fn gaps_and_dead_letters_are_dealt_with_on_postgres() {
     gaps_and_dead_letters_are_dealt_with(Desk::postgres(store, false).await).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gaps_are_read_in_pages_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    gaps_are_read_in_pages(Desk::sqlite(store)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gaps_are_read_in_pages_on_postgres() {
+    let (_database, store) = Database::with_store().await;
+    gaps_are_read_in_pages(Desk::postgres(store, false).await).await;
+}
+
+async fn gaps_are_read_in_pages(desk: Desk) {
+    let place = Place::serve(desk.store.clone()).await;
+    // In one transaction they have the same time.
+    let mut tx = desk.begin().await;
+    for order in 0..5 {
+        for consumer in ["billing", "shipping"] {
+            take_in(tx.as_mut(), consumer, &event_of(&order.to_string(), 2)).await;
+        }
+    }
+    tx.commit().await;
+    for order in 5..8 {
+        desk.take("billing", &event_of(&order.to_string(), 2)).await;
+    }
+    place.check_pages("/v1/gaps?", 3, 13).await;
+    place.check_pages("/v1/gaps?consumer=billing&", 3, 8).await;
+    place.check_pages("/v1/gaps?consumer=shipping&", 1, 5).await;
+    let bad = place.get("/v1/gaps?cursor=x").await;
+    assert_eq!((bad.code(), bad.at()), ("invalid_parameter", "query cursor"));
+    let page = place.page("/dead-letters").await.1;
+    assert!(page.contains("shipping") && !page.contains(">More</a>"), "all fit: {page}");
+}
+
 fn event(sequence: i64) -> Event {
+    event_of("1", sequence)
+}
+
+fn event_of(order: &str, sequence: i64) -> Event {
     Event {
         id: EventId::new(),
-        aggregate: Aggregate::new("order", "1"),
+        aggregate: Aggregate::new("order", order),
         sequence,
         event_type: "order.paid".to_owned(),
         payload: RawValue::from_string("{}".to_owned()).unwrap(),
@@ -52,7 +92,7 @@ async fn gaps_and_dead_letters_are_dealt_with(desk: Desk) {
     assert_eq!((&consumers[0]["name"], &consumers[0]["gap_wait_ms"]), (&json!("billing"), &json!(0)));
     assert_eq!((&consumers[0]["parked"], &consumers[0]["gap_policy"]), (&json!(3), &json!("dead_letter")));
     let gaps = place.ask(Method::GET, "/v1/gaps?consumer=billing", Value::Null).await.body;
-    assert_eq!((&gaps[0]["missing"], &gaps[0]["parked"]), (&json!(2), &json!(3)));
+    assert_eq!((&gaps["items"][0]["missing"], &gaps["items"][0]["parked"]), (&json!(2), &json!(3)));
     desk.store.give_up_gaps(None, 100).await.unwrap();
     dead_letters_are_dealt_with(&place).await;
 }
@@ -108,6 +148,7 @@ pub(crate) async fn what_cannot_be_said_of_an_inbox_is_refused(place: Place) {
     for path in [
         "/v1/gaps?limit=0",
         "/v1/gaps?consumer=%00",
+        "/v1/gaps?cursor=x",
         "/v1/dead-letters?limit=1000000",
         "/v1/dead-letters?cursor=x",
     ] {

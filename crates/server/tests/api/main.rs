@@ -87,7 +87,9 @@ on_both! {
         what_people_did_is_told_with_before_and_after
         who_only_looks_sees_nothing_that_changes_something
         a_batch_is_stopped_goes_on_and_runs_again
+        a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
         what_is_parked_and_given_up_is_mended_on_its_page
+        long_lists_of_what_is_parked_and_given_up_go_on
         what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
     }
     protocol {
@@ -103,6 +105,7 @@ on_both! {
         events_are_emitted_and_listed
         events_that_cannot_be_are_refused
         what_is_parked_and_given_up_is_dealt_with
+        what_is_parked_and_given_up_is_read_in_pages
         a_subscription_is_paused_and_goes_on
         what_was_published_is_published_again
         replays_that_cannot_be_are_refused
@@ -157,6 +160,7 @@ on_both! {
         nobody_is_asked_until_there_is_a_token_and_everybody_from_then_on
         a_revoked_token_is_refused_within_a_second
         a_stream_ends_with_the_token_of_its_reader
+        a_stream_that_nobody_was_asked_for_ends_when_there_is_a_token
         a_server_that_others_reach_stays_closed
         hosts_that_are_not_named_are_refused
         every_answer_says_what_a_browser_may_do_with_it
@@ -165,6 +169,9 @@ on_both! {
         somebody_signs_in_acts_and_signs_out
         a_form_that_another_page_sends_is_refused
         a_session_ends_with_its_token
+        who_signs_out_in_one_tab_ends_the_streams_of_all
+        to_listen_is_not_to_use_a_session
+        a_stream_goes_on_when_the_id_of_its_session_changes
         the_id_of_a_session_changes_and_the_session_goes_on
         who_tries_too_often_has_to_wait
         a_page_sends_those_who_are_not_signed_in_to_sign_in

@@ -1,6 +1,7 @@
 //! A server on a store, and requests to it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use milepost_core::port::Store;
 use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
@@ -9,11 +10,12 @@ use milepost_server::{Options, ServerError};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::database::Database;
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, RequestBuilder, StatusCode};
-use serde_json::Value;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 
@@ -142,6 +144,29 @@ impl Place {
         self.send(self.request(Method::GET, path)).await
     }
 
+    /// Holds a list of so many rows, all at once, against its pages put together. `list` ends with `?` or `&`.
+    pub(crate) async fn check_pages(&self, list: &str, limit: usize, rows: usize) {
+        let whole = self.get(&format!("{list}limit=1000")).await.body;
+        assert_eq!(
+            (whole["items"].as_array().unwrap().len(), whole.get("next_cursor")),
+            (rows, None),
+            "{list}"
+        );
+        let (mut pages, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("{list}limit={limit}{cursor}")).await.body;
+            let items = page["items"].as_array().unwrap();
+            assert!((1..=limit).contains(&items.len()), "{list}{cursor}: {page}");
+            pages.extend(items.iter().cloned());
+            assert!(pages.len() <= rows, "{list}{cursor}: more than there is");
+            match page.get("next_cursor") {
+                Some(next) => cursor = format!("&cursor={}", next.as_str().unwrap()),
+                None => break,
+            }
+        }
+        assert_eq!(json!(pages), whole["items"], "{list}: nothing is missing, and nothing comes twice");
+    }
+
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(self.request(Method::POST, path).json(body)).await
     }
@@ -183,6 +208,15 @@ impl Place {
             let said = percent_encoding::percent_decode_str(said).decode_utf8().unwrap().into_owned();
             (header("location"), said)
         }
+    }
+
+    /// Why a stream ends, as it says last.
+    pub(crate) async fn why_it_ends(stream: Response) -> String {
+        let text = timeout(Duration::from_secs(20), stream.text()).await.expect("it ends").unwrap();
+        let (_, last) = text.trim_end().rsplit_once("event: dropped\ndata: ").expect(&text);
+        let told: Value = serde_json::from_str(last).unwrap();
+        assert!(told["detail"].is_string(), "{told}");
+        told["reason"].as_str().unwrap().to_owned()
     }
 
     /// The id of a job that is created.

@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use milepost_core::job::NewJob;
 use milepost_core::session::{NewSession, SessionTimes};
 use milepost_core::token::{Digest, Role, Secret};
 use milepost_server::{AccessOptions, Options};
 use milepost_testkit::wait;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::place::Place;
 
@@ -135,6 +137,69 @@ pub(crate) async fn a_session_ends_with_its_token(place: Place) {
     place.store.revoke_token(token.prefix(), "tester").await.unwrap();
     let ended = async || place.looks(&cookie).await.status() == StatusCode::UNAUTHORIZED;
     wait::until_within(Duration::from_secs(3), "the session ends", ended).await;
+}
+
+impl Place {
+    /// A stream as a page opens it.
+    async fn listens(&self, cookie: &str) -> Response {
+        let request = self.request(Method::GET, "/v1/stream").header("cookie", cookie);
+        let stream = request.header("accept", "text/event-stream").send().await.unwrap();
+        assert_eq!(stream.status(), StatusCode::OK);
+        stream
+    }
+
+    /// Asserts that a stream goes on.
+    async fn assert_goes_on(&self, stream: &mut Response) {
+        let job =
+            self.store.enqueue(&NewJob::new("mail", &json!({})).unwrap()).await.unwrap().job.to_string();
+        let mut text = String::new();
+        while !text.contains(&job) {
+            let piece = timeout(Duration::from_secs(20), stream.chunk()).await.expect("it says something");
+            text.push_str(std::str::from_utf8(&piece.unwrap().expect("it goes on")).unwrap());
+        }
+    }
+}
+
+pub(crate) async fn who_signs_out_in_one_tab_ends_the_streams_of_all(place: Place) {
+    let token = place.token(Role::Operator).await;
+    let (cookie, csrf) = begun(&place, &token).await;
+    let elsewhere = place.signed_in(&token).await;
+    let (one, two, mut other) =
+        (place.listens(&cookie).await, place.listens(&cookie).await, place.listens(&elsewhere).await);
+    let out = place.by_page(Method::POST, "/sign-out").header("cookie", &cookie).header("content-type", FORM);
+    let out = out.body(format!("csrf={csrf}")).send().await.unwrap();
+    assert_eq!(out.status(), StatusCode::SEE_OTHER);
+    for stream in [one, two] {
+        assert_eq!(Place::why_it_ends(stream).await, "session_over");
+    }
+    place.assert_goes_on(&mut other).await;
+}
+
+pub(crate) async fn to_listen_is_not_to_use_a_session(place: Place) {
+    let sessions = SessionTimes { idle: Duration::from_secs(2), ..SessionTimes::default() };
+    let access = AccessOptions { sessions, ..AccessOptions::default() };
+    let brief = place.beside(Options { access, ..Options::default() }).await;
+    let token = place.token(Role::Viewer).await;
+    let stream = brief.listens(&brief.signed_in(&token).await).await;
+    assert_eq!(Place::why_it_ends(stream).await, "session_over");
+}
+
+pub(crate) async fn a_stream_goes_on_when_the_id_of_its_session_changes(place: Place) {
+    let token = place.token(Role::Viewer).await;
+    let (cookie, _) = begun(&place, &token).await;
+    let mut stream = place.listens(&cookie).await;
+    let ids = ["an-id-that-nobody-guesses", "the-next-one", "the-one-after-that"].map(Digest::of);
+    for pair in ids.windows(2) {
+        assert!(place.store.rotate_session(&pair[0], &pair[1]).await.unwrap());
+        // Longer than from one look to the next: that it does not end can only be waited for.
+        tokio::time::sleep(Duration::from_millis(5_500)).await;
+    }
+    assert_eq!(
+        place.looks(&cookie).await.status(),
+        StatusCode::UNAUTHORIZED,
+        "only the last id before counts"
+    );
+    place.assert_goes_on(&mut stream).await;
 }
 
 pub(crate) async fn the_id_of_a_session_changes_and_the_session_goes_on(place: Place) {

@@ -1,6 +1,6 @@
 -- A session that is not over, with its token. ?1 id, ?2 after when it was used, ?3 after when it began, ?4 until when its id was given for it to be
 -- changed, ?5 after when the id before was given up
 SELECT t.prefix, t.name, t.hash, t.role, t.created_at_ms, t.created_by, t.starts_at_ms, t.expires_at_ms, t.revoked_at_ms, t.last_used_at_ms,
-       s.csrf, s.id = ?1 AND s.rotated_at_ms <= ?4, s.seen_at_ms
+       s.csrf, s.id = ?1 AND s.rotated_at_ms <= ?4, s.seen_at_ms, s.id
 FROM milepost_console_session s JOIN milepost_access_token t ON t.prefix = s.token
 WHERE (s.id = ?1 OR s.former_id = ?1 AND s.rotated_at_ms > ?5) AND s.seen_at_ms > ?2 AND s.began_at_ms > ?3

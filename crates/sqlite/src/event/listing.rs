@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
+use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, LoggedEvent};
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::{EventId, JobId};
 use rusqlite::types::Type;
@@ -32,6 +32,14 @@ pub(super) fn events(conn: &Connection, filter: &EventFilter) -> Result<Vec<Logg
             .collect::<rusqlite::Result<_>>()?,
     };
     Ok(events)
+}
+
+/// A place as columns in the order of lists by time; before all there is when none is given.
+pub(crate) fn after_place(place: Option<&AggregatePlace>) -> (i64, String, String, String) {
+    match place.cloned() {
+        Some(AggregatePlace { at, of, aggregate }) => (at.as_millisecond(), of, aggregate.kind, aggregate.id),
+        None => (i64::MIN, String::new(), String::new(), String::new()),
+    }
 }
 
 pub(crate) fn read_event(row: &Row<'_>) -> rusqlite::Result<LoggedEvent> {

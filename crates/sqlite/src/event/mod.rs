@@ -12,7 +12,7 @@ use milepost_core::event::{Emitted, NewEvent};
 use milepost_core::port::{EventLog, StoreResult};
 
 pub use emit::{emit, emit_many};
-pub(crate) use listing::read_event;
+pub(crate) use listing::{after_place, read_event};
 
 use crate::command::Hint;
 use crate::store::SqliteStore;

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use milepost_core::audit::Deed;
 use milepost_core::duration::whole_ms;
 use milepost_core::event::Aggregate;
+use milepost_core::event::listing::AggregatePlace;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
 use milepost_core::inbox::{Consumer, check_expected};
 use milepost_core::port::{InboxStore, StoreResult};
@@ -13,7 +14,7 @@ use super::letters;
 use super::seat::{Seat, read_settings, settings};
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::event::read_event;
+use crate::event::{after_place, read_event};
 use crate::failure::Failure;
 use crate::store::SqliteStore;
 use crate::{query, row};
@@ -64,11 +65,16 @@ impl InboxStore for SqliteStore {
         .await
     }
 
-    async fn gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<Vec<Gap>> {
-        let consumer = consumer.map(str::to_owned);
+    async fn gaps(
+        &self,
+        consumer: Option<&str>,
+        after: Option<&AggregatePlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<Gap>> {
+        let (consumer, (at_ms, of, kind, id)) = (consumer.map(str::to_owned), after_place(after));
         self.read("gaps", move |conn| {
             let mut gaps = conn.prepare_cached(query::INBOX_GAPS)?;
-            let gaps = gaps.query_map((consumer, limit), gap)?.collect::<Sql<_>>()?;
+            let gaps = gaps.query_map((consumer, at_ms, of, kind, id, limit), gap)?.collect::<Sql<_>>()?;
             Ok(gaps)
         })
         .await

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
+use milepost_core::event::listing::{AggregatePlace, DeadPlace};
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
 };
@@ -12,10 +13,11 @@ use milepost_core::ident::{EventId, JobId};
 use milepost_core::port::{StoreResult, SubscriptionStore};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::event::read_event;
+use crate::event::{after_place, read_event};
 use crate::failure::Failure;
 use crate::query;
 use crate::relay::{changes, parked};
@@ -50,11 +52,16 @@ impl SubscriptionStore for SqliteStore {
         .await
     }
 
-    async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>> {
-        let name = subscription.map(str::to_owned);
+    async fn parked(
+        &self,
+        subscription: Option<&str>,
+        after: Option<&AggregatePlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<ParkedView>> {
+        let (name, (at_ms, of, kind, id)) = (subscription.map(str::to_owned), after_place(after));
         self.read("parked", move |conn| {
             let mut find = conn.prepare_cached(query::RELAY_PARKED)?;
-            let parked = find.query_map((name, limit), parked_view)?;
+            let parked = find.query_map((name, at_ms, of, kind, id, limit), parked_view)?;
             Ok(parked.collect::<rusqlite::Result<_>>()?)
         })
         .await
@@ -72,11 +79,21 @@ impl SubscriptionStore for SqliteStore {
             .await
     }
 
-    async fn dead_events(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<DeadView>> {
-        let name = subscription.map(str::to_owned);
+    async fn dead_events(
+        &self,
+        subscription: Option<&str>,
+        before: Option<&DeadPlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<DeadView>> {
+        let (name, before) = (subscription.map(str::to_owned), before.cloned());
         self.read("dead_events", move |conn| {
             let mut find = conn.prepare_cached(query::RELAY_DEAD)?;
-            let dead = find.query_map((name, limit), dead_view)?;
+            // Before all there is: what is asked for at first.
+            let (at_ms, event, of) = before
+                .map_or((i64::MAX, EventId(Uuid::nil()), String::new()), |place| {
+                    (place.at.as_millisecond(), place.event, place.subscription)
+                });
+            let dead = find.query_map((name, at_ms, event.0.as_bytes(), of, limit), dead_view)?;
             Ok(dead.collect::<rusqlite::Result<_>>()?)
         })
         .await

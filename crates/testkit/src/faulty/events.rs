@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::event::listing::{EventFilter, LoggedEvent};
+use milepost_core::event::listing::{AggregatePlace, DeadPlace, EventFilter, LoggedEvent};
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView,
 };
@@ -81,8 +81,13 @@ impl SubscriptionStore for Faulty {
         self.inner.remove_subscription(subscription).await
     }
 
-    async fn parked(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<ParkedView>> {
-        self.inner.parked(subscription, limit).await
+    async fn parked(
+        &self,
+        subscription: Option<&str>,
+        after: Option<&AggregatePlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<ParkedView>> {
+        self.inner.parked(subscription, after, limit).await
     }
 
     async fn change_parked(
@@ -94,8 +99,13 @@ impl SubscriptionStore for Faulty {
         self.inner.change_parked(subscription, aggregate, verb).await
     }
 
-    async fn dead_events(&self, subscription: Option<&str>, limit: u32) -> StoreResult<Vec<DeadView>> {
-        self.inner.dead_events(subscription, limit).await
+    async fn dead_events(
+        &self,
+        subscription: Option<&str>,
+        before: Option<&DeadPlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<DeadView>> {
+        self.inner.dead_events(subscription, before, limit).await
     }
 
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {

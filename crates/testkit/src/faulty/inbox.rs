@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use milepost_core::event::Aggregate;
+use milepost_core::event::listing::AggregatePlace;
 use milepost_core::inbox::Consumer;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
 use milepost_core::port::{InboxStore, StoreResult};
@@ -26,8 +27,13 @@ impl InboxStore for Faulty {
         self.inner.inbox_ready(consumer, limit).await
     }
 
-    async fn gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<Vec<Gap>> {
-        self.inner.gaps(consumer, limit).await
+    async fn gaps(
+        &self,
+        consumer: Option<&str>,
+        after: Option<&AggregatePlace>,
+        limit: u32,
+    ) -> StoreResult<Vec<Gap>> {
+        self.inner.gaps(consumer, after, limit).await
     }
 
     async fn give_up_gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<GivenUp> {

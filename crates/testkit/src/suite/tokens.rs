@@ -155,6 +155,7 @@ pub async fn the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_mo
     for name in ["a", "b"] {
         let session = scene.store.session(&id(name), &due, true).await.unwrap().expect("it goes on");
         assert_eq!((session.csrf.as_str(), session.rotate), ("csrf of a", name == "b"), "{name}");
+        assert_eq!(session.id, id("b"), "whoever has the old one learns of the present one: {name}");
     }
     assert!(scene.store.rotate_session(&id("b"), &id("d")).await.unwrap());
     assert!(!goes_on(&scene, "a", &due).await, "only the last one before counts");

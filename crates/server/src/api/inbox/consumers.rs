@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::event::Aggregate;
+use milepost_core::event::listing::AggregatePlace;
 use milepost_core::inbox::listing::{ConsumerView, Gap};
 use milepost_core::inbox::{Consumer, GapPolicy};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::api::page;
+use crate::api::cursor::Cursor;
+use crate::api::page::{self, Page};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
@@ -166,7 +168,7 @@ async fn expect_from(
     Ok(Json(ExpectAnswer { changed }))
 }
 
-/// Whose gaps, and how many.
+/// Which gaps.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -176,19 +178,24 @@ struct GapsParams {
     /// How many at most. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<Cursor<AggregatePlace>>,
 }
 
 /// List gaps
 ///
 /// Aggregates of which events wait for one that is missing; those first that are given up first.
 #[utoipa::path(
-    get, path = "/v1/gaps", tag = "inbox", params(GapsParams), responses((status = 200, body = Vec<Gap>)),
+    get, path = "/v1/gaps", tag = "inbox", params(GapsParams), responses((status = 200, body = Page<Gap>)),
     security(("token" = ["viewer"]))
 )]
 async fn list_gaps(
     State(app): State<App>,
     Query(params): Query<GapsParams>,
-) -> Result<Json<Vec<Gap>>, Problem> {
+) -> Result<Json<Page<Gap>>, Problem> {
     let limit = page::limit(params.limit)?;
-    Ok(Json(app.store.gaps(params.consumer.as_deref(), limit).await?))
+    let after = params.cursor.map(|Cursor(place)| place);
+    let found = app.store.gaps(params.consumer.as_deref(), after.as_ref(), limit + 1).await?;
+    Ok(Json(Page::of(found, limit, |gap| Cursor(gap.place()).to_string())))
 }

@@ -3,16 +3,17 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use milepost_core::event::listing::DeadPlace;
 use milepost_core::event::relay_listing::{DeadVerb, DeadView};
 use milepost_core::ident::EventId;
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::KeptParams;
 use crate::actor::RequestActor;
-use crate::api::page;
+use crate::api::cursor::Cursor;
+use crate::api::page::{self, Page};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Query;
@@ -22,19 +23,37 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_dead_events)).routes(routes!(operate_dead_event))
 }
 
+/// Which events.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct DeadParams {
+    /// Only of this subscription.
+    subscription: Option<String>,
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<Cursor<DeadPlace>>,
+}
+
 /// List events that were given up
 ///
 /// The newest first, those that were skipped among them.
 #[utoipa::path(
-    get, path = "/v1/dead-events", tag = "events", params(KeptParams), responses((status = 200, body = Vec<DeadView>)),
+    get, path = "/v1/dead-events", tag = "events", params(DeadParams),
+    responses((status = 200, body = Page<DeadView>)),
     security(("token" = ["viewer"]))
 )]
 async fn list_dead_events(
     State(app): State<App>,
-    Query(params): Query<KeptParams>,
-) -> Result<Json<Vec<DeadView>>, Problem> {
+    Query(params): Query<DeadParams>,
+) -> Result<Json<Page<DeadView>>, Problem> {
     let limit = page::limit(params.limit)?;
-    Ok(Json(app.store.dead_events(params.subscription.as_deref(), limit).await?))
+    let before = params.cursor.map(|Cursor(place)| place);
+    let found = app.store.dead_events(params.subscription.as_deref(), before.as_ref(), limit + 1).await?;
+    Ok(Json(Page::of(found, limit, |dead| Cursor(dead.place()).to_string())))
 }
 
 /// What is to be done with an event that was given up.

@@ -4,16 +4,17 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::event::Aggregate;
+use milepost_core::event::listing::AggregatePlace;
 use milepost_core::event::relay_listing::{ParkedVerb, ParkedView};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::KeptParams;
 use crate::actor::RequestActor;
-use crate::api::page;
+use crate::api::cursor::Cursor;
+use crate::api::page::{self, Page};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Query;
@@ -23,19 +24,37 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_parked)).routes(routes!(operate_parked))
 }
 
+/// Which parked aggregates.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ParkedParams {
+    /// Only of this subscription.
+    subscription: Option<String>,
+    /// How many at most. The default is 50.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(value_type = Option<String>)]
+    cursor: Option<Cursor<AggregatePlace>>,
+}
+
 /// List parked aggregates
 ///
 /// Those that have waited longest first.
 #[utoipa::path(
-    get, path = "/v1/parked", tag = "events", params(KeptParams), responses((status = 200, body = Vec<ParkedView>)),
+    get, path = "/v1/parked", tag = "events", params(ParkedParams),
+    responses((status = 200, body = Page<ParkedView>)),
     security(("token" = ["viewer"]))
 )]
 async fn list_parked(
     State(app): State<App>,
-    Query(params): Query<KeptParams>,
-) -> Result<Json<Vec<ParkedView>>, Problem> {
+    Query(params): Query<ParkedParams>,
+) -> Result<Json<Page<ParkedView>>, Problem> {
     let limit = page::limit(params.limit)?;
-    Ok(Json(app.store.parked(params.subscription.as_deref(), limit).await?))
+    let after = params.cursor.map(|Cursor(place)| place);
+    let found = app.store.parked(params.subscription.as_deref(), after.as_ref(), limit + 1).await?;
+    Ok(Json(Page::of(found, limit, |parked| Cursor(parked.place()).to_string())))
 }
 
 /// What is to be done with a parked aggregate.

@@ -51,7 +51,7 @@ pub async fn the_missing_event_brings_all_back_in_order(desk: Desk) {
     assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY_AND_MORE);
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3, 4, 5]);
     assert!(dead(&desk).await.is_empty());
-    assert_eq!(desk.store.gaps(None, 10).await.unwrap()[0].missing, 6);
+    assert_eq!(desk.store.gaps(None, None, 10).await.unwrap()[0].missing, 6);
     assert_eq!(desk.take(BILLING, &event("1", 6)).await, APPLY_AND_MORE);
     assert_eq!(desk.take(BILLING, &event("1", 8)).await, APPLY, "nothing is left behind");
 }
@@ -107,11 +107,15 @@ pub async fn a_new_gap_waits_for_its_own_time(desk: Desk) {
         desk.take(BILLING, &event("1", sequence)).await;
     }
     desk.transactions.age().await;
-    let old = desk.store.gaps(None, 10).await.unwrap()[0].gives_up_at;
+    let old = desk.store.gaps(None, None, 10).await.unwrap()[0].gives_up_at;
     desk.take(BILLING, &event("1", 5)).await;
-    assert_eq!(desk.store.gaps(None, 10).await.unwrap()[0].gives_up_at, old, "that of the first that waits");
+    assert_eq!(
+        desk.store.gaps(None, None, 10).await.unwrap()[0].gives_up_at,
+        old,
+        "that of the first that waits"
+    );
     desk.take(BILLING, &event("1", 2)).await;
-    let new = &desk.store.gaps(None, 10).await.unwrap()[0];
+    let new = &desk.store.gaps(None, None, 10).await.unwrap()[0];
     assert_eq!((new.missing, new.parked), (4, 1));
     assert!(new.gives_up_at.duration_since(old) > jiff::SignedDuration::from_mins(59), "{old} {new:?}");
     assert_eq!(desk.store.give_up_gaps(None, 100).await.unwrap(), GivenUp::default());

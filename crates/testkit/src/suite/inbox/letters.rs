@@ -57,7 +57,7 @@ pub async fn a_dead_letter_waits_again(desk: Desk) {
     assert_eq!((entry.what.as_str(), entry.subject), ("inbox.retry", None));
     assert_eq!(entry.detail["before"].as_array().unwrap().len(), 2, "{}", entry.detail);
     assert_eq!(entry.detail.get("after"), None, "they are dead letters no more");
-    let gap = &desk.store.gaps(None, 10).await.unwrap()[0];
+    let gap = &desk.store.gaps(None, None, 10).await.unwrap()[0];
     assert_eq!((gap.missing, gap.parked), (2, 2));
     let seen = &desk.store.consumers().await.unwrap()[0];
     assert_eq!((seen.parked, seen.dead), (2, 1));

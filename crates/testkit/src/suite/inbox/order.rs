@@ -26,11 +26,11 @@ pub async fn an_event_that_comes_too_early_waits_for_the_one_before_it(desk: Des
     for sequence in [5, 3, 4] {
         assert_eq!(desk.take(BILLING, &event("1", sequence)).await, PARKED);
     }
-    let gaps = desk.store.gaps(None, 10).await.unwrap();
+    let gaps = desk.store.gaps(None, None, 10).await.unwrap();
     assert_eq!((gaps.len(), gaps[0].missing, gaps[0].parked), (1, 2, 3));
     assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY_AND_MORE);
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3, 4, 5]);
-    assert!(desk.store.gaps(None, 10).await.unwrap().is_empty());
+    assert!(desk.store.gaps(None, None, 10).await.unwrap().is_empty());
     assert_eq!(desk.take(BILLING, &event("1", 6)).await, APPLY, "nothing is behind it");
     assert_eq!(desk.store.consumers().await.unwrap()[0].parked, 0);
 }
@@ -78,7 +78,7 @@ pub async fn what_is_rolled_back_neither_moves_on_nor_parks(desk: Desk) {
         tx.receive(BILLING, &event("1", sequence)).await.unwrap();
         tx.roll_back().await;
     }
-    assert!(desk.store.gaps(None, 10).await.unwrap().is_empty());
+    assert!(desk.store.gaps(None, None, 10).await.unwrap().is_empty());
     desk.take(BILLING, &event("1", 3)).await;
     let mut tx = desk.begin().await;
     assert_eq!(tx.receive(BILLING, &event("1", 2)).await.unwrap(), APPLY_AND_MORE);
@@ -140,7 +140,7 @@ pub async fn beginning_later_drops_what_lies_before_and_lets_follow_what_waits(d
     assert_eq!(desk.store.inbox_ready(BILLING, 10).await.unwrap(), [order("1")]);
     assert_eq!(desk.store.consumers().await.unwrap()[0].parked, 2);
     assert_eq!(desk.drain(BILLING, &order("1")).await, [6]);
-    let gaps = desk.store.gaps(Some(BILLING), 10).await.unwrap();
+    let gaps = desk.store.gaps(Some(BILLING), None, 10).await.unwrap();
     assert_eq!((gaps[0].missing, gaps[0].parked), (7, 1));
     assert_eq!(desk.take(BILLING, &event("1", 3)).await, Received::Duplicate);
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 6]);
