@@ -35,6 +35,8 @@ pub struct JobSearch {
     pub failed_from: Option<Timestamp>,
     /// Only those older than this one: where the page before ended.
     pub before: Option<JobId>,
+    /// Answer after a look at so many; `None`, and at most: [`SCAN_MAX`].
+    pub scan: Option<u32>,
     /// At most this many.
     pub limit: u32,
 }
@@ -129,6 +131,12 @@ impl JobSearch {
             Some(Succeeded) => SearchPlace::Ended,
             None => SearchPlace::All,
         }
+    }
+
+    /// How many jobs to look at.
+    #[must_use]
+    pub fn scan(&self) -> u32 {
+        self.scan.unwrap_or(SCAN_MAX).clamp(1, SCAN_MAX)
     }
 
     /// The oldest id that a job can have which was created no earlier than is asked for: ids begin with their time, by the clock of whoever

@@ -5,7 +5,7 @@ use jiff_sqlx::ToSqlx;
 use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, LastFailure, SCAN_MAX};
+use milepost_core::search::{JobSearch, JobsFound, LastFailure};
 use milepost_core::state::JobState;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
@@ -57,7 +57,7 @@ fn query(search: &JobSearch) -> Query {
         .bind(search.queue.clone())
         .bind(search.newest().0)
         .bind(search.oldest().0)
-        .bind(i64::from(SCAN_MAX))
+        .bind(i64::from(search.scan()))
         .bind(search.key.clone())
         .bind(search.created_from.map(ToSqlx::to_sqlx))
         .bind(search.created_before.map(ToSqlx::to_sqlx))

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use milepost_core::ident::JobId;
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, LastFailure, PayloadMatch, SCAN_MAX};
+use milepost_core::search::{JobSearch, JobsFound, LastFailure, PayloadMatch};
 use milepost_core::state::JobState;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
@@ -50,7 +50,7 @@ fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
         "?1": Id(&search.newest()),
         "?2": Id(&search.oldest()),
         "?3": search.limit,
-        "?4": SCAN_MAX,
+        "?4": search.scan(),
         "?5": search.state.map(JobState::as_str),
         "?6": search.kind,
         "?7": search.queue,

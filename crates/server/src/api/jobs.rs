@@ -64,7 +64,7 @@ struct JobsParams {
 
 /// List jobs
 ///
-/// The newest first. What `error`, `payload` and times ask for is looked for among 5,000 jobs at a time: a page may be empty and have a
+/// The newest first. What `kind`, `queue`, `error`, `payload` and times ask for is looked for among 5,000 jobs at a time: a page may be empty and have a
 /// `next_cursor` all the same.
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(JobsParams), responses((status = 200, body = Page<JobRow>)),
@@ -105,11 +105,14 @@ impl JobsParams {
             created_before: self.created_before,
             failed_from: self.failed_from,
             before: self.cursor,
+            scan: None,
             limit,
         };
         let times = [search.created_from, search.created_before, search.failed_from];
-        let is_asked =
-            search.error.is_some() || search.payload.is_some() || times.iter().any(Option::is_some);
+        let in_jobs = search.error.is_some() || search.payload.is_some();
+        // A key says which jobs; of a kind or a queue there may be few among many.
+        let of_some = search.key.is_none() && (search.kind.is_some() || search.queue.is_some());
+        let is_asked = in_jobs || of_some || times.iter().any(Option::is_some);
         Ok(is_asked.then_some(search))
     }
 }

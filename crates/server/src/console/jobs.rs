@@ -1,7 +1,7 @@
 //! `/jobs`: looking for jobs. What is looked for stands in the URL.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use askama::Template;
 use axum::extract::State;
@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
 use milepost_core::port::Store;
-use milepost_core::search::{JobSearch, LastFailure, PayloadMatch, time_of};
+use milepost_core::search::{JobSearch, LastFailure, PayloadMatch, SCAN_MAX, time_of};
 use milepost_core::state::JobState;
 
 use super::deed::Deed;
@@ -23,6 +23,10 @@ use crate::problem::Problem;
 const ROWS: usize = 50;
 /// How long a page looks; older jobs are looked at when somebody asks for more.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How many jobs it looks at first, and twice as many each time that it was quick.
+const SCAN_FIRST: u32 = 250;
+const QUICK: Duration = Duration::from_millis(10);
 
 /// Of what age jobs are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,10 +161,11 @@ impl Search {
         patience: Duration,
         store: &dyn Store,
     ) -> Result<Found, Problem> {
-        let begun = std::time::Instant::now();
-        let mut search = self.of_store(now);
-        let mut found = Found::default();
+        let begun = Instant::now();
+        let (mut search, mut found, mut scan) = (self.of_store(now), Found::default(), SCAN_FIRST);
         loop {
+            let asked = Instant::now();
+            search.scan = Some(scan);
             search.limit = u32::try_from(most - found.jobs.len()).unwrap_or(u32::MAX);
             let page = store.search_jobs(&search).await?;
             let ids: Vec<JobId> = page.rows.iter().map(|row| row.id).collect();
@@ -179,6 +184,9 @@ impl Search {
                 return Ok(found);
             }
             search.before = page.next;
+            if asked.elapsed() < QUICK {
+                scan = (2 * scan).min(SCAN_MAX);
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ const TIMES: u32 = 20;
 /// How many batches are remembered with their tasks.
 const BOARDS_MAX: usize = 8;
 /// How long a page waits for one; then it takes the one before, or none.
-const PATIENCE: Duration = Duration::from_millis(70);
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What pages share.
 #[derive(Default)]

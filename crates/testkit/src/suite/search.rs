@@ -167,6 +167,10 @@ pub async fn a_search_goes_on_where_it_stopped(scene: Scene) {
     let search = JobSearch { limit: 1, ..payload("n=wanted") };
     let page = scene.store.search_jobs(&search).await.unwrap();
     assert_eq!(page.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [last]);
+    let short = JobSearch { scan: Some(10), before: page.next, ..search.clone() };
+    let stopped = scene.store.search_jobs(&short).await.unwrap();
+    let tenth = scene.store.search_jobs(&JobSearch { limit: 11, ..JobSearch::default() }).await.unwrap().next;
+    assert_eq!((stopped.rows.len(), stopped.next), (0, tenth), "it has looked at as many as it was to");
     let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search.clone() }).await.unwrap();
     assert!(page.rows.is_empty(), "it has looked at as many as it may: {page:?}");
     let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search.clone() }).await.unwrap();
