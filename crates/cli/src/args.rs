@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
+use jiff::Timestamp;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Priority, StartAt};
 use milepost_core::retention::Keep;
@@ -74,7 +75,7 @@ pub(crate) enum Command {
     Work(Box<WorkArgs>),
     /// Publish events to their sinks by a configuration file, in each aggregate's order
     Relay(Box<RelayArgs>),
-    /// Serve the HTTP API
+    /// Serve the console and the HTTP API, and run what a configuration says beside them
     Serve(Box<ServeArgs>),
     /// Check a configuration file, begin one, print its schema
     #[command(subcommand)]
@@ -138,7 +139,8 @@ impl Command {
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),
             Self::Tokens(command) => command.only_looks(),
-            Self::Workers(_) | Self::Audit(_) => true,
+            Self::Doctor(args) => args.only_lists(),
+            Self::Workers(_) | Self::Audit(_) | Self::Config(ConfigCommand::Schema) => true,
             _ => false,
         }
     }
@@ -180,6 +182,11 @@ pub(crate) fn start_at(text: &str) -> Result<StartAt, String> {
     })
 }
 
+/// A point in time: RFC 3339.
+pub(crate) fn point_in_time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| "a time looks like 2026-05-01T09:00:00Z or 2026-05-01T09:00:00+02:00".to_owned())
+}
+
 /// A priority from 1 (first) to 4 (last).
 pub(crate) fn priority(text: &str) -> Result<Priority, String> {
     let number: u8 = text.parse().map_err(|_| "it must be 1, 2, 3 or 4".to_owned())?;
@@ -201,6 +208,19 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_fits_a_terminal_of_80_columns() {
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!help.starts_with(' '), "{} loses how far its first line is in", command.get_name());
+            for line in help.lines().filter(|line| !line.starts_with(' ')) {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
     }
 
     #[test]

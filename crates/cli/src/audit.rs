@@ -9,13 +9,15 @@ use serde_json::{Map, Value};
 
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Column, Field, Listing};
+use crate::table::{Column, Field, Listing, terminal_columns};
 use crate::time::relative;
 
 /// What a move leaves in the store that it fills, beside what people do to stores.
 const MOVE: &str = "move";
 /// How many characters of a value are shown.
 const SHOWN_MAX: usize = 40;
+/// From how many columns on a terminal has room for all columns.
+const WIDE: u16 = 160;
 
 const HELP: &str = "\
 Listed is what people and their tools changed, newest first: through this
@@ -35,7 +37,7 @@ pub(crate) struct AuditArgs {
     /// Only of this actor
     #[arg(long)]
     who: Option<String>,
-    /// Only this
+    /// Only what is called so in column WHAT, such as job.cancel
     #[arg(long, hide_possible_values = true, value_parser = what())]
     what: Option<String>,
     /// Only to this: the id of a job or a batch, the name of a queue, …
@@ -86,33 +88,58 @@ pub(crate) async fn run(args: &AuditArgs, address: &StoreAddress) -> Result<Outc
 fn print(entries: &[AuditEntry]) -> Result<()> {
     let now = Timestamp::now();
     let explained = entries.iter().any(|entry| entry.why.is_some());
+    let wide = terminal_columns().is_none_or(|columns| columns >= WIDE);
     let columns = [
         Some(Column::unbroken("POS")),
         Some(Column::unbroken("WHEN")),
-        Some(Column::new("WHO")),
+        wide.then_some(Column::new("WHO")),
         Some(Column::unbroken("WHAT")),
         Some(Column::new("SUBJECT")),
-        Some(Column::new("CHANGED")),
-        explained.then_some(Column::new("WHY")),
+        wide.then_some(Column::new("CHANGED")),
+        (wide && explained).then_some(Column::new("WHY")),
     ];
     let mut listing = Listing::new(columns.into_iter().flatten());
     for entry in entries {
         let fields = [
             Some(Field::text(entry.pos.to_string())),
             Some(Field::text(relative(entry.at, now))),
-            Some(Field::text(&entry.who)),
+            wide.then(|| Field::text(&entry.who)),
             Some(Field::text(&entry.what)),
             Some(Field::maybe(entry.subject.as_ref())),
-            Some(Field::text(changed(&entry.detail))),
-            explained.then(|| Field::maybe(entry.why.as_ref())),
+            wide.then(|| Field::text(changed(entry))),
+            (wide && explained).then(|| Field::maybe(entry.why.as_ref())),
         ];
-        listing.row(fields.into_iter().flatten());
+        if wide {
+            listing.row(fields.into_iter().flatten());
+        } else {
+            listing.line(fields.into_iter().flatten());
+        }
     }
-    Ok(listing.print()?)
+    if wide {
+        return Ok(listing.print()?);
+    }
+    Ok(listing.print_with_texts(entries.iter().map(told))?)
 }
 
-/// What differs, in words.
-fn changed(detail: &Value) -> String {
+/// Who did it, what it changed and why, where these have no columns.
+fn told(entry: &AuditEntry) -> String {
+    let why = entry.why.as_ref().map(|why| format!("why: {why}"));
+    let all = [Some(entry.who.clone()), Some(changed(entry)).filter(|words| !words.is_empty()), why];
+    all.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// What differs, in words; the subject is not said again.
+fn changed(entry: &AuditEntry) -> String {
+    let mut detail = entry.detail.clone();
+    let made = detail.get("before").is_none();
+    if let (true, Some(Value::Object(after)), Some(subject)) = (made, detail.get_mut("after"), &entry.subject)
+    {
+        after.retain(|_, value| value.as_str() != Some(subject.as_str()));
+    }
+    difference(&detail)
+}
+
+fn difference(detail: &Value) -> String {
     let none = Map::new();
     match (detail.get("before"), detail.get("after")) {
         (Some(Value::Array(before)), _) => format!("{} before", before.len()),
@@ -159,20 +186,20 @@ mod tests {
     fn what_differs_is_told_in_words() {
         let detail =
             json!({ "before": { "state": "pending", "a": 1 }, "after": { "state": "canceled", "a": 1 } });
-        assert_eq!(changed(&detail), "state: pending → canceled");
+        assert_eq!(difference(&detail), "state: pending → canceled");
         let paused = json!({ "before": {}, "after": { "paused_at": "noon" } });
-        assert_eq!(changed(&paused), "paused_at: none → noon");
+        assert_eq!(difference(&paused), "paused_at: none → noon");
         let resumed = json!({ "before": { "paused_at": "noon" }, "after": {} });
-        assert_eq!(changed(&resumed), "paused_at: noon → none");
+        assert_eq!(difference(&resumed), "paused_at: noon → none");
     }
 
     #[test]
     fn what_came_and_what_went_is_told() {
         let made = json!({ "after": { "jobs": 2, "kinds": ["mail"], "ids": ["a", "b"] } });
-        assert_eq!(changed(&made), "jobs: 2, kinds: [\"mail\"]");
-        assert_eq!(changed(&json!({ "before": { "slots": 2 } })), "removed");
-        assert_eq!(changed(&json!({ "before": [{}, {}] })), "2 before");
+        assert_eq!(difference(&made), "jobs: 2, kinds: [\"mail\"]");
+        assert_eq!(difference(&json!({ "before": { "slots": 2 } })), "removed");
+        assert_eq!(difference(&json!({ "before": [{}, {}] })), "2 before");
         let long = json!({ "after": { "spec": "x".repeat(100) } });
-        assert_eq!(changed(&long).chars().count(), "spec: …".chars().count() + SHOWN_MAX);
+        assert_eq!(difference(&long).chars().count(), "spec: …".chars().count() + SHOWN_MAX);
     }
 }

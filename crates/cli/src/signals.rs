@@ -3,6 +3,11 @@
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// What a signal that [`Signals`] listens for is called.
+pub(crate) fn name(signal: u8) -> &'static str {
+    if i32::from(signal) == SignalKind::interrupt().as_raw_value() { "SIGINT" } else { "SIGTERM" }
+}
+
 /// Listens for SIGTERM and SIGINT.
 pub(crate) struct Signals {
     terminate: Signal,

@@ -7,6 +7,9 @@ use milepost_core::state::JobState;
 
 use crate::output::{self, printable};
 
+/// From how many columns on a terminal has room for what need not be seen.
+pub(crate) const WIDE: u16 = 100;
+
 /// A listing in the making.
 pub(crate) struct Listing {
     table: Table,
@@ -73,6 +76,18 @@ impl Listing {
         }
     }
 
+    /// Prints the listing as the answer, and a text below each row; its rows are [lines](Self::line).
+    pub(crate) fn print_with_texts(
+        &self,
+        texts: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> std::io::Result<()> {
+        let rows = self.table.trim_fmt();
+        let mut rows = rows.lines();
+        output::line(rows.next().unwrap_or_default())?;
+        rows.zip(texts)
+            .try_for_each(|(row, text)| output::line(format_args!("{row}\n{}", below(text.as_ref()))))
+    }
+
     /// Prints the listing as the answer.
     pub(crate) fn print(&self) -> std::io::Result<()> {
         // trim_fmt leaves no blanks at the ends of lines.
@@ -83,6 +98,16 @@ impl Listing {
 /// How many columns the terminal has; `None` when the answer goes elsewhere.
 pub(crate) fn terminal_columns() -> Option<u16> {
     Table::new().width()
+}
+
+/// A text a little to the right, in lines that fit the terminal.
+fn below(text: &str) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).add_row([printable(text)]);
+    if let Some(place) = table.column_mut(0) {
+        place.set_padding((4, 0));
+    }
+    table.trim_fmt()
 }
 
 /// What stands in one place of a listing.

@@ -5,15 +5,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use milepost_core::token::{FoundToken, NewToken, RANDOM_BYTES, Role, Secret, Standing, TokenView};
 use serde::Serialize;
 
-use crate::args::positive_duration;
+use crate::args::{point_in_time, positive_duration};
 use crate::operator::operator;
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Column, Field, Listing};
+use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
 use crate::time::relative;
 
 #[derive(Debug, Subcommand)]
@@ -41,6 +41,7 @@ impl TokensCommand {
 }
 
 const CREATE_EXAMPLES: &str = "\
+Roles:
   viewer    looks
   operator  looks, creates jobs and events, intervenes
   admin     all that people may do
@@ -52,11 +53,12 @@ a second. The token alone goes to stdout; the store keeps only a hash of it.
 Examples:
   milepost tokens create ada --role admin --expires 90d
   MILEPOST_TOKEN=$(milepost tokens create ci --role operator)
-  curl -H \"Authorization: Bearer $MILEPOST_TOKEN\" http://127.0.0.1:7070/v1/queues";
+  curl -H \"Authorization: Bearer $MILEPOST_TOKEN\" \\
+    http://127.0.0.1:7070/v1/queues";
 
 const REVOKE_EXAMPLES: &str = "\
-The prefix is what follows mp_ in a token, up to the next _; `milepost tokens list`
-shows it. Servers refuse the token within a second.
+The prefix is what follows mp_ in a token, up to the next _; `milepost tokens
+list` shows it. Servers refuse the token within a second.
 
 Examples:
   milepost tokens revoke k3x9mfpa";
@@ -72,7 +74,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     expires: Option<Duration>,
     /// Before when it is not valid, such as 2026-05-01T09:00:00Z [default: now]
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", value_parser = point_in_time)]
     starts: Option<Timestamp>,
     /// Print one JSON object
     #[arg(long)]
@@ -122,21 +124,32 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
     };
     // Before the store is opened, which may make it.
     token.check()?;
+    check_end(&token)?;
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let first = !store.has_tokens().await?;
     let view = store.create_token(&token).await?;
     if args.json {
         return output::heard_or_not(output::json(&Created { token: secret.reveal(), view: &view }));
     }
+    let from = token.starts_at.map_or_else(String::new, |at| format!("from {at:.0} "));
     let until = view.expires_at.map_or_else(|| "it is revoked".to_owned(), |at| format!("{at:.0}"));
-    output::note(format_args!(
-        "token {} ({}) is valid until {until}; it is shown this once:",
-        view.name, view.role
-    ));
+    output::note(format_args!("token {} ({}) is valid {from}until {until}", view.name, view.role));
     if first {
         output::note("it is the first one: servers on this store ask everybody for a token from now on");
     }
+    output::note("it is shown this once:");
     output::deed(secret.reveal())
+}
+
+/// Refuses a token that nobody could use any more.
+fn check_end(token: &NewToken) -> Result<()> {
+    let (Some(starts), Some(lasts)) = (token.starts_at, token.lasts) else { return Ok(()) };
+    match starts.checked_add(SignedDuration::try_from(lasts)?) {
+        Ok(end) if end <= Timestamp::now() => bail!(
+            "the token would have expired at {end:.0}: --expires counts from --starts; give a later start or more time"
+        ),
+        _ => Ok(()),
+    }
 }
 
 #[derive(Serialize)]
@@ -180,38 +193,41 @@ fn list(tokens: &[FoundToken], json: bool) -> Result<()> {
         output::note("there are no tokens; a server at a loopback address asks for none");
         return Ok(());
     }
-    let mut listing = Listing::new([
-        Column::new("NAME"),
-        Column::unbroken("PREFIX"),
-        Column::unbroken("ROLE"),
-        Column::unbroken("STANDING"),
-        Column::unbroken("EXPIRES"),
-        Column::unbroken("LAST USED"),
-        Column::unbroken("CREATED"),
-        Column::new("BY"),
-    ]);
+    let made = terminal_columns().is_none_or(|columns| columns >= WIDE);
+    let columns = [
+        Some(Column::new("NAME")),
+        Some(Column::unbroken("PREFIX")),
+        Some(Column::unbroken("ROLE")),
+        Some(Column::unbroken("STANDING")),
+        Some(Column::unbroken("LAST USED")),
+        made.then_some(Column::unbroken("CREATED")),
+        Some(Column::new("BY")),
+    ];
+    let mut listing = Listing::new(columns.into_iter().flatten());
     for token in tokens {
         let view = &token.view;
-        let when = |at: Option<Timestamp>| Field::maybe(at.map(|at| relative(at, token.at)));
-        listing.row([
-            Field::text(&view.name),
-            Field::text(&view.prefix),
-            Field::text(view.role.as_str()),
-            standing(token),
-            when(view.expires_at),
-            when(view.last_used_at),
-            when(Some(view.created_at)),
-            Field::text(&view.created_by),
-        ]);
+        let used = view.last_used_at.map_or_else(|| "never".to_owned(), |at| relative(at, token.at));
+        let fields = [
+            Some(Field::text(&view.name)),
+            Some(Field::text(&view.prefix)),
+            Some(Field::text(view.role.as_str())),
+            Some(standing(token)),
+            Some(Field::text(used)),
+            made.then(|| Field::text(relative(view.created_at, token.at))),
+            Some(Field::text(&view.created_by)),
+        ];
+        listing.row(fields.into_iter().flatten());
     }
     Ok(listing.print()?)
 }
 
 fn standing(token: &FoundToken) -> Field {
+    let view = &token.view;
+    let expires = |word| view.expires_at.map(|at| format!("{word} {}", relative(at, token.at)));
     match token.standing() {
-        Standing::Valid => Field::text("valid"),
-        Standing::NotYet => Field::text(format!("starts {}", relative(token.view.starts_at, token.at))),
-        Standing::Expired => Field::warning("expired"),
+        Standing::Valid => Field::text(expires("expires").unwrap_or_else(|| "valid".to_owned())),
+        Standing::NotYet => Field::text(format!("starts {}", relative(view.starts_at, token.at))),
+        Standing::Expired => Field::warning(expires("expired").unwrap_or_else(|| "expired".to_owned())),
         Standing::Revoked => Field::text("revoked"),
     }
 }

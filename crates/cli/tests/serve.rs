@@ -15,6 +15,8 @@ use support::{Place, on_each_store};
 on_each_store! {
     a_job_that_was_answered_for_stands_when_the_server_is_killed,
     a_server_that_is_asked_to_leave_ends_well,
+    an_address_at_which_it_cannot_listen_is_refused_with_what_to_do,
+    a_server_that_asks_for_tokens_of_which_there_are_none_says_so,
     a_process_runs_jobs_and_publishes_events_beside_the_api,
     a_part_that_has_nothing_to_do_is_refused,
     an_operation_on_many_jobs_is_done_beside_the_api,
@@ -71,6 +73,24 @@ fn a_server_that_is_asked_to_leave_ends_well(place: Place) {
     assert_eq!(status, Some(0), "{log}");
     let open = place.run(&["serve", "--listen", "0.0.0.0:0"]);
     assert!(open.status == 1 && open.err.contains("no token is asked for"), "{}", open.err);
+}
+
+fn an_address_at_which_it_cannot_listen_is_refused_with_what_to_do(place: Place) {
+    let (_server, address) = serve(&place);
+    let refused = |listen: &str, status: i32, words: &str| {
+        let ran = place.run(&["serve", "--listen", listen]);
+        assert!(ran.status == status && ran.err.contains(words), "{}", ran.err);
+    };
+    refused(&address, 1, "another process listens");
+    refused("localhost:7070", 2, "such as 127.0.0.1:7070");
+    refused("7070", 2, "such as 127.0.0.1:7070");
+}
+
+fn a_server_that_asks_for_tokens_of_which_there_are_none_says_so(place: Place) {
+    let flags = ["serve", "--listen", "127.0.0.1:0", "--require-tokens"];
+    let mut server = Process::spawn(&mut place.command(&flags));
+    server.hear("`milepost tokens create` makes one");
+    server.hear("serving http://");
 }
 
 fn a_process_runs_jobs_and_publishes_events_beside_the_api(place: Place) {

@@ -26,7 +26,11 @@ fn a_token_is_shown_once_and_listed_without_its_secret(place: Place) {
     let list = list.json();
     assert_eq!((&list[0]["name"], &list[0]["role"]), (&"ci".into(), &"operator".into()));
     assert_eq!(list[0]["standing"], "valid");
-    let who = place.tamper("select who || ' ' || what from milepost.audit");
+    assert!(table.contains("expires in 89 d") && table.contains("never"), "{table}");
+    let later = ["tokens", "create", "late", "--role", "viewer", "--starts", "2999-01-01T00:00:00Z"];
+    let later = place.run(&later).ok().err;
+    assert!(later.contains("valid from 2999-01-01T00:00:00Z until it is revoked"), "{later}");
+    let who = place.tamper("select who || ' ' || what from milepost.audit order by pos limit 1");
     assert!(who.ends_with(" token.create") && who.contains('@'), "{who}");
 }
 
@@ -54,4 +58,8 @@ fn a_token_that_cannot_be_is_refused(place: Place) {
         let ran = place.run(&[&["tokens", "create"], args.as_slice(), &["--role", "viewer"]].concat());
         assert_eq!(ran.status, 2, "{}", ran.err);
     }
+    let over = ["tokens", "create", "x", "--role", "viewer", "--starts", "2020-05-01T09:00:00Z"];
+    let ran = place.run(&[over.as_slice(), &["--expires", "1d"]].concat());
+    assert!(ran.status == 1 && ran.err.contains("expired at 2020-05-02"), "{}", ran.err);
+    place.run(&over).ok();
 }

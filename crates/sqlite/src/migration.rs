@@ -55,7 +55,7 @@ pub(crate) fn migrate(tx: &Transaction<'_>) -> Result<Migrated, Failure> {
         tx.execute_batch(migration.sql)?;
         let checksum = checksum(migration.sql);
         tx.execute(NOTE_APPLIED, (migration.version, migration.name, checksum, now_ms()))?;
-        tracing::info!(version = migration.version, name = migration.name, "migrated");
+        tracing::debug!(version = migration.version, name = migration.name, "migrated");
     }
     Ok(Migrated { from, to: KNOWN })
 }

@@ -10,11 +10,8 @@ use milepost_core::port::BatchStore;
 
 use super::{find, words};
 use crate::output::{self, Outcome};
-use crate::table::{Column, Field, Listing, terminal_columns};
+use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
 use crate::time::relative;
-
-/// From how many columns on a terminal has room for when batches began.
-const WIDE: u16 = 100;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,19 +84,19 @@ pub(super) async fn run(args: ListArgs, store: &dyn BatchStore) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// Columns that would say nothing are left out, so that a usual list fits 80 characters; when they began is left out
-/// where it takes the room of keys.
+/// Columns that would say nothing are left out. A narrow terminal has DAG and key below each batch, whole, and not when
+/// they began.
 fn print(batches: &[BatchView]) -> Result<()> {
     let now = Timestamp::now();
     let keys = batches.iter().any(|row| row.key.is_some());
-    let started = terminal_columns().is_none_or(|columns| columns >= WIDE);
+    let wide = terminal_columns().is_none_or(|columns| columns >= WIDE);
     let columns = [
         Some(Column::unbroken("ID")),
-        Some(Column::new("DAG")),
-        keys.then_some(Column::new("KEY")),
+        wide.then_some(Column::new("DAG")),
+        (wide && keys).then_some(Column::new("KEY")),
         Some(Column::unbroken("STATE")),
         Some(Column::unbroken("ENDED")),
-        started.then_some(Column::unbroken("STARTED")),
+        wide.then_some(Column::unbroken("STARTED")),
     ];
     let mut listing = Listing::new(columns.into_iter().flatten());
     for row in batches {
@@ -111,15 +108,22 @@ fn print(batches: &[BatchView]) -> Result<()> {
         };
         let fields = [
             Some(Field::text(row.id.to_string())),
-            Some(Field::text(name(row))),
-            keys.then(|| Field::maybe(row.key.as_deref())),
+            wide.then(|| Field::text(name(row))),
+            (wide && keys).then(|| Field::maybe(row.key.as_deref())),
             Some(Field::batch_state(row.state)),
             Some(ended),
-            started.then(|| Field::text(relative(row.created_at, now))),
+            wide.then(|| Field::text(relative(row.created_at, now))),
         ];
         listing.line(fields.into_iter().flatten());
     }
-    Ok(listing.print()?)
+    if wide {
+        return Ok(listing.print()?);
+    }
+    let names = batches.iter().map(|row| match &row.key {
+        Some(key) => format!("{}, {key}", name(row)),
+        None => name(row),
+    });
+    Ok(listing.print_with_texts(names)?)
 }
 
 /// Its DAG; of a task of another batch also the task.

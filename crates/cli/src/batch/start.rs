@@ -18,8 +18,8 @@ use crate::redis::RedisArgs;
 
 const EXAMPLES: &str = "\
 The input is what the expressions of the DAG see as `input`. It must fit the
-DAG's input schema, if it has one. Of a DAG at most one batch has a key: starting
-it again answers the same batch and changes nothing.
+DAG's input schema, if it has one. Of a DAG at most one batch has a key:
+starting it again answers the same batch and changes nothing.
 
 Examples:
   milepost batch start settlement

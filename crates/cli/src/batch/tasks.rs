@@ -82,7 +82,7 @@ pub(super) fn print(tasks: &Tasks, now: Timestamp) -> Result<()> {
     for task in &tasks.shown {
         let (waited, ran) = words::times(task, now);
         let made = task.job.map(|job| job.to_string()).or_else(|| task.batch.map(|batch| batch.to_string()));
-        listing.line([
+        listing.row([
             Field::text(&task.key),
             Field::task_state(task.state),
             Field::maybe(waited.map(length)),

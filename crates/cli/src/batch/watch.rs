@@ -27,8 +27,8 @@ const INNER: usize = 2;
 const ACTIVE: u32 = 20;
 
 const EXAMPLES: &str = "\
-It ends when the batch has ended, has failed or was aborted: when nothing happens
-any more by itself. Exit status: 0 when it is done, else 1.
+It ends when the batch has ended, has failed or was aborted: when nothing
+happens any more by itself. Exit status: 0 when it is done, else 1.
 
 Examples:
   milepost batch watch 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c

@@ -60,8 +60,8 @@ Examples:
   milepost bench batch --store sqlite:bench.db --shape edges.tsv";
 
 const EVENTS_EXAMPLES: &str = "\
-As `milepost bench jobs`, it makes its store anew. What it publishes stays with the
-broker.
+As `milepost bench jobs`, it makes its store anew. What it publishes stays with
+the broker.
 
 Examples:
   milepost bench events --store postgres://postgres@localhost/bench --json
@@ -70,16 +70,17 @@ Examples:
   milepost bench events --store postgres://postgres@localhost/bench --mode single-emit";
 
 const API_EXAMPLES: &str = "\
-As `milepost bench jobs`, it makes its store anew. Server and clients run in this one
-process and share its machine.
+As `milepost bench jobs`, it makes its store anew. Server and clients run in
+this one process and share its machine.
 
 Examples:
   milepost bench api --store postgres://postgres@localhost/bench --json
   milepost bench api --store sqlite:bench.db --jobs 10000";
 
 const STREAM_EXAMPLES: &str = "\
-As `milepost bench jobs`, it makes its store anew. Server and clients run in this one
-process and share its machine. Each client must be told of every change once.
+As `milepost bench jobs`, it makes its store anew. Server and clients run in
+this one process and share its machine. Each client must be told of every change
+once.
 
 Examples:
   milepost bench stream --store postgres://postgres@localhost/bench --json

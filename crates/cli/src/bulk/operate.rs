@@ -23,8 +23,8 @@ use crate::store::Database;
 const GRACE: Duration = Duration::from_secs(10);
 
 pub(super) const ABORT_HELP: &str = "\
-When this returns no further chunk starts. The chunk in hand still commits, if it
-does so within 10 s; with --hard its statement is stopped and the chunk rolls
+When this returns no further chunk starts. The chunk in hand still commits, if
+it does so within 10 s; with --hard its statement is stopped and the chunk rolls
 back. Nothing of what is done is lost: `milepost bulk resume` goes on after it.
 
 Examples:

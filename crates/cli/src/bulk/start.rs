@@ -23,7 +23,8 @@ the bulk job asks for as :place is given by --param place=4711.
 
 A bulk job with columns takes its targets from a file (--from), a .csv with a
 header or a .jsonl. When a line is bad, the file, line and column are told and
-nothing is started; with --skip-bad, bad lines are written to a file of their own.
+nothing is started; with --skip-bad, bad lines are written to a file of their
+own.
 
 Examples:
   milepost bulk start popular --param topic=4

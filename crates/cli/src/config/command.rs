@@ -18,12 +18,11 @@ pub(super) const EXAMPLE: &str = include_str!("../../data/milepost.toml");
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Say all that is wrong with a configuration, without running anything
-    #[command(
-        after_help = "Programs are looked up and environment variables filled in as `milepost work` would do.\n\
+    #[command(after_help = "Programs are looked up and environment variables filled in as `milepost work`\n\
+        would do.\n\
         SQL is read as that of the store: --store, else the file's, else SQLite's.\n\
         Exit status: 0 when it is good, 2 when it has faults.\n\n\
-        Examples:\n  milepost config check\n  milepost config check --config /etc/milepost.toml --json"
-    )]
+        Examples:\n  milepost config check\n  milepost config check --config /etc/milepost.toml --json")]
     Check {
         #[command(flatten)]
         file: ConfigFile,
@@ -41,7 +40,8 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the JSON schema, for editors that complete and check as you type
     #[command(after_help = "Examples:\n  milepost config schema > milepost.schema.json\n\n\
-        With this first line in milepost.toml, editors that know Taplo or Even Better TOML use it:\n  \
+        With this first line in milepost.toml, editors that know Taplo or Even Better\n\
+        TOML use it:\n  \
         #:schema ./milepost.schema.json")]
     Schema,
 }

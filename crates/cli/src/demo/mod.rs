@@ -38,14 +38,14 @@ Each of the 171,075 places of GeoNames (CC BY 4.0) gets a job, which writes one
 row, the notification, in the transaction that completes the job. One place in a
 hundred fails at first and is tried again, a dozen fail for good. Two worker
 processes share the work. Half way one of them is killed (SIGKILL); when its
-lease has run out, the other takes its jobs back. Then the database is asked what
-happened: no row may be missing and none may be there twice.
+lease has run out, the other takes its jobs back. Then the database is asked
+what happened: no row may be missing and none may be there twice.
 
 Then the places have a million channels, and two bulk jobs of one group want to
 notify them at the same moment: one all of them, one those near Istanbul. The
-process that runs the first is killed in the middle of a chunk; the other goes on
-from the cursor. A run is aborted and resumed. Again the database is asked: every
-target has one row a run, and no two ran at once.
+process that runs the first is killed in the middle of a chunk; the other goes
+on from the cursor. A run is aborted and resumed. Again the database is asked:
+every target has one row a run, and no two ran at once.
 
 At last a batch: the places are split by country, programs (sh and awk) look at
 one country each, their results are joined, a report is written. Three worker
@@ -53,14 +53,14 @@ processes run them, one is killed while its programs run. The report is held
 against what the places come to without any batch, and each task must have
 succeeded once, after all that it waits for.
 
-At the end the console serves what happened, at an address that is printed, until
-Ctrl-C; --no-serve ends at once.
+At the end the console serves what happened, at an address that is printed,
+until Ctrl-C; --no-serve ends at once.
 
 Without --store and MILEPOST_STORE the demo works in a temporary SQLite file,
 which it removes. A store that you name is made when it is empty. What the demo
-did stays there to be looked at: jobs in queues of each run's own (demo-...), batches
-of the DAG demo.settlement, and rows in tables named milepost_demo_.... Other
-jobs are not touched.
+did stays there to be looked at: jobs in queues of each run's own (demo-...),
+batches of the DAG demo.settlement, and rows in tables named milepost_demo_....
+Other jobs are not touched.
 
 Examples:
   milepost demo

@@ -17,14 +17,16 @@ use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
 
 const EXAMPLES: &str = "\
-Asks the store one question a promise, each on one snapshot: jobs in flight are never a finding.
---quick leaves out questions that read all jobs and their history.
+Asks the store one question a promise, each on one snapshot: jobs in flight are
+never a finding. --quick leaves out questions that read all jobs and their
+history.
 
---repair does only what is safe, in transactions that `milepost audit` shows with user and
-host, examines again and reports what is left. --dry-run says what it would do.
+--repair does only what is safe, in transactions that `milepost audit` shows
+with user and host, examines again and reports what is left. --dry-run says what
+it would do.
 
-Exit status: 0 no error found (there may be warnings), 1 errors found, 2 wrong usage,
-3 no errors found, but some question could not be answered.
+Exit status: 0 no error found (there may be warnings), 1 errors found, 2 wrong
+usage, 3 no errors found, but some question could not be answered.
 
 Examples:
   milepost doctor
@@ -47,8 +49,8 @@ pub(crate) struct DoctorArgs {
     /// Say what --repair would do, and do nothing
     #[arg(long, requires = "repair")]
     dry_run: bool,
-    /// Ask only this; can be given several times
-    #[arg(long, value_name = "CODE", value_parser = check())]
+    /// Ask only this, by its code in `milepost doctor list`; can be given several times
+    #[arg(long, value_name = "CODE", hide_possible_values = true, value_parser = check())]
     check: Vec<Check>,
     /// How late something may be before it counts; snapshots and transactions, ten times that
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = positive_duration)]
@@ -59,6 +61,13 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+impl DoctorArgs {
+    /// Whether it says which checks there are, and makes none.
+    pub(crate) const fn only_lists(&self) -> bool {
+        self.command.is_some()
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::examination::Examination;
 use crate::output::{self, printable};
-use crate::table::{Column, Field, Listing};
+use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
 
 /// An examination as JSON shows it.
 #[derive(Serialize)]
@@ -165,28 +165,35 @@ pub(super) fn list(json: bool) -> Result<()> {
         };
         return output::json(&Check::ALL.iter().map(document).collect::<Vec<_>>());
     }
-    let mut listing = Listing::new([
-        Column::unbroken("CODE"),
-        Column::unbroken("SEVERITY"),
-        Column::unbroken("STORES"),
-        Column::unbroken("COST"),
-        Column::unbroken("REPAIR"),
-        Column::new("A FINDING MEANS"),
-    ]);
+    let wide = terminal_columns().is_none_or(|columns| columns >= WIDE);
+    let columns = [
+        Some(Column::unbroken("CODE")),
+        Some(Column::unbroken("SEVERITY")),
+        Some(Column::unbroken("STORES")),
+        Some(Column::unbroken("COST")),
+        Some(Column::unbroken("REPAIR")),
+        wide.then_some(Column::new("A FINDING MEANS")),
+    ];
+    let mut listing = Listing::new(columns.into_iter().flatten());
     for check in Check::ALL {
         let severity = check.severity().as_str();
-        listing.row([
-            Field::text(check.as_str()),
-            if check.severity() == Severity::Error {
-                Field::warning(severity)
-            } else {
-                Field::text(severity)
-            },
-            Field::text(check.stores().as_str()),
-            Field::text(check.cost().as_str()),
-            Field::text(if check.repair().is_some() { "yes" } else { "no" }),
-            Field::text(check.means()),
-        ]);
+        let error = check.severity() == Severity::Error;
+        let fields = [
+            Some(Field::text(check.as_str())),
+            Some(if error { Field::warning(severity) } else { Field::text(severity) }),
+            Some(Field::text(check.stores().as_str())),
+            Some(Field::text(check.cost().as_str())),
+            Some(Field::text(if check.repair().is_some() { "yes" } else { "no" })),
+            wide.then(|| Field::text(check.means())),
+        ];
+        if wide {
+            listing.row(fields.into_iter().flatten());
+        } else {
+            listing.line(fields.into_iter().flatten());
+        }
     }
-    Ok(listing.print()?)
+    if wide {
+        return Ok(listing.print()?);
+    }
+    Ok(listing.print_with_texts(Check::ALL.iter().map(|check| check.means()))?)
 }

@@ -14,12 +14,12 @@ use crate::output::{self, Outcome};
 
 const HELP: &str = "\
 Prints the event's id and its place among the events of its aggregate. An event
-that is emitted again, with the same --id and the same content, is a duplicate and
-changes nothing; so a script that may be repeated gives its events ids.
+that is emitted again, with the same --id and the same content, is a duplicate
+and changes nothing; so a script that may be repeated gives its events ids.
 
-Without --seq the event gets the next number of its aggregate. With it, the number
-must be that one, or a later one with --allow-gap; the first event of an aggregate
-may have any.
+Without --seq the event gets the next number of its aggregate. With it, the
+number must be that one, or a later one with --allow-gap; the first event of an
+aggregate may have any.
 
 The payload is kept, and published, byte by byte as it is given.
 

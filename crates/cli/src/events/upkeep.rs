@@ -28,9 +28,9 @@ pub(crate) struct PruneArgs {
 
 const RESEED_HELP: &str = "\
 After a database was restored from a dump, or copied to another server, the ids
-of its transactions mean something else: relays refuse to go on. This keeps their
-positions by the transactions of this server from now on. Events around the old
-positions are published again. All relays must be stopped.";
+of its transactions mean something else: relays refuse to go on. This keeps
+their positions by the transactions of this server from now on. Events around
+the old positions are published again. All relays must be stopped.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RESEED_HELP)]

@@ -27,8 +27,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 const LIST_HELP: &str = "\
 WAITING counts events that came too early, DEAD what was given up, DUPLICATES
-those that came again and had no effect. GAP WAIT is how long events wait for one
-that is missing, MOST how many of one aggregate, ON GAP what happens then.
+those that came again and had no effect. GAP WAIT is how long events wait for
+one that is missing, MOST how many of one aggregate, ON GAP what happens then.
 
 Examples:
   milepost inbox list
@@ -67,9 +67,9 @@ const SET_HELP: &str = "\
 What is not given stays as it is; a consumer that nobody knows yet is made, and
 begins with 10m, 1000 and dead_letter. Gaps that wait already keep their time.
 
-dead_letter: those that wait become dead letters, and the consumer waits on; when
-the missing event comes after all, everything goes on by itself. skip_gap: the
-consumer goes on behind the gap.
+dead_letter: those that wait become dead letters, and the consumer waits on;
+when the missing event comes after all, everything goes on by itself. skip_gap:
+the consumer goes on behind the gap.
 
 Examples:
   milepost inbox set billing --gap-wait 1m --on-gap skip_gap

@@ -14,8 +14,8 @@ use crate::time::relative;
 
 const HELP: &str = "\
 Without --retry and --drop it lists, newest first. REASON is `gap`: an event
-before which one is missing; `never_came`: events past which the consumer went on;
-`late`: one of these that came after all.
+before which one is missing; `never_came`: events past which the consumer went
+on; `late`: one of these that came after all.
 
 An event of a gap goes on by itself when the missing one comes. Retried it waits
 again; the consumer's next look, or its next event, takes it in. Dropped it is

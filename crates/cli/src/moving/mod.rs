@@ -25,12 +25,13 @@ use crate::output::{self, Outcome};
 use crate::store::StoreAddress;
 
 const EXAMPLES: &str = "\
-Stop all workers first; enqueuers get an error from the moment the move begins. The database
-must be empty; its tables are made. Ids, keys, tokens, attempts, times and history stay what
-they are. When it was interrupted, the same command goes on from where it was.
+Stop all workers first; enqueuers get an error from the moment the move begins.
+The database must be empty; its tables are made. Ids, keys, tokens, attempts,
+times and history stay what they are. When it was interrupted, the same command
+goes on from where it was.
 
-At the end both stores are compared and the new one is examined; only then may it be used.
-The old store stays to be read and takes nothing any more.
+At the end both stores are compared and the new one is examined; only then may
+it be used. The old store stays to be read and takes nothing any more.
 
 Exit status: 0 moved, 1 a check did not pass or it failed, 2 wrong usage.
 

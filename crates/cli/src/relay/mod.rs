@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::log::LogFormat;
 use crate::nearest::nearest;
 use crate::output::Outcome;
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
@@ -23,9 +23,9 @@ its slots when its lease has run out.
 A broker that is down, also at the start, is tried again for ever; `milepost
 events subscriptions` says so, and the log names it.
 
-Like workers it forgets events that every subscription has gone past, a little at
-a time, when they are older than `[retention] events` of the configuration says
-(7 days).
+Like workers it forgets events that every subscription has gone past, a little
+at a time, when they are older than `[retention] events` of the configuration
+says (7 days).
 
 SIGTERM or SIGINT: what is on its way is waited for, what was answered is
 written down. A second one ends at once; then some events are published again,
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: RelayArgs, named: Option<StoreAddress>) -> Result<
 
 /// Waits for what is on its way; a second signal is for those who cannot wait.
 async fn leave(publishers: &mut Publishers, signals: &mut Signals, signal: u8) -> Result<Outcome> {
-    tracing::info!("signal {signal}: waiting for what is on its way");
+    tracing::info!("{}: waiting for what is on its way", signals::name(signal));
     tokio::select! {
         ended = publishers.ended() => {
             ended?;

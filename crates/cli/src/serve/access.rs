@@ -1,12 +1,13 @@
 //! Who may use the server, as the command line and the configuration say.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use milepost_core::port::Store;
-use milepost_server::{Options, TlsFiles};
+use milepost_server::{Exposure, Options, TlsFiles};
 
 use crate::config::Config;
 
@@ -15,7 +16,7 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr
 #[derive(Debug, Args)]
 pub(super) struct AccessArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7070]
-    #[arg(long, value_name = "ADDRESS", env = "MILEPOST_LISTEN")]
+    #[arg(long, value_name = "ADDRESS", env = "MILEPOST_LISTEN", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Speak TLS with this certificate, a PEM file; read anew when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -35,6 +36,26 @@ pub(super) struct AccessArgs {
     /// Let everybody who reaches the address do everything while there is no token
     #[arg(long, conflicts_with = "require_tokens")]
     insecure_no_tokens: bool,
+}
+
+/// An address to listen at.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "it is an IP address and a port, such as 127.0.0.1:7070 or [::1]:7070".to_owned())
+}
+
+/// Why it cannot listen there, and what to do.
+pub(super) fn unheard(address: SocketAddr, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AddrInUse => format!(
+            "cannot listen at {address}, where another process listens: stop that, or give another address (--listen)"
+        ),
+        ErrorKind::AddrNotAvailable => format!(
+            "cannot listen at {address}: this machine has no such address; 0.0.0.0:{} stands for all it has",
+            address.port()
+        ),
+        _ => format!("cannot listen at {address}"),
+    }
 }
 
 impl AccessArgs {
@@ -69,9 +90,19 @@ pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn St
     }
     let exposure = options.exposure(store).await?;
     exposure.check(address)?;
-    if address.ip().is_loopback() {
-        return Ok(());
+    if exposure.asks_for_tokens && !store.has_tokens().await? {
+        tracing::warn!(
+            "nobody gets in: tokens are asked for and there is none; `milepost tokens create` makes one"
+        );
     }
+    if !address.ip().is_loopback() {
+        warn_of(exposure, address);
+    }
+    Ok(())
+}
+
+/// Warns of what was asked for by name at an address that others reach.
+fn warn_of(exposure: Exposure, address: SocketAddr) {
     if !exposure.asks_for_tokens {
         tracing::warn!(
             "everybody who reaches {address} may do everything: no token is asked for (--insecure-no-tokens)"
@@ -82,5 +113,4 @@ pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn St
             "tokens cross the network in the clear unless a proxy ends TLS before {address} (--insecure-no-tls)"
         );
     }
-    Ok(())
 }

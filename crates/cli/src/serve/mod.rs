@@ -7,7 +7,7 @@ mod parts;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use clap::{Args, ValueEnum};
 use milepost_server::{Options, ServerError};
 use tokio::net::TcpListener;
@@ -21,22 +21,22 @@ use crate::config::{self, Config, FILE_DEFAULT};
 use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
-One process for all: the API, and what the configuration asks for: workers for
-its kinds and bulk jobs, publishers for its subscriptions. Without --config the
-file milepost.toml is read if there is one. --only leaves the other parts to other
-processes; /healthz, /readyz and /metrics are served in any case.
+One process for all: the console, the API, and what the configuration asks for:
+workers for its kinds and bulk jobs, publishers for its subscriptions. Without
+--config the file milepost.toml is read if there is one. --only leaves the other
+parts to other processes; /healthz, /readyz and /metrics are served in any case.
 
-The API is described at /openapi.json; /healthz says that the process lives,
-/readyz that the store answers too.
+The console is at /. The API is described at /openapi.json; /healthz says that
+the process lives, /readyz that the store answers too.
 
-While the store has no tokens, programs of this machine may do everything. Once it
-has one (`milepost tokens create`), everybody is asked for one. An address that
-others reach needs tokens and TLS; --insecure-no-tokens and --insecure-no-tls say
-that it does not.
+While the store has no tokens, programs of this machine may do everything. Once
+it has one (`milepost tokens create`), everybody is asked for one. An address
+that others reach needs tokens and TLS; --insecure-no-tokens and
+--insecure-no-tls say that it does not.
 
 SIGTERM or SIGINT: requests that are under way are answered, runs get `drain` to
 end, events that are on their way are waited for. A second one ends at once.
@@ -46,7 +46,8 @@ Examples:
   milepost serve --only relay --listen 127.0.0.1:7071
   milepost --store postgres://app@db.internal/shop serve --listen 127.0.0.1:8080
   milepost serve --listen 0.0.0.0:7070 --tls-cert cert.pem --tls-key key.pem
-  curl -H 'Content-Type: application/json' -d '{\"kind\": \"mail\"}' http://127.0.0.1:7070/v1/jobs";
+  curl -H 'Content-Type: application/json' -d '{\"kind\": \"mail\"}' \\
+    http://127.0.0.1:7070/v1/jobs";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -104,7 +105,11 @@ pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<
     let listen = args.access.listen(config.as_ref());
     let options = args.access.options(config.as_mut());
     access::check(&options, listen, store.as_ref()).await?;
-    let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen at {listen}"))?;
+    let listener = TcpListener::bind(listen).await;
+    let listener = listener.map_err(|e| {
+        let why = access::unheard(listen, &e);
+        Error::new(e).context(why)
+    })?;
     let stop = CancellationToken::new();
     let configuration = config.as_ref().and(file.clone());
     let configured = config.zip(file);
@@ -145,7 +150,7 @@ async fn until_stopped(
             return Ok(Outcome::Done);
         }
         failed = parts.failed() => return Err(failed),
-        signal = signals.next() => tracing::info!("signal {signal}: ending what is under way"),
+        signal = signals.next() => tracing::info!("{}: ending what is under way", signals::name(signal)),
     }
     stop.cancel();
     let ending = async {

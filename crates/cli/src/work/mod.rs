@@ -25,7 +25,7 @@ use crate::log::LogFormat;
 use crate::operator;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::store::{self, Database, Schema, StoreAddress};
 
 const HELP: &str = "\
@@ -127,7 +127,7 @@ pub(crate) async fn start(
 /// Waits until they are to leave; the second signal is for those who cannot wait.
 async fn leave(workers: Vec<Worker>, signals: &mut Signals) -> Result<Outcome> {
     let signal = signals.next().await;
-    tracing::info!("signal {signal}: taking no further jobs; ending what runs, or handing it back");
+    tracing::info!("{}: taking no further jobs; ending what runs, or handing it back", signals::name(signal));
     let shutdown = join_all(workers.into_iter().map(Worker::shutdown));
     match select(pin!(shutdown), pin!(signals.next())).await {
         Either::Left(_) => {
@@ -136,7 +136,8 @@ async fn leave(workers: Vec<Worker>, signals: &mut Signals) -> Result<Outcome> {
         }
         Either::Right((signal, _)) => {
             tracing::warn!(
-                "signal {signal} again: leaving at once; what runs is taken back when the lease has run out"
+                "{} again: leaving at once; what runs is taken back when the lease has run out",
+                signals::name(signal)
             );
             Ok(Outcome::Interrupted(signal))
         }

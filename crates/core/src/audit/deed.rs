@@ -13,7 +13,7 @@ use crate::limit::Target;
 use crate::transition::Verb;
 
 /// All that can be done to a store by people: the words of [`Deed::what`].
-pub const WHATS: [&str; 49] = [
+pub const WHATS: [&str; 51] = [
     "job.create",
     "job.release",
     "job.cancel",
@@ -63,6 +63,8 @@ pub const WHATS: [&str; 49] = [
     "inbox.retry",
     "inbox.drop",
     "doctor.repair",
+    "token.create",
+    "token.revoke",
 ];
 
 /// Something that is done to a store: one row of audit, unless it changes nothing.

@@ -18,9 +18,7 @@ set token = excluded.token,
     backend_pid = excluded.backend_pid,
     backend_started_at = excluded.backend_started_at,
     started_at = coalesce(b.started_at, excluded.started_at),
-    updated_at = excluded.updated_at,
-    throttle = null,
-    throttle_since = null
+    updated_at = excluded.updated_at
 where b.token <= excluded.token
 returning b.origin, b.retry_of, b.cursor_key::text as cursor_key, b.surveyed_at is not null as surveyed, b.total,
           b.total_exact, b.done, b.failed, b.chunks, b.chunk_rows, b.fingerprint, b.ended_at is not null as ended,

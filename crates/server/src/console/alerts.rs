@@ -233,12 +233,15 @@ fn paused(queue: &QueueView, page: &Page) -> Option<Alert> {
 fn of_batch(batch: &BatchView, page: &Page) -> Alert {
     Alert {
         error: true,
-        title: format!("A batch of {} failed", batch.dag),
+        title: match &batch.key {
+            Some(key) => format!("A batch of {} failed: {key}", batch.dag),
+            None => format!("A batch of {} failed", batch.dag),
+        },
         words: format!(
-            "{} of {} failed, {} wait for that; {}",
+            "{} of {} failed, {} for that; {}",
             count(batch.counts.failed),
             several(batch.counts.total(), "task", "tasks"),
-            count(batch.counts.waiting),
+            several(batch.counts.waiting, "waits", "wait"),
             relative(batch.updated_at, page.now)
         ),
         url: format!("/batches/{}", batch.id),
@@ -296,8 +299,10 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
 
 fn of_bulk(bulk: &BulkView, page: &Page) -> Option<Alert> {
     let now = page.now;
-    let held =
-        bulk.throttle.as_ref().zip(bulk.throttle_since).filter(|(_, since)| between(*since, now) > LATE);
+    // One that looks again only much later was meant to wait, as for its window.
+    let looks = bulk.due_at.zip(bulk.updated_at).is_none_or(|(due, left)| between(left, due) <= LATE);
+    let since = bulk.throttle_since.filter(|since| looks && between(*since, now) > LATE);
+    let held = bulks::held(bulk).zip(since);
     let (error, title, words) = match (bulk.state, held) {
         (JobState::Failed, _) => (
             true,
@@ -313,10 +318,10 @@ fn of_bulk(bulk: &BulkView, page: &Page) -> Option<Alert> {
                 count(bulk.counts.failed)
             ),
         ),
-        (JobState::Running, Some((why, since))) => (
+        (_, Some((why, since))) => (
             false,
             format!("Bulk job {} is held", bulk.name),
-            format!("{}: {}", relative(since, now), cut(why, 200)),
+            format!("Since {}: {}", relative(since, now), cut(why, 200)),
         ),
         _ => return None,
     };

@@ -246,7 +246,7 @@ fn standing(row: &BatchView) -> String {
         BatchState::Running if row.stopped => "asked to stop, and waits for what still runs".to_owned(),
         BatchState::Running if counts.failed > 0 => format!("some go on, {failed} failed"),
         BatchState::Failed if counts.waiting > 0 => {
-            format!("{failed} failed, and {} wait for that", count(counts.waiting))
+            format!("{failed} failed, and {} for that", several(counts.waiting, "waits", "wait"))
         }
         BatchState::Failed => format!("{failed} failed, all others have ended"),
         BatchState::Aborted if row.stopped => "nothing starts until it is resumed".to_owned(),

@@ -5,11 +5,15 @@ use axum::extract::State;
 use axum::response::Response;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
+use milepost_core::listing::Waiting;
+use milepost_core::port::Store;
+use milepost_core::state::JobState;
 
 use super::act::{Action, Field, Sent, acting};
-use super::bulks::Row;
+use super::bulks::{Row, held};
 use super::flash::Flash;
 use super::page::{Drawn, Page, draw};
 use super::words::{count, length, per_second, pretty, why};
@@ -27,6 +31,8 @@ struct Bulk {
     row: Row,
     view: BulkView,
     why: Option<String>,
+    /// Why it was stopped, or failed.
+    stopped: Option<String>,
     facts: Vec<(&'static str, String)>,
     parameters: String,
     failures: Vec<TargetFailure>,
@@ -41,7 +47,12 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     })?;
     let (job, failures) = tokio::try_join!(app.store.job(id), app.store.bulk_failures(id, 0, FAILURES))?;
     let bulk = Bulk {
-        why: job.as_ref().and_then(|job| job.waiting_for.as_ref()).map(|waiting| why(waiting, page.now)),
+        stopped: stopped(&view, app.store.as_ref()).await?,
+        why: job
+            .as_ref()
+            .and_then(|job| job.waiting_for.as_ref())
+            .filter(|waiting| says_more(waiting, &view))
+            .map(|waiting| why(waiting, page.now)),
         parameters: job.map(|job| pretty(job.payload.get())).unwrap_or_default(),
         facts: facts(&view),
         actions: actions(&view, !failures.is_empty(), &page),
@@ -51,6 +62,20 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
         page,
     };
     Ok(draw(&bulk))
+}
+
+/// Whether what it waits for is more than that it looks again soon whether it is still held.
+fn says_more(waiting: &Waiting, view: &BulkView) -> bool {
+    held(view).is_none() || !matches!(waiting, Waiting::Time { .. } | Waiting::Turn)
+}
+
+/// What was said when it was stopped or failed, as it stands.
+async fn stopped(view: &BulkView, store: &dyn Store) -> Result<Option<String>, StoreError> {
+    if !matches!(view.state, JobState::Aborted | JobState::Failed) {
+        return Ok(None);
+    }
+    let history = store.history(view.id).await?;
+    Ok(history.into_iter().rfind(|entry| entry.to == view.state).and_then(|it| it.error_message.or(it.note)))
 }
 
 fn facts(view: &BulkView) -> Vec<(&'static str, String)> {

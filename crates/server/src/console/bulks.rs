@@ -96,7 +96,7 @@ impl Row {
         let since = |at: Option<Timestamp>| {
             at.map_or_else(String::new, |at| format!(" for {}", length(between(at, page.now))))
         };
-        let held = view.throttle.as_ref().filter(|_| view.state == JobState::Running);
+        let held = held(&view);
         Self {
             labels: labels.join(", "),
             state: view.state.as_str(),
@@ -116,6 +116,11 @@ impl Row {
             name: view.name,
         }
     }
+}
+
+/// What holds a run, also while it leaves its worker to others until it looks again.
+pub(super) fn held(view: &BulkView) -> Option<&String> {
+    view.throttle.as_ref().filter(|_| matches!(view.state, JobState::Running | JobState::Pending))
 }
 
 /// How far it is: `12,300 of 1,000,000 (1.2 %)`. What is not quite all is not said to be.

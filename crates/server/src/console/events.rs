@@ -133,8 +133,10 @@ pub(super) fn standing(view: &SubscriptionView) -> &'static str {
         "paused"
     } else if view.halted_aggregates > 0 {
         "halted"
-    } else if view.publishers.is_empty() || is_down {
-        "warning"
+    } else if is_down {
+        "down"
+    } else if view.publishers.is_empty() {
+        "unserved"
     } else {
         "ok"
     }
@@ -200,13 +202,14 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
             .among(place)
     };
     let payload = pretty(view.first.payload.get());
+    let of = format!("{} {}", view.first.aggregate.kind, view.first.aggregate.id);
     let actions = if page.viewer.operates {
         vec![
             act("retry", "Retry", "retry")
-                .asks("Try its first event now?", "With all its attempts before it."),
+                .asks(format!("Try the first event of {of} now?"), "With all its attempts before it."),
             act("edit", "Edit", "edit")
                 .asks(
-                    "Publish another payload instead?",
+                    format!("Publish another payload for {of} instead?"),
                     "The log keeps what was emitted; this is what goes out.",
                 )
                 .with(Field {
@@ -215,7 +218,10 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
                     ..Field::shown("payload", "Payload, JSON", &payload, "")
                 }),
             act("skip", "Skip", "skip")
-                .asks("Skip its first event?", "It is kept as skipped, and the next one goes on.")
+                .asks(
+                    format!("Skip the first event of {of}?"),
+                    "It is kept as skipped, and the next one goes on.",
+                )
                 .danger(),
         ]
     } else {

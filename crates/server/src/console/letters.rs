@@ -22,6 +22,8 @@ use crate::params::Query;
 
 /// How many of each sort are shown.
 const ROWS: u32 = 50;
+/// How much is told at once of why it was given up.
+const WHY_CHARS: usize = 200;
 
 /// What is looked for; what is empty is not.
 #[derive(Debug, Deserialize)]
@@ -113,7 +115,11 @@ fn with_actions<T>(rows: Vec<T>, actions: impl Fn(&T, usize) -> Vec<Action>) -> 
 
 impl Letters {
     fn cut(&self, text: &str) -> String {
-        cut(text, 200)
+        cut(text, WHY_CHARS)
+    }
+
+    fn is_cut(&self, text: &str) -> bool {
+        text.chars().nth(WHY_CHARS).is_some()
     }
 
     fn pretty(&self, json: &str) -> String {
@@ -125,6 +131,8 @@ fn event_actions(view: &DeadView, place: usize, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
     }
+    let of = &view.event.aggregate;
+    let named = format!("{} of {} {}", view.event.event_type, of.kind, of.id);
     let act = |id: &str, label, deed: &str| {
         Action::new(page, id, "/dead-letters/event", label)
             .with(Field::hidden("subscription", &view.subscription))
@@ -135,9 +143,9 @@ fn event_actions(view: &DeadView, place: usize, page: &Page) -> Vec<Action> {
     };
     vec![
         act("retry", "Retry", "retry")
-            .asks("Publish this event now?", "Later events of its aggregate may have gone before it."),
+            .asks(format!("Publish {named} now?"), "Later events of its aggregate may have gone before it."),
         act("drop", "Drop", "drop")
-            .asks("Forget this event?", "The subscription will never get it; the log keeps it.")
+            .asks(format!("Forget {named}?"), "The subscription will never get it; the log keeps it.")
             .danger(),
     ]
 }
@@ -146,6 +154,8 @@ fn letter_actions(view: &DeadLetter, place: usize, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
     }
+    let (of, number) = (&view.aggregate, view.sequences.start());
+    let named = format!("{} {} no. {number}", of.kind, of.id);
     let act = |id: &str, label, deed: &str| {
         Action::new(page, format!("inbox-{id}"), "/dead-letters/inbox", label)
             .with(Field::hidden("letter", view.id.to_string()))
@@ -154,9 +164,13 @@ fn letter_actions(view: &DeadLetter, place: usize, page: &Page) -> Vec<Action> {
             .among(place)
     };
     vec![
-        act("retry", "Retry", "retry")
-            .asks("Let it wait again for what is missing?", "Its consumer must not have gone on past it."),
-        act("drop", "Drop", "drop").asks("Drop it for good?", "Its consumer will never get it.").danger(),
+        act("retry", "Retry", "retry").asks(
+            format!("Let {named} wait again for what is missing?"),
+            "Its consumer must not have gone on past it.",
+        ),
+        act("drop", "Drop", "drop")
+            .asks(format!("Drop {named} for good?"), "Its consumer will never get it.")
+            .danger(),
     ]
 }
 

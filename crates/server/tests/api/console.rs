@@ -224,6 +224,8 @@ pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
     assert!(failed.contains("class=\"pick\""), "{failed}");
     assert!(!place.page("/jobs?state=failed&error=absent").await.1.contains("class=\"pick\""));
     assert!(place.page("/jobs?payload=order").await.1.contains("is no path=value"));
+    let settings = place.page("/settings").await.1;
+    assert!(settings.contains("milepost limits set --kind mail --rate 10/s"), "{settings}");
     let first = place.page("/jobs?kind=order").await.1;
     assert_eq!(first.matches("class=\"pick\"").count(), 50);
     let id = made[3].job;
@@ -254,6 +256,10 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
         html.contains("<progress") && html.contains("cancel of 60 jobs") && html.contains("not these"),
         "{html}"
     );
+    let abort = [("deed", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
+    place.form(&format!("/jobs/{run}/operate"), &abort).await;
+    let html = place.page(&format!("/bulk/{run}")).await.1;
+    assert!(html.contains("It was stopped: too many at once"), "{html}");
     let chosen = format!("deed=cancel&id={}&id={late}", made[3].job);
     assert!(change(&chosen, &seen).await.1.contains("2 jobs"));
     let (to, said) = change("deed=rerun&all=yes&kind=order", &seen).await;

@@ -7,9 +7,7 @@ ON CONFLICT (job_id) DO UPDATE SET
     fingerprint = coalesce(b.fingerprint, excluded.fingerprint),
     started_at_ms = coalesce(b.started_at_ms, excluded.started_at_ms),
     updated_at_ms = excluded.updated_at_ms,
-    snapshot = coalesce(b.snapshot, excluded.snapshot),
-    throttle = NULL,
-    throttle_since_ms = NULL
+    snapshot = coalesce(b.snapshot, excluded.snapshot)
 WHERE b.token <= excluded.token
 RETURNING origin, retry_of, cursor_key, surveyed_at_ms IS NOT NULL, total, total_exact, done, failed, chunks, chunk_rows,
           fingerprint, ended_at_ms IS NOT NULL, snapshot

@@ -6,6 +6,7 @@ use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use milepost::bulk::{Definition, InvalidBulk, Load, Settings, Sizing, Window, Windows};
 use milepost::{JobState, Operation, StoreError, Verb};
+use milepost_core::bulk::listing::BulkView;
 use milepost_testkit::notes;
 
 use crate::members::{Gate, Members};
@@ -34,9 +35,14 @@ pub(crate) async fn a_throttle_holds_a_run_and_is_named_wherever_one_looks(membe
     );
     assert_eq!(members.scene.view(job).await.row.attempt, 0, "no attempt is spent");
 
-    closed.set(false);
+    let since = view.throttle_since;
     let now = Operation::new(Verb::Snooze).delay(Duration::ZERO);
     members.scene.operate(job, now).await.map(drop).unwrap();
+    let is_held_here = |view: &BulkView| view.state == JobState::Running && view.throttle.is_some();
+    let view = members.until(job, "it is held again", is_held_here).await;
+    assert_eq!(view.throttle_since, since, "it was held all the time");
+
+    closed.set(false);
     let view = members.until_state(job, JobState::Succeeded).await;
     assert_eq!(view.throttle, None);
     members.assert_once_each(job, 40).await;

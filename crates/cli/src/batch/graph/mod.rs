@@ -23,8 +23,8 @@ use crate::store::{Schema, StoreAddress};
 
 const EXAMPLES: &str = "\
 As text it is drawn where that fits 80 columns; else tasks are listed layer by
-layer, each with what it comes after, and what is left out is counted. SVG is for
-browsers, readable on light and dark pages, and DOT for Graphviz.
+layer, each with what it comes after, and what is left out is counted. SVG is
+for browsers, readable on light and dark pages, and DOT for Graphviz.
 
 Examples:
   milepost batch graph settlement
