@@ -109,16 +109,9 @@ fn print(entries: &[AuditEntry]) -> Result<()> {
             wide.then(|| Field::text(changed(entry))),
             (wide && explained).then(|| Field::maybe(entry.why.as_ref())),
         ];
-        if wide {
-            listing.row(fields.into_iter().flatten());
-        } else {
-            listing.line(fields.into_iter().flatten());
-        }
+        listing.fit(wide, fields);
     }
-    if wide {
-        return Ok(listing.print()?);
-    }
-    Ok(listing.print_with_texts(entries.iter().map(told))?)
+    Ok(listing.print_fit(wide, entries.iter().map(told))?)
 }
 
 /// Who did it, what it changed and why, where these have no columns.

@@ -76,6 +76,21 @@ impl Listing {
         }
     }
 
+    /// Adds a row of the fields that have a column: one line, unless the terminal is wide.
+    pub(crate) fn fit(&mut self, wide: bool, fields: impl IntoIterator<Item = Option<Field>>) {
+        let fields = fields.into_iter().flatten();
+        if wide { self.row(fields) } else { self.line(fields) }
+    }
+
+    /// Prints the listing as the answer, and below each row what has no column unless the terminal is wide.
+    pub(crate) fn print_fit(
+        &self,
+        wide: bool,
+        texts: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> std::io::Result<()> {
+        if wide { self.print() } else { self.print_with_texts(texts) }
+    }
+
     /// Prints the listing as the answer, and a text below each row; its rows are [lines](Self::line).
     pub(crate) fn print_with_texts(
         &self,

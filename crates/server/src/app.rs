@@ -14,6 +14,7 @@ use crate::console::{Known, Paces};
 use crate::intake::Intake;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
+use crate::reference::Reference;
 use crate::session::Sessions;
 use crate::stream::{Feed, Seats};
 
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) paces: Arc<Paces>,
     /// What this server was started with, for people; without secrets.
     pub(crate) about: Arc<Vec<(&'static str, String)>>,
+    /// What the API takes and answers, for people.
+    pub(crate) reference: Arc<Reference>,
     /// What happened lately, for the charts of the console.
     pub(crate) series: Arc<Series>,
     /// Cancelled when the server shuts down.

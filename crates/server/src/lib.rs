@@ -24,6 +24,7 @@ mod openapi;
 mod pages;
 mod params;
 mod problem;
+mod reference;
 mod session;
 mod stream;
 mod trace;
@@ -57,6 +58,7 @@ pub use crate::listen::{TlsError, TlsFiles};
 use crate::metrics::{Counts, Metrics};
 use crate::pages::Pages;
 pub use crate::problem::Problem;
+use crate::reference::Reference;
 use crate::session::Sessions;
 pub use crate::stream::StreamLimits;
 use crate::stream::{Feed, Seats};
@@ -129,6 +131,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     let (routes, document) = OpenApiRouter::with_openapi(openapi::document()).merge(api).split_for_parts();
     let mut roles = Roles::of(&document).map_err(|unknown| ServerError::Route(unknown.to_string()))?;
     let document = openapi::text(document);
+    let reference = serde_json::from_slice(&document.1).map(|document| Reference::of(&document));
     let pages = pages().merge(console).add(
         Method::GET,
         "/openapi.json",
@@ -152,6 +155,8 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         known: Arc::default(),
         paces: Arc::default(),
         about: Arc::new(about),
+        // The document has just been written.
+        reference: Arc::new(reference.unwrap_or_default()),
         series,
         stop,
     });

@@ -10,9 +10,10 @@ use utoipa::openapi::{
 };
 
 use crate::problem::Problem;
+use crate::stream::ChangeType;
 
 #[derive(OpenApi)]
-#[openapi(components(schemas(Problem)))]
+#[openapi(components(schemas(Problem, ChangeType)))]
 struct Shared;
 
 /// The document that routes are added to.

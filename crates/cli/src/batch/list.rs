@@ -116,14 +116,11 @@ fn print(batches: &[BatchView]) -> Result<()> {
         ];
         listing.line(fields.into_iter().flatten());
     }
-    if wide {
-        return Ok(listing.print()?);
-    }
     let names = batches.iter().map(|row| match &row.key {
         Some(key) => format!("{}, {key}", name(row)),
         None => name(row),
     });
-    Ok(listing.print_with_texts(names)?)
+    Ok(listing.print_fit(wide, names)?)
 }
 
 /// Its DAG; of a task of another batch also the task.

@@ -186,14 +186,7 @@ pub(super) fn list(json: bool) -> Result<()> {
             Some(Field::text(if check.repair().is_some() { "yes" } else { "no" })),
             wide.then(|| Field::text(check.means())),
         ];
-        if wide {
-            listing.row(fields.into_iter().flatten());
-        } else {
-            listing.line(fields.into_iter().flatten());
-        }
+        listing.fit(wide, fields);
     }
-    if wide {
-        return Ok(listing.print()?);
-    }
-    Ok(listing.print_with_texts(Check::ALL.iter().map(|check| check.means()))?)
+    Ok(listing.print_fit(wide, Check::ALL.iter().map(|check| check.means()))?)
 }

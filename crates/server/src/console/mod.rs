@@ -43,10 +43,12 @@ use milepost_core::token::Role;
 
 use crate::access::Needed;
 use crate::pages::Pages;
+use crate::reference;
 pub(crate) use assets::url as asset;
 pub(crate) use bulks::Paces;
 pub(crate) use explain::explain;
 pub(crate) use kept::Known;
+pub(crate) use page::{Drawn, Page, draw};
 
 /// Who may look.
 const VIEWER: Needed = Needed::Role(Role::Viewer);
@@ -86,6 +88,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::POST, "/dead-letters/inbox", OPERATOR, post(letters::change_letter))
         .add(Method::GET, "/audit", OPERATOR, get(audit::list))
         .add(Method::GET, "/settings", VIEWER, get(settings::show))
+        .add(Method::GET, "/reference", VIEWER, get(reference::show))
         .add(Method::GET, "/assets/{edition}/{name}", Needed::Nothing, get(assets::get))
         .compressed()
 }

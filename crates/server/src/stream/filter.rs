@@ -31,7 +31,7 @@ pub(super) struct Filter {
 /// What changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ChangeType {
+pub(crate) enum ChangeType {
     Job,
     Batch,
 }

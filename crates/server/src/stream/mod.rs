@@ -24,6 +24,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(crate) use self::feed::Feed;
+pub(crate) use self::filter::ChangeType;
 use self::filter::Filter;
 pub(crate) use self::seats::Seats;
 pub use self::seats::StreamLimits;

@@ -125,3 +125,28 @@ pub(crate) async fn the_document_names_a_role_for_every_operation(place: Place) 
     }
     assert!(operations > 8, "{operations}");
 }
+
+pub(crate) async fn people_can_read_all_that_the_document_says(place: Place) {
+    let document = place.get("/openapi.json").await.body;
+    let (status, html) = place.page("/reference").await;
+    assert_eq!(status, StatusCode::OK);
+    let members = |value: &Value| value.as_object().unwrap().clone().into_iter();
+    for (path, item) in members(&document["paths"]) {
+        for (method, operation) in members(&item) {
+            let shown = format!("<b>{}</b> {path}</p>", method.to_uppercase());
+            assert!(html.contains(&shown), "{method} {path}");
+            let id = operation["operationId"].as_str().unwrap();
+            assert_eq!(html.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+            for param in operation["parameters"].as_array().into_iter().flatten() {
+                let name = param["name"].as_str().unwrap();
+                assert!(html.contains(&format!("<code>{name}</code>")), "{method} {path}: {name}");
+            }
+        }
+    }
+    for (name, _) in members(&document["components"]["schemas"]) {
+        assert!(html.contains(&format!("id=\"type-{name}\"")), "{name}");
+    }
+    for link in html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert!(html.contains(&format!("id=\"{link}\"")), "#{link} leads nowhere");
+    }
+}

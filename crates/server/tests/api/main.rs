@@ -182,6 +182,7 @@ on_both! {
         metrics_tell_of_jobs_and_subscriptions
     }
     described {
+        people_can_read_all_that_the_document_says
         every_answer_is_as_the_document_says
         the_document_names_a_role_for_every_operation
     }

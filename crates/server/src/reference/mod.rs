@@ -1,0 +1,24 @@
+//! `/reference`: the OpenAPI document for people.
+
+mod document;
+mod shape;
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+
+pub(crate) use self::document::Reference;
+use crate::app::App;
+use crate::console::{Drawn, Page, draw};
+
+#[derive(Template)]
+#[template(path = "reference.html")]
+struct Shown {
+    page: Page,
+    all: Arc<Reference>,
+}
+
+pub(crate) async fn show(State(app): State<App>, page: Page) -> Drawn {
+    Ok(draw(&Shown { page, all: Arc::clone(&app.reference) }))
+}
