@@ -96,6 +96,7 @@ fn a_viewer_sees_no_buttons_and_what_is_forged_is_refused(place: Place) {
     assert_eq!(console.send(&operate, form), 403);
     is_untouched("sent by a viewer");
     browser.click(".who button");
+    console.until_at("/sign-in");
 
     console.open(&page);
     console.sign_in(&operator);
