@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
@@ -24,6 +24,8 @@ const BUCKETS: usize = 180;
 const LENGTHS_MAX: usize = 512;
 /// How often the store is asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After how long without an answer it is begun anew: to count all that happened meanwhile could take as long again.
+const GAP_MAX: Duration = Duration::from_secs(60);
 /// Of how many jobs of a second the store tells how long they waited or ran.
 const TOLD_MAX: u32 = 128;
 
@@ -103,10 +105,13 @@ impl Series {
     }
 
     async fn look(&self, store: &dyn Store) {
-        let (mut at, mut failing) = (None, false);
+        let (mut at, mut answered, mut failing) = (None, Instant::now(), false);
         loop {
+            if answered.elapsed() > GAP_MAX {
+                at = None;
+            }
             match self.look_once(store, at.as_ref()).await {
-                Ok(end) => (at, failing) = (Some(end), false),
+                Ok(end) => (at, answered, failing) = (Some(end), Instant::now(), false),
                 Err(StoreError::Feed(InvalidFeed::Foreign)) => at = None,
                 Err(error) => {
                     if !failing {
