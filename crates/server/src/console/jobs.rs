@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
 use milepost_core::port::Store;
-use milepost_core::search::{JobSearch, LastFailure, PayloadMatch, SCAN_MAX, time_of};
+use milepost_core::search::{JobSearch, LastFailure, PayloadMatch, time_of};
 use milepost_core::state::JobState;
 
 use super::deed::Deed;
@@ -24,9 +24,8 @@ const ROWS: usize = 50;
 /// How long a page looks; older jobs are looked at when somebody asks for more.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How many jobs it looks at first, and twice as many each time that it was quick.
-const SCAN_FIRST: u32 = 250;
-const QUICK: Duration = Duration::from_millis(10);
+/// How many jobs it looks at at once: few enough to be read from a disk in a few hundredths of a second.
+const SCAN: u32 = 250;
 
 /// Of what age jobs are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,10 +161,9 @@ impl Search {
         store: &dyn Store,
     ) -> Result<Found, Problem> {
         let begun = Instant::now();
-        let (mut search, mut found, mut scan) = (self.of_store(now), Found::default(), SCAN_FIRST);
+        let mut search = JobSearch { scan: Some(SCAN), ..self.of_store(now) };
+        let mut found = Found::default();
         loop {
-            let asked = Instant::now();
-            search.scan = Some(scan);
             search.limit = u32::try_from(most - found.jobs.len()).unwrap_or(u32::MAX);
             let page = store.search_jobs(&search).await?;
             let ids: Vec<JobId> = page.rows.iter().map(|row| row.id).collect();
@@ -184,9 +182,6 @@ impl Search {
                 return Ok(found);
             }
             search.before = page.next;
-            if asked.elapsed() < QUICK {
-                scan = (2 * scan).min(SCAN_MAX);
-            }
         }
     }
 }
