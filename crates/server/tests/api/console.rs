@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use milepost_core::audit::Actor;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::bulk::listing::BulkFilter;
@@ -24,11 +23,10 @@ use milepost_testkit::relay;
 use reqwest::StatusCode;
 use serde_json::json;
 
-use crate::events;
 use crate::place::Place;
 
 /// What must never be read as markup, wherever it is stored.
-const EVIL: &str = "x<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
+pub(crate) const EVIL: &str = "x<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
 
 const PAGES: [&str; 12] = [
     "/",
@@ -46,7 +44,7 @@ const PAGES: [&str; 12] = [
 ];
 
 /// A store with something evil in all that can be named.
-async fn fill(store: &dyn Store) -> (JobId, BatchId) {
+pub(crate) async fn fill(store: &dyn Store) -> (JobId, BatchId) {
     let actor = Actor::new(EVIL).unwrap().because(Some(EVIL)).unwrap();
     let store = store.acting_as(actor);
     let store = store.as_ref();
@@ -87,7 +85,7 @@ async fn fill(store: &dyn Store) -> (JobId, BatchId) {
 }
 
 /// A batch of a DAG whose names are as evil as they may be.
-async fn start(store: &dyn Store) -> BatchId {
+pub(crate) async fn start(store: &dyn Store) -> BatchId {
     let after = format!("b{EVIL}");
     let definition =
         Definition::new(EVIL).task(EVIL, Task::job(EVIL)).task(&after, Task::job(EVIL).after([EVIL]));
@@ -319,121 +317,6 @@ pub(crate) async fn who_only_looks_sees_nothing_that_changes_something(place: Pl
     }
     let (status, html) = look("/audit").await;
     assert!(status == StatusCode::FORBIDDEN && html.contains("This cannot be shown"), "{status} {html}");
-}
-
-pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
-    let store = place.store.as_ref();
-    let batch = start(store).await;
-    let page = format!("/batches/{batch}");
-    let html = place.page(&page).await.1;
-    assert!(html.contains("<svg class=\"dag\"") && html.contains("g-active"), "{html}");
-    let generation = store.batch(batch).await.unwrap().unwrap().row.generation.to_string();
-    let operate = |deed: &'static str| {
-        let fields = [("deed", deed), ("generation", &*generation), ("reason", "night"), ("back", &*page)];
-        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let place = &place;
-        async move {
-            let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-            place.form(&format!("/batches/{batch}/operate"), &fields).await.1
-        }
-    };
-    let said = operate("abort").await;
-    assert!(said.starts_with("done"), "{said}");
-    assert!(store.batch(batch).await.unwrap().unwrap().row.stopped);
-    let preview = place.page(&format!("{page}/rerun?what=failed")).await.1;
-    assert!(preview.contains("1 task runs again") && preview.contains("aborted"), "{preview}");
-    let again = [("what", "failed"), ("generation", &*generation), ("reason", "again"), ("back", &*page)];
-    let said = place.form(&format!("{page}/rerun"), &again).await.1;
-    assert!(said.contains("Rerun 1: 1 task put back"), "{said}");
-    assert!(operate("resume").await.starts_with("refused"), "it was looked at before the rerun");
-}
-
-pub(crate) async fn a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read(place: Place) {
-    let store = place.store.as_ref();
-    let define = async |name: &str, tasks: std::ops::Range<u32>| {
-        let tasks = tasks.map(|n| (format!("{name}{n:03}"), Task::job("mail")));
-        let definition = tasks.fold(Definition::new("many"), |all, (key, task)| all.task(&key, task));
-        store.define_dag(&Dag::check(definition).unwrap()).await.unwrap();
-    };
-    define("t", 0..300).await;
-    let many = place.post("/v1/batches", &json!({"dag": "many"})).await.body;
-    let path = format!("/batches/{}", many["id"].as_str().unwrap());
-    let abort = place.post(&format!("/v1{path}/operate"), &json!({"operation": "abort"})).await;
-    assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
-    let preview = place.page(&format!("{path}/rerun?what=failed")).await.1;
-    assert!(preview.contains("300 tasks run again"), "{preview}");
-    assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");
-    define("u", 0..250).await;
-    let preview = place.page(&format!("{path}/rerun?what=failed&version=latest")).await.1;
-    assert!(preview.contains("u199 and 50 more") && !preview.contains("u200"), "{preview}");
-    assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");
-}
-
-pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Place) {
-    let store = place.store.as_ref();
-    fill(store).await;
-    let parked = store.parked(None, None, 1).await.unwrap().remove(0);
-    let of = &parked.first.aggregate;
-    let edit = |payload: &'static str| {
-        place.form(
-            "/events/parked",
-            &[
-                ("subscription", EVIL),
-                ("aggregate_type", &of.kind),
-                ("aggregate_id", &of.id),
-                ("deed", "edit"),
-                ("payload", payload),
-                ("reason", "typo"),
-            ],
-        )
-    };
-    assert!(edit("{").await.1.starts_with("refused"));
-    assert!(edit("{\"mended\": true}").await.1.starts_with("done"));
-    assert!(place.page("/events").await.1.contains("mended"));
-    let dead = store.dead_events(None, None, 1).await.unwrap().remove(0).event.id.to_string();
-    let drop = [("subscription", EVIL), ("event", &*dead), ("deed", "drop"), ("reason", "old")];
-    assert!(place.form("/dead-letters/event", &drop).await.1.starts_with("done"));
-    assert!(store.dead_events(None, None, 1).await.unwrap().is_empty());
-    let since = (Timestamp::now() - Duration::from_secs(60)).to_string();
-    let replay = [("subscription", EVIL), ("since", &*since), ("reason", "lost")];
-    assert!(place.form("/events/replay", &replay).await.1.contains("go out again"));
-    let pause = [("subscription", EVIL), ("deed", "pause"), ("reason", "the broker moves")];
-    assert!(place.form("/events/subscription", &pause).await.1.starts_with("done"));
-    assert_eq!(store.subscriptions().await.unwrap()[0].paused_why.as_deref(), Some("the broker moves"));
-    let run = [("schedule", EVIL), ("deed", "run"), ("reason", "now")];
-    assert!(place.form("/schedules/operate", &run).await.1.contains("was enqueued"));
-}
-
-/// Where a link of this name leads on a page.
-fn link(html: &str, name: &str) -> String {
-    let before = html.split(&format!(">{name}</a>")).next().unwrap();
-    let url = before.rsplit("href=\"").next().unwrap().split('"').next().unwrap();
-    let url = url.replace("&#38;", "&").replace("&amp;", "&");
-    url.split('#').next().unwrap().to_owned()
-}
-
-pub(crate) async fn long_lists_of_what_is_parked_and_given_up_go_on(place: Place) {
-    events::emit_orders(&place, 120).await;
-    events::fail(&place, "mail", 60).await;
-    for (page, row, more, back) in
-        [("/events", "<b>order ", "More", "First"), ("/dead-letters", "</b> order ", "Older", "Newest")]
-    {
-        let first =
-            place.page(&format!("{page}?subscription=mail&aggregate_type=none&aggregate_id=0")).await.1;
-        assert_eq!(
-            (first.matches(row).count(), first.contains(&format!(">{back}</a>"))),
-            (50, false),
-            "{first}"
-        );
-        let rest = place.page(&link(&first, more)).await.1;
-        assert_eq!(
-            (rest.matches(row).count(), rest.contains(&format!(">{more}</a>"))),
-            (10, false),
-            "{rest}"
-        );
-        let again = place.page(&link(&rest, back)).await.1;
-        assert_eq!(again.matches(row).count(), 50);
-    }
 }
 
 pub(crate) async fn what_is_not_there_is_a_page_for_people_and_a_problem_for_programs(place: Place) {

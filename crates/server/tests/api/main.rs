@@ -8,6 +8,8 @@ mod bad_input;
 mod batches;
 mod bulk;
 mod console;
+mod console_batches;
+mod console_events;
 mod described;
 mod doctor;
 mod events;
@@ -86,11 +88,15 @@ on_both! {
         many_jobs_are_shown_and_then_changed_by_a_bulk_job
         what_people_did_is_told_with_before_and_after
         who_only_looks_sees_nothing_that_changes_something
+        what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
+    }
+    console_batches {
         a_batch_is_stopped_goes_on_and_runs_again
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
+    }
+    console_events {
         what_is_parked_and_given_up_is_mended_on_its_page
         long_lists_of_what_is_parked_and_given_up_go_on
-        what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
     }
     protocol {
         a_job_is_run_by_a_worker_that_speaks_http
