@@ -20,6 +20,7 @@ on_each_store! {
     a_process_runs_jobs_and_publishes_events_beside_the_api,
     a_part_that_has_nothing_to_do_is_refused,
     an_operation_on_many_jobs_is_done_beside_the_api,
+    a_server_forgets_what_its_configuration_says,
     a_server_asks_for_a_token_once_there_is_one,
     an_address_that_others_reach_needs_tokens_and_tls_unless_told_so_by_name,
     the_bench_of_the_api_answers_its_numbers,
@@ -216,6 +217,17 @@ fn an_operation_on_many_jobs_is_done_beside_the_api(place: Place) {
     let answer = ask(&address, "POST", "/v1/jobs/operate-many", body);
     assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
     until("all are canceled", || ids.iter().all(|id| place.job(id)["state"] == "canceled"));
+}
+
+fn a_server_forgets_what_its_configuration_says(place: Place) {
+    let canceled = place.enqueue(&[]);
+    place.run(&["jobs", "cancel", &canceled, "--reason", "not needed"]).ok();
+    let waits = place.enqueue(&[]);
+    place.write("milepost.toml", "[retention]\ncanceled = \"0s\"\n");
+    let (_server, address) = serve(&place);
+    let status = |job: &str| ask(&address, "GET", &format!("/v1/jobs/{job}"), "")[9..12].to_owned();
+    until("the canceled job is forgotten", || status(&canceled) == "404");
+    assert_eq!(status(&waits), "200");
 }
 
 /// Waits until this is so.

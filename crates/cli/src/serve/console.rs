@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result};
+use milepost::RetentionPolicy;
 use milepost_server::Options;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,7 @@ const PORT: u16 = 7070;
 pub(crate) async fn show(address: &StoreAddress, stop: CancellationToken) -> Result<()> {
     let database = store::open_database(address, Schema::MadeWhenEmpty).await?;
     let listener = listen().await.context("cannot listen for the console")?;
-    let operations = operations::start(&database).await?;
+    let operations = operations::start(&database, RetentionPolicy::default()).await?;
     output::note(format_args!("look at it: http://{} (Ctrl-C ends it)", listener.local_addr()?));
     let served = milepost_server::serve(listener, database.store(), Options::default(), stop).await;
     operations.shutdown().await;

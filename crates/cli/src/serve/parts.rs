@@ -72,8 +72,12 @@ impl Parts {
         address: StoreAddress,
         stop: &CancellationToken,
     ) -> Result<Self> {
-        let operations =
-            if args.wants(Part::Api) { Some(work::operations::start(&database).await?) } else { None };
+        let retention = configured.as_ref().map(|(config, _)| config.retention.policy()).unwrap_or_default();
+        let operations = if args.wants(Part::Api) {
+            Some(work::operations::start(&database, retention).await?)
+        } else {
+            None
+        };
         let Some((config, file)) = configured else { return Ok(Self { operations, ..Self::default() }) };
         let has = |part: Part| args.wants(part) && part.has_anything_to_do(Some(&config));
         let publishers =

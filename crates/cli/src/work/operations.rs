@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use milepost::bulk::{Bulk, Columns, Definition};
-use milepost::{Worker, WorkerOptions};
+use milepost::{RetentionPolicy, Worker, WorkerOptions};
 use milepost_core::bulk::operation;
 use milepost_core::port::BulkWork;
 use milepost_core::schedule::Source;
@@ -12,15 +12,17 @@ use milepost_core::schedule::Source;
 use crate::bulk::assemble::dialect;
 use crate::store::Database;
 
-/// Starts a worker that does to jobs what operators ask for.
-pub(crate) async fn start(database: &Database) -> Result<Worker> {
+/// Starts a worker that does to jobs what operators ask for. As every worker it forgets what is over: by this policy.
+pub(crate) async fn start(database: &Database, retention: RetentionPolicy) -> Result<Worker> {
     let definition = operation::definition()?;
     let store = database.store();
     store.put_bulk(&definition, Source::Operator).await?;
     let options = WorkerOptions::default();
     let name = format!("{} (operations)", options.name);
     let worker = Worker::builder(store)
-        .options(|all| *all = WorkerOptions { name, queues: Vec::new(), concurrency: 1, ..options })
+        .options(|all| {
+            *all = WorkerOptions { name, queues: Vec::new(), concurrency: 1, retention, ..options }
+        })
         .bulk(Bulk::new(definition.clone(), work(database, &definition)?));
     Ok(worker.start().await?)
 }
