@@ -4,11 +4,13 @@
 
 mod support;
 
+use milepost_core::search::SCAN_MAX;
 use support::{Place, on_each_store};
 
 on_each_store! {
     a_page_goes_on_where_the_one_before_ended,
     listings_are_filtered,
+    a_rare_kind_is_found_behind_many_others,
     workers_are_listed_with_what_they_hold,
     every_listing_of_an_empty_store_is_an_empty_array,
     a_reader_that_leaves_early_is_no_error,
@@ -39,6 +41,15 @@ fn listings_are_filtered(place: Place) {
     assert_eq!(count(&["--key", "k"]), 1);
     assert_eq!(count(&["--state", "failed"]), 0);
     assert_eq!(place.run(&["jobs", "list", "--state", "lost"]).status, 2);
+}
+
+fn a_rare_kind_is_found_behind_many_others(place: Place) {
+    let rare: Vec<String> = (0..2).map(|_| place.enqueue(&["--queue", "rare"])).collect();
+    place.enqueue_many(SCAN_MAX as usize + 10);
+    let list = place.run(&["jobs", "list", "--queue", "rare", "--json"]).json();
+    assert_eq!((&list[0]["id"], &list[1]["id"]), (&rare[1].as_str().into(), &rare[0].as_str().into()));
+    let first = place.run(&["jobs", "list", "--queue", "rare", "--limit", "1"]).ok();
+    assert!(first.err.contains(&format!("--before {}", rare[1])), "{}", first.err);
 }
 
 fn workers_are_listed_with_what_they_hold(place: Place) {

@@ -77,6 +77,7 @@ create table milepost.parked_aggregate (
     primary key (subscription, aggregate_type, aggregate_id)
 );
 create index on milepost.parked_aggregate (subscription, next_delivery_at) where next_delivery_at is not null;
+create index on milepost.parked_aggregate (parked_at, subscription, aggregate_type, aggregate_id);
 
 -- Their events, in the order of pos: the one that failed and those behind it. edited: what is published instead of what was emitted.
 create table milepost.parked_event (
@@ -107,6 +108,7 @@ create table milepost.dead_event (
     primary key (subscription, event_id)
 );
 create index on milepost.dead_event (event_id);
+create index on milepost.dead_event (dead_at, event_id, subscription);
 
 -- Where in each slot the last look for events that can be forgotten ended; from there the next one goes on.
 create table milepost.log_prune (

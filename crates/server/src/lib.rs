@@ -10,6 +10,7 @@ mod app;
 mod body;
 mod client;
 mod console;
+mod destination;
 mod exposure;
 mod headers;
 mod health;

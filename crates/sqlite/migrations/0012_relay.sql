@@ -41,6 +41,7 @@ CREATE TABLE milepost_parked_aggregate (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX milepost_parked_due ON milepost_parked_aggregate (subscription, next_delivery_at_ms)
     WHERE next_delivery_at_ms IS NOT NULL;
+CREATE INDEX milepost_parked_at ON milepost_parked_aggregate (parked_at_ms, subscription, aggregate_type, aggregate_id);
 
 -- Their events, in the order of pos: the one that failed and those behind it. edited: what is published instead of what was emitted.
 CREATE TABLE milepost_parked_event (
@@ -69,6 +70,7 @@ CREATE TABLE milepost_dead_event (
     PRIMARY KEY (subscription, event_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX milepost_dead_event_id ON milepost_dead_event (event_id);
+CREATE INDEX milepost_dead_event_at ON milepost_dead_event (dead_at_ms, event_id, subscription);
 
 -- Where the last look for events that can be forgotten ended; from there the next one goes on.
 CREATE TABLE milepost_log_prune (

@@ -5,8 +5,9 @@ use clap::Args;
 use jiff::Timestamp;
 use milepost_core::ident::JobId;
 use milepost_core::job::QUEUE_DEFAULT;
-use milepost_core::listing::{JobFilter, JobRow};
+use milepost_core::listing::JobRow;
 use milepost_core::port::Store;
+use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
 
 use crate::args;
@@ -59,15 +60,15 @@ pub(crate) struct ListArgs {
 
 pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
     let limit = args.limit as usize;
-    let filter = JobFilter {
+    let search = JobSearch {
         state: args.state,
         kind: args.kind,
         queue: args.queue,
         key: args.key,
         before: args.before,
-        limit: args.limit + 1,
+        ..JobSearch::default()
     };
-    let mut rows = store.jobs(&filter).await?;
+    let mut rows = find(store, search, limit + 1).await?;
     let cut = rows.len() > limit;
     rows.truncate(limit);
     if args.json {
@@ -86,6 +87,22 @@ pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
         _ => {}
     }
     Ok(Outcome::Done)
+}
+
+/// At most so many, the newest first. They are looked for a stretch at a time: among ten million there may be few, and no statement is
+/// to take long.
+async fn find(store: &dyn Store, mut search: JobSearch, limit: usize) -> Result<Vec<JobRow>> {
+    let mut rows = Vec::new();
+    while rows.len() < limit {
+        search.limit = (limit - rows.len()) as u32;
+        let found = store.search_jobs(&search).await?;
+        rows.extend(found.rows);
+        search.before = found.next;
+        if search.before.is_none() {
+            break;
+        }
+    }
+    Ok(rows)
 }
 
 /// Columns that would say nothing are left out, so that a usual list fits 80 characters.

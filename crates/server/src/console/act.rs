@@ -14,6 +14,7 @@ use super::flash::Flash;
 use super::page::Page;
 use crate::actor::RequestActor;
 use crate::app::App;
+use crate::destination::own_path;
 use crate::problem::Problem;
 
 /// How long a reason may be.
@@ -127,6 +128,16 @@ impl Action {
         self.fields.push(field);
         self
     }
+
+    /// Whether writing begins in this field: the first that is shown.
+    fn begins_in(&self, field: &Field) -> bool {
+        self.fields.iter().find(|field| !field.label.is_empty()).is_some_and(|first| first.name == field.name)
+    }
+
+    /// Whether why is all that it asks for.
+    fn asks_only_why(&self) -> bool {
+        self.fields.iter().all(|field| field.label.is_empty())
+    }
 }
 
 /// The store as whoever sent a form uses it, with why.
@@ -175,10 +186,7 @@ impl Sent {
 
     /// The page it came from: a path of this server, whatever was sent.
     fn back(&self) -> &str {
-        let own = |back: &&str| {
-            back.starts_with('/') && !back.starts_with("//") && !back.contains(['\\', '\r', '\n'])
-        };
-        self.field("back").filter(own).unwrap_or("/")
+        own_path(self.field("back").unwrap_or_default())
     }
 
     /// Says what became of it on the page that it came from.
@@ -214,7 +222,7 @@ mod tests {
             ("/jobs?state=failed", "/jobs?state=failed"),
             ("//elsewhere.example/", "/"),
             ("https://elsewhere.example/", "/"),
-            ("/\\elsewhere.example", "/"),
+            ("/\t/elsewhere.example", "/"),
             ("", "/"),
         ] {
             let fields = HashMap::from([("back".to_owned(), back.to_owned())]);

@@ -54,7 +54,8 @@ pub(super) struct Facts {
     pub(super) workers: Vec<WorkerView>,
     pub(super) schedules: Vec<ScheduleView>,
     pub(super) batches: Vec<BatchView>,
-    pub(super) bulks: Vec<BulkView>,
+    /// With why they were stopped, or failed.
+    pub(super) bulks: Vec<(BulkView, Option<String>)>,
     pub(super) failed: Vec<JobRow>,
     pub(super) failures: Vec<LastFailure>,
 }
@@ -73,6 +74,11 @@ impl Facts {
             store.bulks(&bulks),
             store.jobs(&failed),
         )?;
+        let mut with_why = Vec::with_capacity(bulks.len());
+        for bulk in bulks {
+            let why = bulks::stopped(&bulk, store.as_ref()).await?;
+            with_why.push((bulk, why));
+        }
         let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
         let failures = store.last_failures(&ids).await?;
         Ok(Self {
@@ -82,7 +88,7 @@ impl Facts {
             workers,
             schedules,
             batches,
-            bulks,
+            bulks: with_why,
             failed,
             failures,
         })
@@ -99,7 +105,7 @@ impl Facts {
         alerts.extend(self.failing(page));
         alerts.extend(self.batches.iter().map(|batch| of_batch(batch, page)));
         alerts.extend(self.subscriptions.iter().flatten().flat_map(|of| of_subscription(of, page)));
-        alerts.extend(self.bulks.iter().filter_map(|bulk| of_bulk(bulk, page)));
+        alerts.extend(self.bulks.iter().filter_map(|(bulk, why)| of_bulk(bulk, why.as_deref(), page)));
         alerts.extend(self.consumers.iter().flatten().filter_map(of_consumer));
         alerts.extend(self.schedules.iter().filter_map(|schedule| of_schedule(schedule, page)));
         alerts.extend(self.queues.iter().flatten().filter_map(|queue| paused(queue, page)));
@@ -297,26 +303,24 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
     alerts
 }
 
-fn of_bulk(bulk: &BulkView, page: &Page) -> Option<Alert> {
+fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert> {
     let now = page.now;
     // One that looks again only much later was meant to wait, as for its window.
     let looks = bulk.due_at.zip(bulk.updated_at).is_none_or(|(due, left)| between(left, due) <= LATE);
     let since = bulk.throttle_since.filter(|since| looks && between(*since, now) > LATE);
     let held = bulks::held(bulk).zip(since);
+    let (done, failed) = (count(bulk.counts.done), count(bulk.counts.failed));
+    let why = stopped.map_or_else(String::new, |why| format!("{}. ", cut(why, 200).trim_end_matches('.')));
     let (error, title, words) = match (bulk.state, held) {
         (JobState::Failed, _) => (
             true,
             format!("Bulk job {} failed", bulk.name),
-            format!("{} done, {} could not be", count(bulk.counts.done), count(bulk.counts.failed)),
+            format!("{why}{done} done, {failed} could not be"),
         ),
         (JobState::Aborted, _) => (
             false,
             format!("Bulk job {} is stopped", bulk.name),
-            format!(
-                "{} done, {} could not be; resumed it goes on from there",
-                count(bulk.counts.done),
-                count(bulk.counts.failed)
-            ),
+            format!("{why}{done} done, {failed} could not be; resumed it goes on from there"),
         ),
         (_, Some((why, since))) => (
             false,

@@ -5,15 +5,12 @@ use axum::extract::State;
 use axum::response::Response;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::run::{Settings, TargetFailure};
-use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use milepost_core::listing::Waiting;
-use milepost_core::port::Store;
-use milepost_core::state::JobState;
 
 use super::act::{Action, Field, Sent, acting};
-use super::bulks::{Row, held};
+use super::bulks::{Row, held, stopped};
 use super::flash::Flash;
 use super::page::{Drawn, Page, draw};
 use super::words::{count, length, per_second, pretty, why};
@@ -67,15 +64,6 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
 /// Whether what it waits for is more than that it looks again soon whether it is still held.
 fn says_more(waiting: &Waiting, view: &BulkView) -> bool {
     held(view).is_none() || !matches!(waiting, Waiting::Time { .. } | Waiting::Turn)
-}
-
-/// What was said when it was stopped or failed, as it stands.
-async fn stopped(view: &BulkView, store: &dyn Store) -> Result<Option<String>, StoreError> {
-    if !matches!(view.state, JobState::Aborted | JobState::Failed) {
-        return Ok(None);
-    }
-    let history = store.history(view.id).await?;
-    Ok(history.into_iter().rfind(|entry| entry.to == view.state).and_then(|it| it.error_message.or(it.note)))
 }
 
 fn facts(view: &BulkView) -> Vec<(&'static str, String)> {

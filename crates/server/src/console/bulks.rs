@@ -9,7 +9,9 @@ use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::bulk::estimate::Pace;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
+use milepost_core::port::Store;
 use milepost_core::state::JobState;
 
 use super::act::{Action, Field};
@@ -121,6 +123,15 @@ impl Row {
 /// What holds a run, also while it leaves its worker to others until it looks again.
 pub(super) fn held(view: &BulkView) -> Option<&String> {
     view.throttle.as_ref().filter(|_| matches!(view.state, JobState::Running | JobState::Pending))
+}
+
+/// What was said when it was stopped or failed, as it stands.
+pub(super) async fn stopped(view: &BulkView, store: &dyn Store) -> Result<Option<String>, StoreError> {
+    if !matches!(view.state, JobState::Aborted | JobState::Failed) {
+        return Ok(None);
+    }
+    let history = store.history(view.id).await?;
+    Ok(history.into_iter().rfind(|entry| entry.to == view.state).and_then(|it| it.error_message.or(it.note)))
 }
 
 /// How far it is: `12,300 of 1,000,000 (1.2 %)`. What is not quite all is not said to be.

@@ -258,6 +258,8 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     place.form(&format!("/jobs/{run}/operate"), &abort).await;
     let html = place.page(&format!("/bulk/{run}")).await.1;
     assert!(html.contains("It was stopped: too many at once"), "{html}");
+    let overview = place.page("/").await.1;
+    assert!(overview.contains("is stopped") && overview.contains("too many at once. 0 done"), "{overview}");
     let chosen = format!("deed=cancel&id={}&id={late}", made[3].job);
     assert!(change(&chosen, &seen).await.1.contains("2 jobs"));
     let (to, said) = change("deed=rerun&all=yes&kind=order", &seen).await;

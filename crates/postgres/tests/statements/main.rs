@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation is meant to panic")]
 
+mod inbox;
+mod log;
+
 use std::time::Duration;
 
 use milepost_core::doctor::{Check, Stores};
@@ -236,128 +239,6 @@ async fn assert_groups_do_not_scan(connection: &mut PgConnection, lie: &str) {
                  where schemaname = 'milepost' and relname in ('live', 'job', 'ended')";
     assert_eq!(count(&mut tx, scans).await, 0, "groups scan when analyzed {lie}");
     tx.rollback().await.unwrap();
-}
-
-/// Many aggregates of a consumer, of which some wait, were given up or are ready, and events that were taken in.
-const INBOX: &str = "
-    insert into milepost.processed_event (consumer, event_id) select 'c', gen_random_uuid() from generate_series(1, 3000);
-    insert into milepost.aggregate_checkpoint (consumer, aggregate_type, aggregate_id, last_seq, parked, gives_up_at)
-    select 'c', 'order', n::text, 1, (n % 10 = 0)::int, case when n % 10 = 0 then now() end from generate_series(1, 3000) n;
-    insert into milepost.inbox_parked (consumer, aggregate_type, aggregate_id, aggregate_seq, event_id, event_type, payload, emitted_at)
-    select 'c', 'order', n::text, 3, gen_random_uuid(), 't', '{}', now() from generate_series(10, 3000, 10) n;
-    insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type, payload)
-    select 'c', 'invoice', n::text, 3, 3, 'late', 'w', gen_random_uuid(), 't', '{}' from generate_series(1, 3000) n;";
-
-/// Everything that consumers and their upkeep do.
-const TAKING: &[&str] = &[
-    "select milepost.once('c', gen_random_uuid())",
-    "select milepost.once('c', event_id) from (select event_id from milepost.processed_event order by consumer, event_id limit 1) e",
-    "select verdict from milepost.receive('c', 'order', '1', 2, gen_random_uuid(), 't')",
-    "select verdict from milepost.receive('c', 'order', '1', 2, gen_random_uuid(), 't')",
-    "select verdict from milepost.receive('c', 'order', '1', 4, gen_random_uuid(), 't')",
-    "select verdict from milepost.receive('c', 'order', '10', 2, gen_random_uuid(), 't')",
-    "select * from milepost.next_parked('c', 'order', '10')",
-    "select * from milepost.next_parked('c', 'order', '10')",
-    "select milepost.expect_from('c', 'order', '20', 3)",
-    "select * from milepost.inbox_ready('c')",
-    "select * from milepost.give_up_gaps('c', 100)",
-    "select milepost.put_consumer('c', gap_policy => 'skip_gap')",
-    "select * from milepost.give_up_gaps(null, 100)",
-    "select milepost.retry_dead(array(select pos from milepost.inbox_dead where reason = 'gap' order by pos limit 3))",
-    "select milepost.drop_dead(array(select pos from milepost.inbox_dead where reason = 'gap' order by pos limit 3))",
-];
-
-#[tokio::test]
-async fn inboxes_do_not_scan_whatever_the_statistics_say() {
-    for analyzed_empty in [true, false] {
-        let (database, _store) = migrated().await;
-        let mut connection = PgConnection::connect(&database.url()).await.unwrap();
-        // The statements above that look for their own arguments must not scan either.
-        connection.execute("set enable_seqscan = off").await.unwrap();
-        let analyze = "analyze milepost.processed_event, milepost.aggregate_checkpoint, milepost.inbox_parked, milepost.inbox_dead";
-        if analyzed_empty {
-            connection.execute(analyze).await.unwrap();
-        }
-        connection.execute(INBOX).await.unwrap();
-        if !analyzed_empty {
-            connection.execute(analyze).await.unwrap();
-        }
-        connection.execute("reset enable_seqscan").await.unwrap();
-        let mut tx = connection.begin().await.unwrap();
-        for verb in TAKING {
-            tx.execute(*verb).await.unwrap();
-        }
-        let scans = "select coalesce(sum(seq_scan), 0)::bigint from pg_stat_xact_user_tables
-                     where schemaname = 'milepost' and relname in ('processed_event', 'aggregate_checkpoint', 'inbox_parked')";
-        assert_eq!(count(&mut tx, scans).await, 0, "inboxes scan; analyzed empty: {analyzed_empty}");
-        tx.rollback().await.unwrap();
-    }
-}
-
-/// Many orders in all slots, of which some are parked for a subscription, and one that publishes.
-const LOG: &str = "
-    select milepost.emit_many(array_fill('order'::text, array[3000]), (select array_agg((n % 300)::text) from generate_series(1, 3000) n),
-        array_fill('t'::text, array[3000]), array_fill('{}'::json, array[3000]));
-    select milepost.subscribe('s', false);
-    select milepost.hold_slots('s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', 'here:1', 600000);
-    insert into milepost.parked_aggregate (subscription, aggregate_type, aggregate_id, slot, deliveries, next_delivery_at, why)
-    select 's', aggregate_type, aggregate_id, slot, 1, now(), 'w' from milepost.aggregate;
-    insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id)
-    select 's', aggregate_type, aggregate_id, pos, slot, event_id from milepost.event;";
-
-/// What publishers ask for, as prepared statements.
-const PUBLISHING: &[(&str, &str)] = &[
-    ("relay/page", "'{1,2}', '{1:1:,1:1:}', '{null,null}', '{0,0}', '{0,0}', '{50,50}', null, null, 100"),
-    ("relay/due", "'s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', 10, 100"),
-    ("relay/payloads", "'{1,2}', '{1,2}'"),
-    ("relay/next_due", "'s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c'"),
-    ("relay/parked_of", "'s', '{1,2}'"),
-];
-
-/// What they do by functions.
-const ADVANCING: &[&str] = &[
-    "select * from milepost.hold_slots('s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', 'here:1', 600000)",
-    "select * from milepost.advance_slots('s', '{1}', '{1}', array(select n from milepost.slot_position where slot = 1), '{1:1:}', '{0}', array[pg_current_snapshot()::text], '{9}', '{9}',
-         (select jsonb_agg(jsonb_build_object('slot', slot, 'pos', pos, 'id', event_id, 'type', aggregate_type, 'aggregate', aggregate_id,
-                                              'deliveries', 1, 'wait_ms', 1, 'why', 'w'))
-          from (select * from milepost.event where slot = 1 order by pos limit 1) e), null, null)",
-    "select milepost.settle_parked('s', a.slot, 1, a.aggregate_type, a.aggregate_id, '{}', '[]', 2, 1, 'w')
-     from (select * from milepost.parked_aggregate order by subscription, aggregate_type, aggregate_id limit 1) a",
-    "select milepost.prune_log(600000)",
-    "select milepost.prune_log(0)",
-];
-
-#[tokio::test]
-async fn publishers_do_not_scan_the_log_whatever_the_statistics_say() {
-    for analyzed_empty in [true, false] {
-        let (database, _store) = migrated().await;
-        let mut connection = PgConnection::connect(&database.url()).await.unwrap();
-        let analyze = "analyze milepost.event, milepost.parked_aggregate, milepost.parked_event, milepost.subscription_slot, milepost.slot_position";
-        if analyzed_empty {
-            connection.execute(analyze).await.unwrap();
-        }
-        connection.execute(LOG).await.unwrap();
-        if !analyzed_empty {
-            connection.execute(analyze).await.unwrap();
-        }
-        connection.execute(statement_named("pin_plans")).await.unwrap();
-        for (name, arguments) in PUBLISHING {
-            let plan = explain(&mut connection, name, arguments).await.join("\n");
-            assert!(!plan.contains("Seq Scan on"), "{name}, analyzed empty: {analyzed_empty}\n{plan}");
-        }
-        // One that has counted no scans of its own yet.
-        let mut session = PgConnection::connect(&database.url()).await.unwrap();
-        session.execute(statement_named("pin_plans")).await.unwrap();
-        let mut tx = session.begin().await.unwrap();
-        for verb in ADVANCING {
-            tx.execute(*verb).await.unwrap();
-        }
-        let scans = "select coalesce(sum(seq_scan), 0)::bigint from pg_stat_xact_user_tables
-                     where schemaname = 'milepost' and relname in ('event', 'parked_event', 'parked_aggregate', 'dead_event',
-                                                                'slot_position')";
-        assert_eq!(count(&mut tx, scans).await, 0, "publishers scan; analyzed empty: {analyzed_empty}");
-        tx.rollback().await.unwrap();
-    }
 }
 
 async fn count(connection: &mut PgConnection, sql: &'static str) -> i64 {
