@@ -214,7 +214,9 @@ impl NewJob {
         }
         check_attempts(self.max_attempts)?;
         check_timeout(self.timeout)?;
-        check_payload(self.payload.get(), payload_bytes_max)
+        check_start(self.start)?;
+        check_payload(self.payload.get(), payload_bytes_max)?;
+        check_values(self.payload.get())
     }
 }
 
@@ -234,6 +236,39 @@ pub(crate) fn check_timeout(timeout: Option<Duration>) -> Result<(), InvalidJob>
         return Err(InvalidJob::OutOfRange { field: "timeout", value: 0, range: "at least 1 ms" });
     }
     Ok(())
+}
+
+/// Times that both databases know: `jiff`'s go back further.
+fn check_start(start: StartAt) -> Result<(), InvalidJob> {
+    match start {
+        StartAt::At(at) if at < Timestamp::UNIX_EPOCH => Err(InvalidJob::OutOfRange {
+            field: "start_at",
+            value: at.as_second(),
+            range: "a time from 1970 on",
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Checks JSON text for values that are no text and no number anywhere: half a surrogate pair, a number beyond all bounds. It is parsed
+/// only when it can hold one: every job is checked.
+fn check_values(payload: &str) -> Result<(), InvalidJob> {
+    if !payload.contains("\\u") && !has_large_number(payload) {
+        return Ok(());
+    }
+    let parsed = serde_json::from_str::<serde_json::Value>(payload);
+    parsed.map(drop).map_err(|error| InvalidJob::NotJson { why: error.to_string() })
+}
+
+/// Whether there may be a number with an exponent, or with more digits than a float holds.
+fn has_large_number(json: &str) -> bool {
+    const DIGITS_MAX: usize = 300;
+    let mut digits = 0;
+    json.bytes().any(|byte| {
+        let is_exponent = matches!(byte, b'e' | b'E') && digits > 0;
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        is_exponent || digits > DIGITS_MAX
+    })
 }
 
 /// Checks JSON text for what no store or reader can take.
@@ -337,6 +372,29 @@ mod tests {
         assert!(!nested(128).1, "that is what the limit is for");
         let flat = format!("[{}{{}}]", "[],".repeat(500));
         assert_eq!(NewJob::from_json("mail", flat).unwrap().check(PAYLOAD_BYTES_MAX), Ok(()));
+    }
+
+    #[test]
+    fn values_that_no_database_keeps_are_refused_and_others_are_not() {
+        let check = |text: &str| NewJob::from_json("mail", text.to_owned()).unwrap().check(PAYLOAD_BYTES_MAX);
+        let long = "7".repeat(400);
+        for bad in [r#"{"a":"\ud800"}"#, r#""\udc00\ud800""#, "1e400", "[-1E999999]", &long] {
+            assert!(matches!(check(bad), Err(InvalidJob::NotJson { .. })), "{bad}");
+        }
+        let long = format!("\"{long}\"");
+        for good in [r#""\ud83d\ude00""#, r#""\\ud800""#, r#""a3e9999""#, "1e300", "0.5e-20", &long] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_start_before_all_calendars_is_refused() {
+        let at = |time: &str| NewJob {
+            start: StartAt::At(time.parse().unwrap()),
+            ..NewJob::new("mail", &()).unwrap()
+        };
+        assert!(at("-009998-01-01T00:00:00Z").check(10).is_err());
+        assert_eq!(at("1970-01-01T00:00:00Z").check(10), Ok(()));
     }
 
     #[test]

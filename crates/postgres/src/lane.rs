@@ -24,6 +24,9 @@ const RESCAN_SHARE: u32 = 20;
 /// A look from the bottom that is this fast can be had every time.
 const CHEAP: Duration = Duration::from_millis(3);
 
+/// Of how many lanes a floor is remembered: claims over HTTP may name any.
+const LANES_MAX: usize = 50_000;
+
 /// One (queue, kind, priority).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Lane {
@@ -90,7 +93,11 @@ impl Floors {
 
     /// Remembers that the lane at this place of the probe had nothing left before `floor`.
     pub(crate) fn learn(&self, probe: &Probe, at: usize, floor: Timestamp) {
-        self.lock().floors.insert(probe.lane(at), floor);
+        let floors = &mut self.lock().floors;
+        if floors.len() >= LANES_MAX {
+            floors.clear();
+        }
+        floors.insert(probe.lane(at), floor);
     }
 
     /// Remembers how long the database took over a probe that brought `rows` jobs; decides when one may start

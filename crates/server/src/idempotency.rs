@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use milepost_core::batch::start::NewBatch;
 use milepost_core::ident::{BatchId, EventId, JobId};
 use milepost_core::job::NewJob;
+use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -24,18 +25,13 @@ const BYTES_MAX: usize = 255;
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct IdempotencyKey {
-    /// Repeated with the same content, the request is answered with what it created the first time; with other content it is refused. Says
-    /// nothing for what has a key of its own.
+    /// Repeated with the same content (kind, queue, group, payload), the request is answered with what it created the first time; with other
+    /// content of the same kind it is refused. It is the store's, whoever asks. Says nothing for what has a key of its own.
     #[param(rename = "Idempotency-Key", max_length = 255)]
     given: Option<String>,
 }
 
 impl IdempotencyKey {
-    /// Whether there is one.
-    pub(crate) const fn is_given(&self) -> bool {
-        self.given.is_some()
-    }
-
     /// The id of the event at a place in the request: the same when it is repeated.
     pub(crate) fn event_id(&self, index: usize) -> Option<EventId> {
         let given = self.given.as_ref()?;
@@ -90,6 +86,34 @@ pub(crate) async fn check_same_batch(
     let Some(made) = store.batch(made).await? else { return Ok(()) };
     let same = same_json(made.input.get(), asked.input.get());
     if same { Ok(()) } else { Err(taken(format_args!("batch {} was started", made.row.id), "other input")) }
+}
+
+/// Refuses, before anything is created, jobs of a request whose key other ones were created with; answers whether it is a repetition. Jobs
+/// of a request are created all or none: the first one tells.
+pub(crate) async fn check_repeated<'a>(
+    store: &dyn Store,
+    asked: impl Iterator<Item = &'a NewJob>,
+) -> Result<bool, Problem> {
+    let mut first = None;
+    for job in asked {
+        let filter = JobFilter {
+            kind: Some(job.kind.clone()),
+            key: job.key.clone(),
+            limit: 1,
+            ..JobFilter::default()
+        };
+        match (store.jobs(&filter).await?.pop(), first) {
+            (Some(made), _) => {
+                check_same(store, job, made.id).await?;
+                first.get_or_insert(made.id);
+            }
+            (None, None) => return Ok(false),
+            (None, Some(first)) => {
+                return Err(taken(format_args!("job {first} was created"), "fewer others"));
+            }
+        }
+    }
+    Ok(first.is_some())
 }
 
 /// Refuses a key under which something else was created.

@@ -3,12 +3,11 @@
 //! While a transaction is under way, jobs of other requests wait here; the next one takes them all. Each caller gets its answer
 //! after the commit of its job, and a job that the store refuses is refused alone. Only jobs of one actor share a transaction.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::audit::Actor;
-use milepost_core::error::{InvalidJob, StoreError};
+use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -18,6 +17,8 @@ use crate::problem::Problem;
 
 /// How many jobs share a transaction at most.
 const JOBS_MAX: usize = 500;
+/// How many bytes of payload share a transaction at most, unless a job alone has more.
+const PAYLOAD_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How many transactions are under way at once.
 const TRANSACTIONS_MAX: u32 = 2;
 /// How long a transaction may take before the next one begins beside it.
@@ -75,8 +76,8 @@ async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
         take_along(&mut receiver, &mut gathered).await;
         let store = Arc::clone(&store);
         tokio::spawn(async move {
-            for (actor, theirs) in by_actor(gathered) {
-                store_all(store.acting_as(actor).as_ref(), theirs).await;
+            for part in in_parts(gathered) {
+                store_all(store.acting_as(part.actor).as_ref(), part.waiting).await;
             }
             drop(turn);
         });
@@ -97,13 +98,29 @@ async fn take_along(receiver: &mut mpsc::Receiver<Waiting>, gathered: &mut Vec<W
     }
 }
 
-/// What each actor asks for, in its order: a transaction is one actor's, so that its row of audit says whose the jobs are.
-fn by_actor(gathered: Vec<Waiting>) -> Vec<(Actor, Vec<Waiting>)> {
-    let mut parts: Vec<(Actor, Vec<Waiting>)> = Vec::new();
+/// What shares a transaction.
+struct Part {
+    actor: Actor,
+    waiting: Vec<Waiting>,
+    payload_bytes: usize,
+}
+
+/// What each actor asks for, in its order: a transaction is one actor's, so that its row of audit says whose the jobs are, and no larger
+/// than stores take.
+fn in_parts(gathered: Vec<Waiting>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
     for waiting in gathered {
-        match parts.iter_mut().find(|(actor, _)| actor.who() == waiting.actor.who()) {
-            Some((_, theirs)) => theirs.push(waiting),
-            None => parts.push((waiting.actor.clone(), vec![waiting])),
+        let bytes = waiting.job.payload.get().len();
+        let last = parts.iter_mut().rfind(|part| part.actor.who() == waiting.actor.who());
+        match last.filter(|part| part.payload_bytes + bytes <= PAYLOAD_BYTES_MAX) {
+            Some(part) => {
+                part.payload_bytes += bytes;
+                part.waiting.push(waiting);
+            }
+            None => {
+                let actor = waiting.actor.clone();
+                parts.push(Part { actor, waiting: vec![waiting], payload_bytes: bytes });
+            }
         }
     }
     parts
@@ -113,42 +130,44 @@ fn by_actor(gathered: Vec<Waiting>) -> Vec<(Actor, Vec<Waiting>)> {
 async fn store_all(store: &dyn Store, gathered: Vec<Waiting>) {
     let (jobs, answers): (Vec<_>, Vec<_>) =
         gathered.into_iter().map(|waiting| (waiting.job, waiting.answer)).unzip();
-    match store_each(store, jobs).await {
+    match store_each(store, &jobs).await {
         Ok(stored) => {
             for (answer, stored) in answers.into_iter().zip(stored) {
-                let refused =
-                    |invalid: InvalidJob| Problem::unprocessable("invalid_job", invalid.to_string());
                 // Who stopped waiting does not need it.
-                let _ = answer.send(stored.map_err(refused));
+                let _ = answer.send(stored);
             }
         }
         Err(error) => refuse_all(answers, error),
     }
 }
 
-/// Stores those that the store takes, in one transaction, and says why it does not take the others; in their order.
+/// Stores those that the store takes, and says why it does not take the others; in their order. In one transaction if it takes all; else
+/// in halves, since a database does not always say which one it means.
 pub(crate) async fn store_each(
     store: &dyn Store,
-    mut jobs: Vec<NewJob>,
-) -> Result<Vec<Result<Enqueued, InvalidJob>>, StoreError> {
-    let mut places: Vec<usize> = (0..jobs.len()).collect();
-    let mut refused = BTreeMap::new();
-    let stored = loop {
-        if jobs.is_empty() {
-            break Vec::new();
-        }
-        match store.enqueue_many(&jobs).await {
-            Ok(stored) => break stored,
-            Err(StoreError::Invalid { index, invalid }) if index < jobs.len() => {
-                jobs.remove(index);
-                refused.insert(places.remove(index), invalid);
+    jobs: &[NewJob],
+) -> Result<Vec<Result<Enqueued, Problem>>, StoreError> {
+    let mut answers = Vec::with_capacity(jobs.len());
+    let mut left = vec![jobs];
+    while let Some(some) = left.pop() {
+        match store.enqueue_many(some).await {
+            Ok(stored) => answers.extend(stored.into_iter().map(Ok)),
+            Err(StoreError::Invalid { .. }) if some.len() > 1 => {
+                let (first, second) = some.split_at(some.len() / 2);
+                left.extend([second, first]);
             }
-            Err(error) => return Err(error),
+            Err(StoreError::Invalid { invalid, .. }) => {
+                answers.push(Err(Problem::unprocessable("invalid_job", invalid.to_string())));
+            }
+            Err(error) if answers.is_empty() => return Err(error),
+            // Others stand: each is told what became of it.
+            Err(error) => {
+                let problem = Problem::from(error);
+                answers.extend(some.iter().map(|_| Err(problem.clone())));
+            }
         }
-    };
-    let stored = places.into_iter().zip(stored.into_iter().map(Ok));
-    let all: BTreeMap<usize, _> = stored.chain(refused.into_iter().map(|(at, why)| (at, Err(why)))).collect();
-    Ok(all.into_values().collect())
+    }
+    Ok(answers)
 }
 
 fn refuse_all(answers: Vec<oneshot::Sender<Result<Enqueued, Problem>>>, error: StoreError) {

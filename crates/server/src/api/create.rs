@@ -208,33 +208,40 @@ async fn create_jobs(
     Body(request): Body<JobsRequest>,
 ) -> Result<(StatusCode, Json<CreatedMany>), Problem> {
     page::check_count(request.jobs.len(), JOBS_MAX, "jobs")?;
-    let jobs: Vec<Result<NewJob, Problem>> = request
-        .jobs
-        .into_iter()
-        .enumerate()
-        .map(|(index, request)| {
-            let mut job = request.into_job().map_err(|problem| problem.at(format!("jobs[{index}]")))?;
-            idempotency.give(&mut job.key, index);
-            Ok(job)
-        })
-        .collect();
+    let (mut asked, mut repeatable) = (Vec::with_capacity(request.jobs.len()), Vec::new());
+    for (index, request) in request.jobs.into_iter().enumerate() {
+        let mut job = request.into_job().map_err(|problem| problem.at(format!("jobs[{index}]")));
+        if let Ok(job) = &mut job
+            && idempotency.give(&mut job.key, index)
+        {
+            repeatable.push(index);
+        }
+        asked.push(job);
+    }
     let store = app.acting(actor.actor());
     let store = store.as_ref();
-    let jobs = if params.each { each(store, jobs).await? } else { all(store, jobs, &idempotency).await? };
+    let jobs = if params.each {
+        each(store, asked, &repeatable).await?
+    } else {
+        all(store, asked, &repeatable).await?
+    };
     Ok((StatusCode::CREATED, Json(CreatedMany { jobs })))
 }
 
+/// All or none; those at `repeatable` have the request's key.
 async fn all(
     store: &dyn Store,
-    jobs: Vec<Result<NewJob, Problem>>,
-    idempotency: &IdempotencyKey,
+    asked: Vec<Result<NewJob, Problem>>,
+    repeatable: &[usize],
 ) -> Result<Vec<OneOfMany>, Problem> {
-    let jobs: Vec<NewJob> = jobs.into_iter().collect::<Result<_, _>>()?;
+    let jobs: Vec<NewJob> = asked.into_iter().collect::<Result<_, _>>()?;
     check_keys(&jobs)?;
+    let known = idempotency::check_repeated(store, repeatable.iter().map(|&index| &jobs[index])).await?;
     let created = store.enqueue_many(&jobs).await?;
-    if idempotency.is_given() {
-        for (asked, created) in jobs.iter().zip(&created).filter(|(_, created)| created.duplicate) {
-            idempotency::check_same(store, asked, created.job).await?;
+    if !known {
+        // Another with the key may have come in between.
+        for &index in repeatable.iter().filter(|&&index| created[index].duplicate) {
+            idempotency::check_same(store, &jobs[index], created[index].job).await?;
         }
     }
     Ok(created.into_iter().map(|created| OneOfMany::Created(created.into())).collect())
@@ -253,11 +260,15 @@ fn check_keys(jobs: &[NewJob]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Those that the store takes, and why it does not take the others.
-async fn each(store: &dyn Store, jobs: Vec<Result<NewJob, Problem>>) -> Result<Vec<OneOfMany>, Problem> {
-    let mut answers: Vec<Option<OneOfMany>> = Vec::with_capacity(jobs.len());
+/// Those that the store takes, and why it does not take the others; those at `repeatable` have the request's key.
+async fn each(
+    store: &dyn Store,
+    asked: Vec<Result<NewJob, Problem>>,
+    repeatable: &[usize],
+) -> Result<Vec<OneOfMany>, Problem> {
+    let mut answers: Vec<Option<OneOfMany>> = Vec::with_capacity(asked.len());
     let (mut places, mut accepted) = (Vec::new(), Vec::new());
-    for (place, job) in jobs.into_iter().enumerate() {
+    for (place, job) in asked.into_iter().enumerate() {
         match job {
             Ok(job) => {
                 places.push(place);
@@ -267,10 +278,18 @@ async fn each(store: &dyn Store, jobs: Vec<Result<NewJob, Problem>>) -> Result<V
             Err(problem) => answers.push(Some(OneOfMany::Refused { problem })),
         }
     }
-    for (place, stored) in places.into_iter().zip(store_each(store, accepted).await?) {
+    let stored = store_each(store, &accepted).await?;
+    for ((place, job), mut stored) in places.into_iter().zip(&accepted).zip(stored) {
+        if let Ok(made) = &stored
+            && made.duplicate
+            && repeatable.binary_search(&place).is_ok()
+            && let Err(taken) = idempotency::check_same(store, job, made.job).await
+        {
+            stored = Err(taken);
+        }
         answers[place] = Some(match stored {
             Ok(created) => OneOfMany::Created(created.into()),
-            Err(refused) => OneOfMany::Refused { problem: invalid(refused).at(format!("jobs[{place}]")) },
+            Err(problem) => OneOfMany::Refused { problem: problem.at(format!("jobs[{place}]")) },
         });
     }
     Ok(answers.into_iter().flatten().collect())

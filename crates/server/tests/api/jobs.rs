@@ -71,6 +71,31 @@ pub(crate) async fn a_request_is_repeated_under_its_idempotency_key(place: Place
     assert_eq!(jobs["items"].as_array().unwrap().len(), 3, "{jobs}");
 }
 
+pub(crate) async fn nothing_is_created_under_a_key_that_other_jobs_have(place: Place) {
+    let many = |path: &'static str, payloads: &'static [u32]| {
+        let jobs: Vec<Value> = payloads.iter().map(|n| json!({"kind": "mail", "payload": n})).collect();
+        let request = place.request(Method::POST, path).header("Idempotency-Key", "r-1");
+        place.send(request.json(&json!({ "jobs": jobs })))
+    };
+    let (all, each) = ("/v1/jobs/create-many", "/v1/jobs/create-many?each=true");
+    assert_eq!(many(all, &[1, 2]).await.status, StatusCode::CREATED);
+    for other in [&[1, 7, 3][..], &[7, 2, 3], &[1, 2, 3]] {
+        let refused = many(all, other).await;
+        assert_eq!(
+            (refused.status, refused.code()),
+            (StatusCode::CONFLICT, "idempotency_key_taken"),
+            "{other:?}"
+        );
+    }
+    let count = async || place.get("/v1/jobs").await.body["items"].as_array().unwrap().len();
+    assert_eq!(count().await, 2, "all or none");
+    let answer = many(each, &[1, 7, 3]).await.body;
+    assert_eq!(answer["jobs"][0]["duplicate"], true);
+    assert_eq!(answer["jobs"][1]["problem"]["code"], "idempotency_key_taken", "{answer}");
+    assert_eq!(answer["jobs"][1]["problem"]["at"], "jobs[1]");
+    assert_eq!((answer["jobs"][2]["duplicate"].as_bool(), count().await), (Some(false), 3));
+}
+
 pub(crate) async fn many_jobs_are_created_in_the_order_of_the_request(place: Place) {
     let jobs: Vec<Value> = (0..700).map(|n| json!({"kind": "k", "payload": n})).collect();
     let answer = place.post("/v1/jobs/create-many", &json!({ "jobs": jobs })).await;
@@ -134,6 +159,30 @@ pub(crate) async fn each_of_many_is_answered_when_asked_for(place: Place) {
     assert_eq!(jobs[1]["problem"]["at"], "jobs[1]");
     assert!(jobs[0]["id"].is_string() && jobs[2]["id"].is_string(), "{jobs}");
     assert_eq!(place.get("/v1/jobs").await.body["items"].as_array().unwrap().len(), 2);
+}
+
+pub(crate) async fn one_that_a_database_cannot_keep_does_not_touch_its_neighbours(place: Place) {
+    // Only PostgreSQL refuses the number, without saying whose it is.
+    let jobs: Vec<String> = (0..9)
+        .map(|n| format!("{{\"kind\": \"k\", \"payload\": {}}}", if n == 6 { "1e-999999" } else { "1" }))
+        .collect();
+    let body = format!("{{\"jobs\": [{}]}}", jobs.join(","));
+    let request = place.request(Method::POST, "/v1/jobs/create-many?each=true");
+    let answer = place.send(request.header("content-type", "application/json").body(body)).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    for (n, job) in answer.body["jobs"].as_array().unwrap().iter().enumerate() {
+        let refused = n == 6 && job["problem"]["at"] == "jobs[6]" && job["problem"]["code"] == "invalid_job";
+        assert!(job["id"].is_string() || refused, "{n}: {job}");
+    }
+}
+
+pub(crate) async fn large_jobs_of_many_callers_are_all_created(place: Place) {
+    let payload = "x".repeat(1_000_000);
+    let answers = futures::future::join_all((0..12).map(|_| {
+        let (place, body) = (&place, json!({"kind": "k", "payload": &payload}));
+        async move { place.send(place.request(Method::POST, "/v1/jobs").json(&body)).await.status }
+    }));
+    assert!(answers.await.into_iter().all(|status| status == StatusCode::CREATED));
 }
 
 pub(crate) async fn an_operator_changes_jobs(place: Place) {

@@ -61,10 +61,13 @@ on_both! {
         a_job_that_is_created_can_be_looked_at
         a_key_that_is_asked_for_again_is_the_same_job
         a_request_is_repeated_under_its_idempotency_key
+        nothing_is_created_under_a_key_that_other_jobs_have
         many_jobs_are_created_in_the_order_of_the_request
         a_list_goes_on_where_its_page_ended
         what_one_of_many_callers_gives_wrong_is_refused_alone
         each_of_many_is_answered_when_asked_for
+        one_that_a_database_cannot_keep_does_not_touch_its_neighbours
+        large_jobs_of_many_callers_are_all_created
         an_operator_changes_jobs
         a_queue_is_paused_and_goes_on
         attempts_are_told_with_their_ends
@@ -106,6 +109,8 @@ on_both! {
         the_end_of_a_run_hands_its_groups_slot_on
         what_a_worker_holds_can_be_asked_for
         what_a_worker_says_wrong_is_told
+        a_worker_serves_no_more_pairs_than_a_claim_can_look_for
+        a_job_is_spoken_of_once_in_a_request
     }
     events {
         events_are_emitted_and_listed

@@ -171,3 +171,30 @@ pub(crate) async fn what_a_worker_says_wrong_is_told(place: Place) {
     let greedy = worker.tell("claim", json!({"queues": ["q"], "kinds": ["k"], "limit": 100_000})).await;
     assert_eq!(greedy.at(), "limit");
 }
+
+pub(crate) async fn a_worker_serves_no_more_pairs_than_a_claim_can_look_for(place: Place) {
+    let names = |count: usize| (0..count).map(|n| format!("n{n}")).collect::<Vec<_>>();
+    let refused =
+        place.post("/v1/workers", &json!({"name": "w", "queues": names(1000), "kinds": names(1000)})).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::UNPROCESSABLE_ENTITY, "invalid_worker"));
+    let worker = Worker::register(&place).await;
+    let claim = worker.tell("claim", json!({"queues": names(3), "kinds": names(1000)})).await;
+    assert_eq!((claim.status, claim.at()), (StatusCode::UNPROCESSABLE_ENTITY, "queues"));
+    let most = json!({"name": "w", "queues": names(2), "kinds": names(1000)});
+    assert_eq!(place.post("/v1/workers", &most).await.status, StatusCode::CREATED);
+}
+
+pub(crate) async fn a_job_is_spoken_of_once_in_a_request(place: Place) {
+    place.created(&json!({"kind": "k"})).await;
+    let worker = Worker::register(&place).await;
+    let run = worker.claim_one().await["run"].clone();
+    let twice = json!({"runs": [{"run": run, "checkpoint": 1}, {"run": run, "checkpoint": 2}]});
+    let refused = worker.tell("report", twice).await;
+    assert_eq!(
+        (refused.status, refused.code(), refused.at()),
+        (StatusCode::UNPROCESSABLE_ENTITY, "run_twice", "runs[1]")
+    );
+    let end = json!({"run": run, "outcome": "succeeded"});
+    let refused = worker.tell("finish", json!({"runs": [end, end]})).await;
+    assert_eq!((refused.code(), refused.at()), ("run_twice", "runs[1]"));
+}

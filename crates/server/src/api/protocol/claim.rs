@@ -18,7 +18,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::handle::Handle;
-use super::lease::check_names;
+use super::lease::check_served;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
@@ -127,8 +127,7 @@ async fn claim_jobs(
 }
 
 fn claim(worker: WorkerId, request: ClaimRequest) -> Result<Claim, Problem> {
-    check_names("queues", &request.queues)?;
-    check_names("kinds", &request.kinds)?;
+    check_served(&request.queues, &request.kinds)?;
     let limit = request.limit.unwrap_or(1);
     if !(1..=JOBS_MAX).contains(&limit) {
         let words = format!("a claim takes from 1 to {JOBS_MAX} jobs, not {limit}");

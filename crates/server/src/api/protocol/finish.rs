@@ -1,11 +1,12 @@
 //! What a worker says of its runs: how far they are, and how they ended.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use milepost_core::finish::{End, Failure, Finish, Finished};
-use milepost_core::ident::WorkerId;
+use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::retry::RetryPolicy;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, Report};
@@ -120,15 +121,21 @@ async fn finish_runs(
     Body(request): Body<FinishRequest>,
 ) -> Result<Json<FinishAnswer>, Problem> {
     page::check_count(request.runs.len(), RUNS_MAX, "runs")?;
-    let mut seen = std::collections::HashSet::new();
-    for (index, end) in request.runs.iter().enumerate() {
-        if !seen.insert(end.run.run.job) {
-            return Err(Problem::unprocessable("run_twice", "a job ends once").at(format!("runs[{index}]")));
-        }
-    }
+    check_once(request.runs.iter().map(|end| end.run.run.job), "a job ends once")?;
     let finishes: Vec<Finish> = request.runs.into_iter().map(RunEnd::into_finish).collect();
     let finished = app.store.finish_many(worker, &finishes).await?;
     Ok(Json(FinishAnswer { runs: finished.into_iter().map(Told::from).collect() }))
+}
+
+/// Refuses a job that a request speaks of twice.
+fn check_once(jobs: impl Iterator<Item = JobId>, words: &str) -> Result<(), Problem> {
+    let mut seen = HashSet::new();
+    for (index, job) in jobs.enumerate() {
+        if !seen.insert(job) {
+            return Err(Problem::unprocessable("run_twice", words).at(format!("runs[{index}]")));
+        }
+    }
+    Ok(())
 }
 
 impl RunEnd {
@@ -203,6 +210,7 @@ async fn report_runs(
     Body(request): Body<ReportRequest>,
 ) -> Result<Json<ReportAnswer>, Problem> {
     page::check_count(request.runs.len(), RUNS_MAX, "runs")?;
+    check_once(request.runs.iter().map(|report| report.run.run.job), "a request reports of a job once")?;
     let reports: Vec<Report> = request
         .runs
         .into_iter()

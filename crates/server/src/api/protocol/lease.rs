@@ -21,6 +21,8 @@ use crate::problem::Problem;
 
 /// How many queues, and how many kinds, a worker serves at most.
 const NAMES_MAX: usize = 1_000;
+/// How many pairs of them: a claim looks for each, in each priority.
+const PAIRS_MAX: usize = 2_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -67,8 +69,7 @@ async fn register_worker(
     State(app): State<App>,
     Body(request): Body<RegisterRequest>,
 ) -> Result<(StatusCode, Json<Registered>), Problem> {
-    check_names("queues", &request.queues)?;
-    check_names("kinds", &request.kinds)?;
+    check_served(&request.queues, &request.kinds)?;
     check_name("name", &request.name)?;
     let lease_ms = match request.lease_ms.unwrap_or(15_000) {
         lease_ms @ 1_000..=3_600_000 => lease_ms,
@@ -83,8 +84,23 @@ async fn register_worker(
     Ok((StatusCode::CREATED, Json(Registered { id, lease_ms })))
 }
 
-/// Refuses names that nothing can have.
-pub(super) fn check_names(field: &str, names: &[String]) -> Result<(), Problem> {
+/// Refuses names that nothing can have, and more of them than a claim can look for.
+pub(super) fn check_served(queues: &[String], kinds: &[String]) -> Result<(), Problem> {
+    check_names("queues", queues)?;
+    check_names("kinds", kinds)?;
+    let pairs = queues.len() * kinds.len();
+    if pairs > PAIRS_MAX {
+        let words = format!(
+            "{} queues times {} kinds are {pairs}; a worker serves {PAIRS_MAX} at most: let several share them",
+            queues.len(),
+            kinds.len()
+        );
+        return Err(Problem::unprocessable("invalid_worker", words).at("queues"));
+    }
+    Ok(())
+}
+
+fn check_names(field: &str, names: &[String]) -> Result<(), Problem> {
     if names.is_empty() || names.len() > NAMES_MAX {
         let words = format!("there must be 1 to {NAMES_MAX} {field}, not {}", names.len());
         return Err(Problem::unprocessable("invalid_worker", words).at(field));
