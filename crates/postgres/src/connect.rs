@@ -131,6 +131,8 @@ pub(crate) struct Pools {
     pub(crate) intake: Sessions,
     /// People's questions, with the planner's own plans.
     pub(crate) calm: Sessions,
+    /// Who may come in. People's questions may take long; a worker's heartbeat must not wait for them at the door.
+    pub(crate) access: Sessions,
 }
 
 pub(crate) async fn pools(
@@ -154,7 +156,9 @@ pub(crate) async fn pools(
     };
     let hot = || base().max_connections(options.connections_max);
     // People ask seldom: a connection that broke since the last question is found out before the next one.
-    let calm = base().test_before_acquire(true).max_connections(4).connect_lazy_with(connect.clone());
+    let seldom =
+        |most| base().test_before_acquire(true).max_connections(most).connect_lazy_with(connect.clone());
+    let (calm, access) = (seldom(4), seldom(2));
     Ok(match options.wake {
         WakeMode::Listen => {
             let pinned = || {
@@ -166,12 +170,14 @@ pub(crate) async fn pools(
                 hot: Sessions::lasting(pinned().connect_with(connect.clone()).await?),
                 intake: Sessions::lasting(pinned().connect_lazy_with(connect.clone())),
                 calm: Sessions::lasting(calm),
+                access: Sessions::lasting(access),
             }
         }
         WakeMode::Poll => Pools {
             hot: Sessions::passing(hot().connect_with(connect.clone()).await?, statement::BEGIN_PINNED),
             intake: Sessions::passing(hot().connect_lazy_with(connect.clone()), statement::BEGIN_PINNED),
             calm: Sessions::passing(calm, "begin"),
+            access: Sessions::passing(access, "begin"),
         },
     })
 }

@@ -31,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) intake: Sessions,
     /// For people's questions: the planner's own plans.
     pub(crate) calm: Sessions,
+    /// For who may come in.
+    pub(crate) access: Sessions,
     pub(crate) connect: PgConnectOptions,
     /// For connections that must last.
     pub(crate) direct: Option<PgConnectOptions>,
@@ -50,11 +52,11 @@ impl PostgresStore {
         let connect = connect::parse(url, options.wake)?;
         let direct = connect::direct(&connect, &options)?;
         let place = connect::place(&connect);
-        let Pools { hot, intake, calm } =
+        let Pools { hot, intake, calm, access } =
             connect::pools(&connect, &options).await.map_err(|e| store_error(&place, "connect", e))?;
         connect::check_server(&calm, &place).await?;
         let (floors, reached) = (Floors::default(), Reached::default());
-        let inner = Inner { hot, intake, calm, connect, direct, options, place, floors, reached };
+        let inner = Inner { hot, intake, calm, access, connect, direct, options, place, floors, reached };
         Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
@@ -82,16 +84,17 @@ impl PostgresStore {
         self.inner.calm.pool()
     }
 
-    /// How connections are used: those for workers' verbs, for callers', and for people's questions.
+    /// How connections are used: those for workers' verbs, for callers', for people's questions, and for who may come in.
     #[must_use]
     pub fn pools(&self) -> Vec<PoolView> {
-        let Inner { hot, intake, calm, .. } = self.inner.as_ref();
-        vec![hot.view("workers"), intake.view("callers"), calm.view("questions")]
+        let Inner { hot, intake, calm, access, .. } = self.inner.as_ref();
+        vec![hot.view("workers"), intake.view("callers"), calm.view("questions"), access.view("access")]
     }
 
     /// Closes all connections; verbs that come later fail.
     pub async fn close(&self) {
-        for sessions in [&self.inner.hot, &self.inner.intake, &self.inner.calm] {
+        let Inner { hot, intake, calm, access, .. } = self.inner.as_ref();
+        for sessions in [hot, intake, calm, access] {
             sessions.pool().close().await;
         }
     }

@@ -24,29 +24,29 @@ impl TokenStore for PostgresStore {
             .bind(token.created_by.clone())
             .bind(token.starts_at.map(jiff_sqlx::Timestamp::from))
             .bind(token.lasts.map(whole_ms));
-        let made = self.inner.calm.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
+        let made = self.inner.access.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
         let made = made.map_err(|e| self.fail("create_token", e))?;
         Ok(made.ok_or_else(|| InvalidToken::NameTaken(token.name.clone()))?.view)
     }
 
     async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>> {
         let query = sqlx::query(statement::TOKEN).bind(prefix.to_owned());
-        let token = self.inner.calm.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
+        let token = self.inner.access.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
         token.map_err(|e| self.fail("token", e))
     }
 
     async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
-        self.decode("tokens", self.inner.calm.rows(sqlx::query(statement::TOKENS)).await, found)
+        self.decode("tokens", self.inner.access.rows(sqlx::query(statement::TOKENS)).await, found)
     }
 
     async fn has_tokens(&self) -> StoreResult<bool> {
-        let has = self.inner.calm.row(sqlx::query(statement::TOKEN_HAS)).await.and_then(row::value);
+        let has = self.inner.access.row(sqlx::query(statement::TOKEN_HAS)).await.and_then(row::value);
         has.map_err(|e| self.fail("has_tokens", e))
     }
 
     async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool> {
         let query = sqlx::query(statement::TOKEN_REVOKE).bind(prefix.to_owned()).bind(who.to_owned());
-        let revoked = self.inner.calm.row(query).await.and_then(|row| {
+        let revoked = self.inner.access.row(query).await.and_then(|row| {
             let row = row.ok_or(sqlx::Error::RowNotFound)?;
             Ok((row.try_get(0)?, row.try_get(1)?))
         });
@@ -58,7 +58,7 @@ impl TokenStore for PostgresStore {
 
     async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
         let query = sqlx::query(statement::TOKEN_TOUCH).bind(prefix.to_owned());
-        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("touch_token", e))
+        self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("touch_token", e))
     }
 }
 
@@ -70,7 +70,7 @@ impl SessionStore for PostgresStore {
             .bind(session.token.clone())
             .bind(session.csrf.clone())
             .bind(whole_ms(times.absolute));
-        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("begin_session", e))
+        self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("begin_session", e))
     }
 
     async fn session(
@@ -86,20 +86,21 @@ impl SessionStore for PostgresStore {
             .bind(whole_ms(times.rotate))
             .bind(whole_ms(FORMER_ID))
             .bind(used);
-        let session = self.inner.calm.row(query).await.and_then(|row| row.as_ref().map(session).transpose());
+        let session =
+            self.inner.access.row(query).await.and_then(|row| row.as_ref().map(session).transpose());
         session.map_err(|e| self.fail("session", e))
     }
 
     async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {
         let query =
             sqlx::query(statement::SESSION_ROTATE).bind(id.as_bytes().to_vec()).bind(to.as_bytes().to_vec());
-        let rotated = self.inner.calm.execute(query).await;
+        let rotated = self.inner.access.execute(query).await;
         rotated.map(|rows| rows > 0).map_err(|e| self.fail("rotate_session", e))
     }
 
     async fn end_session(&self, id: &Digest) -> StoreResult<()> {
         let query = sqlx::query(statement::SESSION_END).bind(id.as_bytes().to_vec());
-        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("end_session", e))
+        self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("end_session", e))
     }
 }
 

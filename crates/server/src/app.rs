@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Hosts, Roles, Tokens};
 use crate::console::series::Series;
 use crate::console::{Known, Paces};
+use crate::health::Readiness;
 use crate::intake::Intake;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) seats: Seats,
     /// Whose turn it is to examine the store: one at a time.
     pub(crate) doctor: Arc<Semaphore>,
+    /// What the store last said to who asked whether it answers.
+    pub(crate) readiness: Arc<Readiness>,
     /// What pages of the console share.
     pub(crate) known: Arc<Known>,
     /// How fast bulk jobs go, as pages saw it.

@@ -1,10 +1,20 @@
 //! Whether the server lives, and whether it can serve.
 
+use std::time::{Duration, Instant};
+
 use axum::extract::State;
 use axum::http::StatusCode;
+use tokio::sync::Mutex;
 
 use crate::app::App;
 use crate::problem::Problem;
+
+/// How long an answer of the store holds. Anybody may ask, as often as they like.
+const HOLDS: Duration = Duration::from_secs(1);
+
+/// What the store last answered.
+#[derive(Debug, Default)]
+pub(crate) struct Readiness(Mutex<Option<(Instant, Result<(), Problem>)>>);
 
 /// The process answers. Says nothing of the store: a supervisor that restarts for that makes things worse.
 pub(crate) async fn live() -> &'static str {
@@ -16,6 +26,16 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<&'static str, Proble
     if app.stop.is_cancelled() {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "the server shuts down"));
     }
-    app.store.workers().await?;
-    Ok("ok\n")
+    // One asks, the others wait for what it hears.
+    let mut last = app.readiness.0.lock().await;
+    let fresh = last.as_ref().filter(|(at, _)| at.elapsed() < HOLDS);
+    let answer = match fresh {
+        Some((_, answer)) => answer.clone(),
+        None => {
+            let answer = app.store.workers().await.map(drop).map_err(Problem::from);
+            *last = Some((Instant::now(), answer.clone()));
+            answer
+        }
+    };
+    answer.map(|()| "ok\n")
 }

@@ -153,6 +153,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         seats,
         store,
         doctor: Arc::new(Semaphore::new(1)),
+        readiness: Arc::default(),
         known: Arc::default(),
         paces: Arc::default(),
         about: Arc::new(about),

@@ -122,9 +122,10 @@ CREATE TABLE milepost_batch_spread (
 CREATE INDEX milepost_batch_spread_task ON milepost_batch_spread (batch_id, task);
 
 -- What happened to batches, and to tasks that had no job then. task: NULL for the batch itself, and for tasks that its version
--- does not have any more: these have their key. job_id: the job that the task had, where this took it away.
+-- does not have any more: these have their key. job_id: the job that the task had, where this took it away. A place is never given twice:
+-- who watches goes on behind the last one that it saw, also when that was forgotten.
 CREATE TABLE milepost_batch_history (
-    pos        INTEGER PRIMARY KEY,
+    pos        INTEGER PRIMARY KEY AUTOINCREMENT,
     batch_id   BLOB    NOT NULL,
     at_ms      INTEGER NOT NULL,
     generation INTEGER NOT NULL,

@@ -114,6 +114,7 @@ impl MaintenanceStore for SqliteStore {
             let taken = self
                 .write("rescue", Hint::READY, move |tx| rescue::rescue(tx, worker, &delays, left))
                 .await?;
+            self.served().remove(worker);
             rescued.extend(taken);
         }
         Ok(rescued)

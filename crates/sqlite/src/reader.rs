@@ -14,15 +14,14 @@ use tokio::sync::Semaphore;
 use crate::failure::{Failure, Locked, defect, is_busy};
 use crate::file::{self, Patience};
 
-/// How many reads go on at once.
-const READERS: usize = 4;
-
 type Reader = (Connection, Patience);
 
 /// The connections that read; opened when they are first needed.
 pub(crate) struct Readers {
     pool: Arc<Pool>,
     turns: Semaphore,
+    /// How many reads go on at once.
+    max: u32,
     /// How many times one had to be waited for.
     waits: AtomicU64,
 }
@@ -35,14 +34,15 @@ struct Pool {
 }
 
 impl Readers {
-    pub(crate) fn new(path: &Path, busy_timeout: Duration, place: Arc<str>) -> Self {
+    /// So many on the file.
+    pub(crate) fn new(max: u32, path: &Path, busy_timeout: Duration, place: Arc<str>) -> Self {
         let pool = Pool { path: path.to_owned(), place, busy_timeout, idle: Mutex::new(Vec::new()) };
-        Self { pool: Arc::new(pool), turns: Semaphore::new(READERS), waits: AtomicU64::new(0) }
+        Self { pool: Arc::new(pool), turns: Semaphore::new(max as usize), max, waits: AtomicU64::new(0) }
     }
 
     /// Waits for the reads that go on and closes their connections.
     pub(crate) async fn close(&self) {
-        let turns = self.turns.acquire_many(READERS as u32).await;
+        let turns = self.turns.acquire_many(self.max).await;
         self.turns.close();
         self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         drop(turns);
@@ -52,9 +52,9 @@ impl Readers {
     pub(crate) fn view(&self, name: &'static str) -> PoolView {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).len();
-        let in_use = READERS.saturating_sub(self.turns.available_permits());
+        let in_use = self.max.saturating_sub(count(self.turns.available_permits()));
         let waits = self.waits.load(Ordering::Relaxed);
-        PoolView { name, in_use: count(in_use), idle: count(idle), max: count(READERS), waits }
+        PoolView { name, in_use, idle: count(idle), max: self.max, waits }
     }
 
     /// Runs the closure on one snapshot of the file.

@@ -21,6 +21,11 @@ use crate::served::Served;
 use crate::writer::Writer;
 use crate::{file, migration};
 
+/// How many reads go on at once.
+const READERS: u32 = 4;
+/// How many of who may come in.
+const ACCESS_READERS: u32 = 2;
+
 /// A store in one SQLite file. Cheap to clone; the clones share one writer thread, which ends when the last
 /// of them and of their wake streams is dropped.
 #[derive(Clone)]
@@ -36,6 +41,8 @@ struct Inner {
     options: SqliteOptions,
     writer: Writer,
     readers: Readers,
+    /// For who may come in: questions may take long, and a heartbeat must not wait for them at the door.
+    access: Readers,
     bell: Arc<Bell>,
     served: Served,
     /// The folder of a temporary file: removed last, when nobody uses the file any more.
@@ -73,9 +80,10 @@ impl SqliteStore {
         let bell = Arc::new(Bell::new());
         let writer =
             Writer::start(conn, patience, options.busy_timeout, Arc::clone(&place), Arc::clone(&bell))?;
-        let readers = Readers::new(path, options.busy_timeout, Arc::clone(&place));
+        let readers = |max| Readers::new(max, path, options.busy_timeout, Arc::clone(&place));
+        let (readers, access) = (readers(READERS), readers(ACCESS_READERS));
         let (path, served) = (path.to_owned(), Served::default());
-        let inner = Inner { path, place, options, writer, readers, bell, served, _folder: folder };
+        let inner = Inner { path, place, options, writer, readers, access, bell, served, _folder: folder };
         Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
@@ -109,7 +117,7 @@ impl SqliteStore {
     /// How connections are used: those that read. The one that writes is not among them; what wants to write waits for its turn.
     #[must_use]
     pub fn pools(&self) -> Vec<PoolView> {
-        vec![self.inner.readers.view("readers")]
+        vec![self.inner.readers.view("readers"), self.inner.access.view("access")]
     }
 
     /// Does what was asked before, then closes the file; calls that come later fail. To be awaited before the
@@ -117,6 +125,7 @@ impl SqliteStore {
     /// and a new file's log is found under the same name.
     pub async fn close(&self) {
         self.inner.readers.close().await;
+        self.inner.access.close().await;
         self.inner.writer.close().await;
     }
 
@@ -153,6 +162,15 @@ impl SqliteStore {
         F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     {
         self.inner.readers.read(verb, work).await
+    }
+
+    /// The same, for who may come in.
+    pub(crate) async fn read_access<T, F>(&self, verb: &'static str, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        self.inner.access.read(verb, work).await
     }
 
     /// The same store, as this actor uses it.

@@ -34,11 +34,11 @@ impl TokenStore for SqliteStore {
 
     async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>> {
         let prefix = prefix.to_owned();
-        self.read("token", move |conn| Ok(find(conn, &prefix)?)).await
+        self.read_access("token", move |conn| Ok(find(conn, &prefix)?)).await
     }
 
     async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
-        self.read("tokens", |conn| {
+        self.read_access("tokens", |conn| {
             let mut tokens = conn.prepare_cached(query::TOKENS)?;
             let tokens = tokens.query_map((), found)?.collect::<Sql<_>>()?;
             Ok(tokens)
@@ -47,7 +47,7 @@ impl TokenStore for SqliteStore {
     }
 
     async fn has_tokens(&self) -> StoreResult<bool> {
-        self.read("has_tokens", |conn| {
+        self.read_access("has_tokens", |conn| {
             Ok(conn.prepare_cached(query::TOKEN_HAS)?.query_row((), |row| row.get(0))?)
         })
         .await
@@ -158,7 +158,7 @@ impl SessionStore for SqliteStore {
         used: bool,
     ) -> StoreResult<Option<FoundSession>> {
         let (id, times) = (*id, *times);
-        let found = self.read("session", move |conn| Ok(find_session(conn, &id, &times)?)).await?;
+        let found = self.read_access("session", move |conn| Ok(find_session(conn, &id, &times)?)).await?;
         let Some((session, seen_ms)) = found else { return Ok(None) };
         let every_ms = (whole_ms(times.idle) / 4).min(USED_EVERY_MS);
         if used && seen_ms < now_ms() - every_ms {

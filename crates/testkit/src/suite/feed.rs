@@ -124,6 +124,20 @@ pub async fn what_happens_to_a_batch_is_told(scene: Scene) {
     }
 }
 
+pub async fn a_batch_is_told_after_all_that_was_before_it_was_forgotten(scene: Scene) {
+    let on = Batches::on(Arc::clone(&scene.store)).await;
+    let one = || graph("close", &[("a", &[])]);
+    let batch = on.run(one(), json!({})).await;
+    on.step(batch, &["a"], done()).await;
+    let seen = scene.store.feed_end().await.unwrap();
+    while scene.store.prune_batches(Duration::ZERO).await.unwrap() > 0 {}
+    assert!(scene.store.batch(batch).await.unwrap().is_none());
+    let next = on.run(one(), json!({})).await;
+    let (changes, _) = read_on(&scene.store, &seen, 100).await;
+    let told = changes.iter().filter(|(_, change)| matches!(change, Change::Batch(of) if of.batch == next));
+    assert_eq!(told.count(), on.history(next).await.len(), "{changes:#?}");
+}
+
 fn refused<T: std::fmt::Debug>(answer: StoreResult<T>) -> InvalidFeed {
     match answer {
         Err(StoreError::Feed(invalid)) => invalid,

@@ -133,6 +133,7 @@ macro_rules! conformance {
                 what_happens_is_told_once_and_in_order
                 every_position_goes_on_exactly_there
                 what_happens_to_a_batch_is_told
+                a_batch_is_told_after_all_that_was_before_it_was_forgotten
                 a_position_that_nobody_gave_out_is_refused
                 what_came_after_a_position_can_be_left_for_later
                 what_began_and_ended_is_counted_once
