@@ -3,6 +3,7 @@
 //! This is not `axum::serve`, which has no bound for a client that connects and says nothing.
 
 mod patience;
+mod places;
 mod tls;
 
 use std::net::SocketAddr;
@@ -19,11 +20,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use self::patience::Patience;
+use self::places::{Place, Places};
 pub(crate) use self::tls::Tls;
 pub use self::tls::{TlsError, TlsFiles};
 use crate::client::Client;
@@ -58,7 +59,7 @@ pub(crate) async fn serve(
         .max_headers(HEADERS_MAX)
         .max_header_size(limits.header_bytes);
     let host = Arc::new(Host { router, http, tls, write_time: limits.write_time });
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits.connections);
     let graceful = GracefulShutdown::new();
     while let Some((place, stream, peer)) = next(&listener, &places, &stop).await {
         let (host, watcher) = (Arc::clone(&host), graceful.watcher());
@@ -74,14 +75,20 @@ pub(crate) async fn serve(
 /// The next connection, once there is a place for it; `None` when it is time to stop.
 async fn next(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    places: &Places,
     stop: &CancellationToken,
-) -> Option<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
+) -> Option<(Place, TcpStream, SocketAddr)> {
     let mut accept = pin!(async {
-        let place = Arc::clone(places).acquire_owned().await.ok()?;
+        let mut permit = places.free().await?;
         loop {
             match listener.accept().await {
-                Ok((stream, peer)) => return Some((place, stream, peer)),
+                Ok((stream, peer)) => match places.give(permit, Client::at(peer.ip())) {
+                    Ok(place) => return Some((place, stream, peer)),
+                    Err(free) => {
+                        tracing::debug!(%peer, "a connection was closed: its address has half of all");
+                        permit = free;
+                    }
+                },
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
                     tokio::time::sleep(REST).await;
