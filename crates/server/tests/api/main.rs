@@ -111,6 +111,7 @@ on_both! {
         what_a_worker_says_wrong_is_told
         a_worker_serves_no_more_pairs_than_a_claim_can_look_for
         a_job_is_spoken_of_once_in_a_request
+        of_a_long_failure_the_beginning_is_kept
     }
     events {
         events_are_emitted_and_listed

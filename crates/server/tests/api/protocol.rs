@@ -172,6 +172,17 @@ pub(crate) async fn what_a_worker_says_wrong_is_told(place: Place) {
     assert_eq!(greedy.at(), "limit");
 }
 
+pub(crate) async fn of_a_long_failure_the_beginning_is_kept(place: Place) {
+    let id = place.created(&json!({"kind": "k"})).await;
+    let worker = Worker::register(&place).await;
+    let run = worker.claim_one().await["run"].clone();
+    let end = json!({"outcome": "failed", "retryable": false, "error_code": "é".repeat(300), "message": "ü".repeat(20_000)});
+    assert_eq!(worker.finish(&run, end).await, "accepted");
+    let attempt = &place.get(&format!("/v1/jobs/{id}/attempts")).await.body[0];
+    assert_eq!(attempt["error_code"], "é".repeat(200));
+    assert_eq!(attempt["error_message"], "ü".repeat(10_000));
+}
+
 pub(crate) async fn a_worker_serves_no_more_pairs_than_a_claim_can_look_for(place: Place) {
     let names = |count: usize| (0..count).map(|n| format!("n{n}")).collect::<Vec<_>>();
     let refused =

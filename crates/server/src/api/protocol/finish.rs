@@ -25,6 +25,9 @@ use crate::problem::Problem;
 
 /// How many runs a request speaks of at most.
 const RUNS_MAX: usize = 1_000;
+/// How much is kept of a failure's name, and of what it says, in characters.
+const CODE_CHARS_MAX: usize = 200;
+const MESSAGE_CHARS_MAX: usize = 10_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(finish_runs)).routes(routes!(report_runs))
@@ -51,11 +54,10 @@ struct RunEnd {
     /// What it returned (succeeded).
     #[schema(value_type = Option<serde_json::Value>)]
     result: Option<Box<RawValue>>,
-    /// A stable name of the failure, such as `http_503` (failed). The default is `failed`.
-    #[schema(min_length = 1, max_length = 200)]
+    /// A stable name of the failure, such as `http_503` (failed); of longer ones the first 200 characters. The default is `failed`.
+    #[schema(min_length = 1)]
     error_code: Option<String>,
-    /// The failure, for people (failed); why, for people (snoozed).
-    #[schema(max_length = 10_000)]
+    /// The failure, for people (failed); why, for people (snoozed). The first 10,000 characters are kept.
     message: Option<String>,
     /// Whether another attempt can help (failed). The default is that it can.
     retryable: Option<bool>,
@@ -146,7 +148,7 @@ impl RunEnd {
 
     fn into_end(self) -> End {
         let delay = self.delay_ms.map(Duration::from_millis);
-        let message = self.message.unwrap_or_default();
+        let message = beginning(self.message.unwrap_or_default(), MESSAGE_CHARS_MAX);
         match self.outcome {
             Ending::Succeeded => End::Succeed { result: self.result.map(|result| result.get().to_owned()) },
             Ending::Snoozed => End::Yield { delay: delay.unwrap_or_default(), note: message },
@@ -154,6 +156,7 @@ impl RunEnd {
             Ending::Aborted => End::Abort,
             Ending::Failed => {
                 let code = self.error_code.unwrap_or_else(|| "failed".to_owned());
+                let code = beginning(code, CODE_CHARS_MAX);
                 let failure = Failure { code, message };
                 let Handle { attempt, max_attempts, .. } = self.run;
                 let retryable = self.retryable.unwrap_or(true);
@@ -165,6 +168,14 @@ impl RunEnd {
             }
         }
     }
+}
+
+/// So many characters of it: a failure is told although it has much to say.
+fn beginning(mut text: String, chars_max: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(chars_max) {
+        text.truncate(end);
+    }
+    text
 }
 
 /// How far runs are.
