@@ -3,15 +3,4 @@
 from .client import Client, Created, NewJob, Problem, Unreachable
 from .worker import Cancelled, Failed, Job, Snooze, Worker
 
-__all__ = [
-    "Cancelled",
-    "Client",
-    "Created",
-    "Failed",
-    "Job",
-    "NewJob",
-    "Problem",
-    "Snooze",
-    "Unreachable",
-    "Worker",
-]
+__all__ = ["Cancelled", "Client", "Created", "Failed", "Job", "NewJob", "Problem", "Snooze", "Unreachable", "Worker"]

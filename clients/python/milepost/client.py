@@ -13,16 +13,32 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 
-class Problem(Exception):
-    """The server cannot do what was asked. `code` is stable; `at` says where in the request."""
+IDLE_S = 30.0  # How long a connection that nobody uses is kept: the server closes it after 60 s.
+RETRY_AFTER_MAX_S = 30.0  # The longest wait that a server is granted.
 
-    def __init__(self, status: int, code: str, detail: str, at: str | None) -> None:
+
+class Problem(Exception):
+    """The server cannot do what was asked. `code` is stable; `at` says where in the request; `retry_after_s` when to ask again."""
+
+    def __init__(self, status: int, code: str, detail: str, at: str | None, retry_after_s: float = 0.0) -> None:
         super().__init__(f"{code}: {detail}" + (f" (at {at})" if at else ""))
-        self.status, self.code, self.detail, self.at = status, code, detail, at
+        self.status, self.code, self.detail, self.at, self.retry_after_s = status, code, detail, at, retry_after_s
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same request may be taken later."""
+        return self.status in (408, 429) or self.status >= 500
 
 
 class Unreachable(Exception):
     """The server did not answer; whether it did what was asked is not known."""
+
+    code, retry_after_s, passes = "unreachable", 0.0, True
+
+
+def pause_after(error: Exception, failures: int) -> float:
+    """How long to wait before it is tried again: longer after each failure, and as long as the server says."""
+    return max(min(getattr(error, "retry_after_s", 0.0), RETRY_AFTER_MAX_S), 0.2 * (1 << min(failures, 4)))
 
 
 @dataclass(frozen=True)
@@ -59,20 +75,19 @@ class Client:
         place = urlsplit(url)
         if place.scheme not in ("http", "https") or not place.hostname:
             raise ValueError(f"{url!r} is not the address of a server, such as http://127.0.0.1:7070")
-        self._place, self._token, self._timeout_s = place, token, timeout_s
+        self._place, self._timeout_s = place, timeout_s
+        self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         self._lock = threading.Lock()
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: list[tuple[http.client.HTTPConnection, float]] = []  # Those that nobody uses, and since when.
 
     def close(self) -> None:
         """Closes the connections that nobody uses; the next request opens one."""
         with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+            while self._idle:
+                self._idle.pop()[0].close()
 
     def create(self, job: NewJob) -> Created:
-        """Creates a job; returns when it is durable. Tried again while the server does not answer: under an `Idempotency-Key`, so that
-        there is one job in any case."""
+        """Creates a job; returns when it is durable. Tried again if need be: under an `Idempotency-Key`, so that there is one in any case."""
         headers = {} if job.key else {"Idempotency-Key": str(uuid.uuid4())}
         return Created(**self.ask("POST", "/v1/jobs", job.as_json(), headers=headers, tries=4))
 
@@ -85,7 +100,7 @@ class Client:
 
     def job(self, job_id: str) -> dict[str, Any]:
         """A job, with its payload, its result, and why it does not run now."""
-        return self.ask("GET", f"/v1/jobs/{quote(job_id, safe='')}", tries=4)
+        return dict(self.ask("GET", f"/v1/jobs/{quote(job_id, safe='')}", tries=4))
 
     def jobs(self, **only: str) -> Iterator[dict[str, Any]]:
         """Jobs, the newest first; `only`: state, kind, queue, key."""
@@ -100,61 +115,57 @@ class Client:
     def operate(self, job_id: str, operation: str, **more: Any) -> str:
         """Does something to a job (cancel, retry, snooze, …); answers its state, or `stop_requested`."""
         body = {"operation": operation, **more}
-        return self.ask("POST", f"/v1/jobs/{quote(job_id, safe='')}/operate", body)["outcome"]
+        return str(self.ask("POST", f"/v1/jobs/{quote(job_id, safe='')}/operate", body)["outcome"])
 
     def ask(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        headers: dict[str, str] | None = None,
-        tries: int = 1,
-        timeout_s: float | None = None,
+        self, method: str, path: str, body: Any = None, *,
+        headers: dict[str, str] | None = None, tries: int = 1, timeout_s: float | None = None,
     ) -> Any:
         """One request. Raises `Problem` for what the server refuses, `Unreachable` when it does not answer after all tries."""
-        for left in reversed(range(tries)):
+        for failures in range(tries):
             try:
                 return self._ask_once(method, path, body, headers or {}, timeout_s or self._timeout_s)
-            except (OSError, http.client.HTTPException) as error:
-                if not left:
-                    raise Unreachable(f"{self._place.netloc} does not answer: {error}") from error
-            except Problem as problem:
-                if problem.status != 503 or not left:
+            except (Unreachable, Problem) as error:
+                if failures + 1 == tries or not error.passes:
                     raise
-            time.sleep(0.2 * 2 ** (tries - 1 - left))
-        raise AssertionError("a request is tried at least once")
+                time.sleep(pause_after(error, failures))
+        raise ValueError("a request is tried at least once")
 
     def _ask_once(self, method: str, path: str, body: Any, headers: dict[str, str], timeout_s: float) -> Any:
-        all_headers = {"Content-Type": "application/json", **headers}
-        if self._token:
-            all_headers["Authorization"] = f"Bearer {self._token}"
         text = None if body is None else json.dumps(body, allow_nan=False).encode()
         connection = self._connection(timeout_s)
         try:
-            connection.request(method, self._place.path.rstrip("/") + path, text, all_headers)
+            connection.request(method, self._place.path.rstrip("/") + path, text, {**self._headers, **headers})
             response = connection.getresponse()
             answer = response.read()
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, (OSError, http.client.HTTPException)):
+                raise Unreachable(f"{self._place.netloc} does not answer: {error}") from error
             raise
         with self._lock:
-            self._idle.append(connection)
-        if response.status < 400:
-            return json.loads(answer) if answer else None
+            self._idle.append((connection, time.monotonic()))
+        retry_after = response.headers.get("Retry-After", "")
+        retry_after_s = float(retry_after) if retry_after.isdecimal() else 0.0
         try:
-            problem = json.loads(answer)
-            raise Problem(response.status, problem["code"], problem["detail"], problem.get("at"))
-        except (ValueError, KeyError, TypeError):
-            text_of = answer[:200].decode(errors="replace")
-            raise Problem(response.status, "not_milepost", f"the answer is not Milepost's: {text_of}", None) from None
+            said: Any = json.loads(answer) if response.status != 204 else None
+            if response.status < 400:
+                return said
+            raise Problem(response.status, said["code"], said["detail"], said.get("at"), retry_after_s)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            detail = f"the answer is not Milepost's: {answer[:200].decode(errors='replace')}"
+            raise Problem(response.status, "not_milepost", detail, None, retry_after_s) from None
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._place.scheme == "https" else http.client.HTTPConnection
         with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            kind = http.client.HTTPSConnection if self._place.scheme == "https" else http.client.HTTPConnection
-            connection = kind(self._place.hostname or "", self._place.port)
+            while self._idle:
+                connection, since = self._idle.pop()
+                if time.monotonic() - since < IDLE_S:
+                    break
+                connection.close()
+            else:
+                connection = kind(self._place.hostname or "", self._place.port)
         connection.timeout = timeout_s
         if connection.sock is not None:
             connection.sock.settimeout(timeout_s)

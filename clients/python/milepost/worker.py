@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import queue
@@ -13,9 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .client import Client, Problem, Unreachable
+from .client import Client, Problem, Unreachable, pause_after
 
 log = logging.getLogger("milepost")
+
+LOOK_EVERY_S = 30.0  # How often it asks what the server says it holds, without a reason to doubt it.
+NOT_TAKEN = "end_not_taken"  # What a run fails with whose own end the server cannot take.
+STOPPED = {"cancel": "canceled", "abort": "aborted"}  # How a run ends that was asked to stop.
 
 
 class Snooze(Exception):
@@ -35,7 +40,7 @@ class Failed(Exception):
 
 
 class Cancelled(Exception):
-    """Raised by `Job.check`: somebody asked the job to stop, or it is not this worker's any more."""
+    """Raised by `Job.check`: somebody asked the job to stop, its time is over, or it is not this worker's any more."""
 
 
 @dataclass
@@ -48,11 +53,14 @@ class Job:
     checkpoint: Any
     attempt: int
     max_attempts: int
+    timeout_ms: int | None
     run: str
     traceparent: str | None
     _worker: Worker = field(repr=False)
+    _holder: int = field(repr=False)  # The id under which the worker claimed it.
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
-    _verb: str = "cancel"
+    _reason: str = ""  # Why it is to stop: `cancel`, `abort`, `timeout`, or `lost`: then its end is not ours to tell.
+    _ended: bool = False
 
     @property
     def stop_requested(self) -> bool:
@@ -62,7 +70,7 @@ class Job:
     def check(self) -> None:
         """Raises `Cancelled` when the job is to stop."""
         if self._stop.is_set():
-            raise Cancelled(self._verb)
+            raise Cancelled(self._reason)
 
     def report(self, done: int | None = None, total: int | None = None, message: str | None = None, checkpoint: Any = None) -> None:
         """Tells how far it is, and where the next attempt can go on from. Raises `Cancelled` when the job has moved on."""
@@ -71,12 +79,19 @@ class Job:
             said["progress"] = {"done": done, "total": total, "message": message}
         if checkpoint is not None:
             said["checkpoint"] = checkpoint
-        if not self._worker.tell("report", {"runs": [said]})["accepted"][0]:
-            self._stop.set()
+        if self._reason in ("lost", "timeout") or not self._worker._tell(self._holder, "report", {"runs": [said]}, 4)["accepted"][0]:
+            self._ask_to_stop("lost")
             self.check()
 
+    def _ask_to_stop(self, reason: str) -> None:
+        if self._reason != "lost":
+            self._reason = reason
+        self._stop.set()
 
+
+CLAIMED = ("id", "kind", "payload", "checkpoint", "attempt", "max_attempts", "timeout_ms", "run", "traceparent")
 Handler = Callable[[Job], Any]
+End = tuple[Job, dict[str, Any]]
 
 
 class Worker:
@@ -84,42 +99,37 @@ class Worker:
     waits for jobs, and so how long a worker without any takes to stop."""
 
     def __init__(
-        self,
-        client: Client,
-        handlers: Mapping[str, Handler],
-        *,
-        queues: Sequence[str] = ("default",),
-        concurrency: int = 4,
-        lease_s: float = 15.0,
-        wait_s: float = 5.0,
-        name: str | None = None,
+        self, client: Client, handlers: Mapping[str, Handler], *, queues: Sequence[str] = ("default",),
+        concurrency: int = 4, lease_s: float = 15.0, wait_s: float = 5.0, name: str | None = None,
     ) -> None:
-        self._client, self._handlers, self._queues = client, dict(handlers), list(queues)
-        self._concurrency, self._lease_s, self._wait_ms = concurrency, lease_s, int(wait_s * 1000)
+        self._client, self._handlers = client, dict(handlers)
+        self._serves = {"queues": list(queues), "kinds": list(self._handlers)}
+        self._concurrency, self._lease_s, self._wait_s = concurrency, lease_s, wait_s
         self._name = name or f"{socket.gethostname()}-{os.getpid()}"
+        # Set while it holds a lease, and until when that is sure.
         self._id: int | None = None
         self._held_until = 0.0
-        self._stop = threading.Event()
+        # When to ask what the server says it holds; 0 after a claim of which nobody knows whether it was made.
+        self._look_at = 0.0
+        self._stopping = False  # No `Event`: signal handlers call `stop`.
         self._lock = threading.Lock()
-        self._registering = threading.Lock()
         self._running: dict[str, Job] = {}
-        self._ends: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._ends: queue.Queue[End] = queue.Queue()
         self._free = threading.Semaphore(concurrency)
 
     def stop(self) -> None:
-        """Takes no further jobs; `run` returns when those that run have ended."""
-        self._stop.set()
+        """Takes no further jobs; `run` returns when those that run have ended. Returns at once."""
+        self._stopping = True
 
     def run(self) -> None:
-        """Runs jobs until `stop` is called."""
-        self._register()
+        """Runs jobs until `stop` is called, and waits for those that run then. Raises `Problem` when the server does not let it register."""
         over = threading.Event()
         beside = [threading.Thread(target=loop, args=(over,), daemon=True) for loop in (self._heartbeats, self._tell_ends)]
         for thread in beside:
             thread.start()
         try:
-            while not self._stop.is_set():
-                self._claim()
+            while not self._stopping:
+                self._go_on(self._id)
             for _ in range(self._concurrency):
                 self._free.acquire()
             self._ends.join()
@@ -127,94 +137,104 @@ class Worker:
             over.set()
             for thread in beside:
                 thread.join()
-        self._quietly(lambda: self._client.ask("DELETE", f"/v1/workers/{self._id}", tries=3))
+        if self._id is not None:
+            with contextlib.suppress(Unreachable, Problem):
+                self._client.ask("DELETE", f"/v1/workers/{self._id}", tries=3)
 
-    def tell(self, verb: str, body: Any, tries: int = 4, timeout_s: float | None = None) -> Any:
-        """One request of the worker protocol."""
-        return self._client.ask("POST", f"/v1/workers/{self._id}/{verb}", body, tries=tries, timeout_s=timeout_s)
+    def _tell(self, holder: int, verb: str, body: Any, tries: int = 1, timeout_s: float | None = None) -> Any:
+        return self._client.ask("POST", f"/v1/workers/{holder}/{verb}", body, tries=tries, timeout_s=timeout_s)
+
+    def _go_on(self, holder: int | None) -> None:
+        """Claims jobs, under a lease; waits after what failed."""
+        try:
+            self._register() if holder is None else self._claim(holder)
+        except (Unreachable, Problem) as error:
+            if holder is None and not error.passes:
+                raise
+            if holder is not None and error.code == "worker_lost":
+                return self._lose(holder, str(error))
+            self._look_at = 0.0
+            log.warning("%s; trying again", error)
+            until = time.monotonic() + max(pause_after(error, 0), 1.0)
+            while not self._stopping and time.monotonic() < until:
+                time.sleep(0.05)
 
     def _register(self) -> None:
-        body = {"name": self._name, "queues": self._queues, "kinds": list(self._handlers), "lease_ms": int(self._lease_s * 1000)}
-        while not self._stop.is_set():
-            try:
-                asked_at = time.monotonic()
-                self._id = self._client.ask("POST", "/v1/workers", body)["id"]
-                self._held_until = asked_at + self._lease_s
-                return
-            except Unreachable as error:
-                log.warning("%s; trying again", error)
-                self._stop.wait(1.0)
+        body = {**self._serves, "name": self._name, "lease_ms": int(self._lease_s * 1000)}
+        asked_at = time.monotonic()
+        holder = self._client.ask("POST", "/v1/workers", body)["id"]
+        self._held_until, self._id = asked_at + self._lease_s, holder
 
-    def _claim(self) -> None:
-        """Takes as many jobs as there are free threads, and waits for some; jobs of a claim whose answer was lost are found, too."""
+    def _lose(self, holder: int, why: str) -> None:
+        """What runs is somebody else's now, or will be: nothing is told of it any more. `run` registers anew."""
+        with self._lock:
+            if self._id != holder:
+                return
+            self._id = None
+            for job in self._running.values():
+                if not job._ended:
+                    job._ask_to_stop("lost")
+        log.error("the lease is given up: %s; what runs is stopped, it is tried again elsewhere", why)
+
+    def _claim(self, holder: int) -> None:
+        """Takes as many jobs as there are free threads, and waits for some."""
         if not self._free.acquire(timeout=1.0):
             return
         free = 1
         while free < self._concurrency and self._free.acquire(blocking=False):
             free += 1
-        jobs: list[dict[str, Any]] = []
-        known_as = self._id
+        body = {**self._serves, "limit": free, "wait_ms": int(self._wait_s * 1000)}
+        jobs: list[Job] = []
         try:
-            body = {"queues": self._queues, "kinds": list(self._handlers), "limit": free, "wait_ms": self._wait_ms}
-            jobs = self.tell("claim", body, tries=1)["jobs"]
-        except Unreachable as error:
-            log.warning("%s; looking for what was claimed", error)
-            self._stop.wait(1.0)
-            jobs = self._held()[:free]
-        except Problem as problem:
-            self._after(problem, known_as)
-        for job in jobs:
-            self._start(job)
-        for _ in range(free - len(jobs)):
-            self._free.release()
+            claimed: Any = self._adopt(holder, free) if time.monotonic() >= self._look_at else []
+            claimed = claimed or self._tell(holder, "claim", body, timeout_s=self._wait_s + 30.0)["jobs"]
+            with self._lock:
+                if self._id == holder:  # Under a lease that was given up meanwhile nothing is begun.
+                    jobs = [Job(**{name: job.get(name) for name in CLAIMED}, _worker=self, _holder=holder) for job in claimed]
+                    self._running.update((job.run, job) for job in jobs)
+            for job in jobs:
+                threading.Thread(target=self._run_one, args=(job,), daemon=True).start()
+        finally:
+            for _ in range(free - len(jobs)):
+                self._free.release()
 
-    def _held(self) -> list[dict[str, Any]]:
-        """What the store says we hold and we do not know of."""
-        try:
-            held = self._client.ask("GET", f"/v1/workers/{self._id}/jobs")["jobs"]
-        except (Unreachable, Problem):
-            return []
-        with self._lock:
-            return [job for job in held if job["run"] not in self._running]
-
-    def _after(self, problem: Problem, known_as: int | None) -> None:
-        if problem.code != "worker_lost":
-            log.warning("%s; trying again", problem)
-            self._stop.wait(1.0)
-            return
-        with self._registering:
-            if self._id == known_as:
-                log.warning("the lease was lost; registering anew")
-                self._drop_all()
-                self._register()
-
-    def _drop_all(self) -> None:
-        """What runs is somebody else's now, or will be."""
-        with self._lock:
-            for job in self._running.values():
-                job._stop.set()
-
-    def _start(self, claimed: dict[str, Any]) -> None:
-        job = Job(
-            claimed["id"],
-            claimed["kind"],
-            claimed["payload"],
-            claimed.get("checkpoint"),
-            claimed["attempt"],
-            claimed["max_attempts"],
-            claimed["run"],
-            claimed.get("traceparent"),
-            self,
-        )
-        with self._lock:
-            self._running[job.run] = job
-        threading.Thread(target=self._run_one, args=(job,), daemon=True).start()
+    def _adopt(self, holder: int, free: int) -> list[dict[str, Any]]:
+        """What the server says we hold and we do not know of: the answer to its claim was lost."""
+        with self._lock:  # Before the server is asked: a run that ends in between was known.
+            known = set(self._running)
+        held = self._client.ask("GET", f"/v1/workers/{holder}/jobs")["jobs"]
+        unknown = [job for job in held if job["run"] not in known]
+        self._look_at = 0.0 if len(unknown) > free else time.monotonic() + LOOK_EVERY_S
+        return unknown[:free]
 
     def _run_one(self, job: Job) -> None:
+        deadline = threading.Timer(min((job.timeout_ms or 0) / 1000, threading.TIMEOUT_MAX), self._time_out, (job,))
+        deadline.daemon = True
+        if job.timeout_ms is not None:
+            deadline.start()
         try:
-            self._ends.put({"run": job.run, **self._end_of(job)})
+            self._end(job, self._end_of(job))
         finally:
+            deadline.cancel()
             self._free.release()
+
+    def _time_out(self, job: Job) -> None:
+        """A thread cannot be ended from outside: its place is taken until its handler returns, but what that says counts no more."""
+        late = _failure("timeout", f"the attempt took longer than {job.timeout_ms} ms")
+        end = {"outcome": STOPPED[job._reason]} if job._reason in STOPPED else late
+        # In this order: what the handler says when it is asked must not come first.
+        self._end(job, end)
+        job._ask_to_stop("timeout")
+
+    def _end(self, job: Job, end: dict[str, Any]) -> None:
+        with self._lock:
+            if job._ended:
+                return
+            job._ended = True
+            if job._reason == "lost":
+                self._running.pop(job.run, None)
+                return
+        self._ends.put((job, {"run": job.run, **end}))
 
     def _end_of(self, job: Job) -> dict[str, Any]:
         try:
@@ -222,13 +242,12 @@ class Worker:
         except Snooze as snooze:
             return {"outcome": "snoozed", "delay_ms": snooze.delay_ms, "message": snooze.why}
         except Cancelled:
-            return {"outcome": "aborted" if job._verb == "abort" else "canceled"}
+            return {"outcome": STOPPED.get(job._reason, "canceled")}
         except Failed as failed:
-            end = {"outcome": "failed", "error_code": failed.code, "message": str(failed), "retryable": failed.retryable}
+            end = {**_failure(failed.code, str(failed)), "retryable": failed.retryable}
             return end if failed.delay_s is None else {**end, "delay_ms": int(failed.delay_s * 1000)}
-        except Exception as error:  # noqa: BLE001: whatever a handler does wrong is the end of its attempt
-            where = traceback.format_exc(limit=-5)
-            return {"outcome": "failed", "error_code": type(error).__name__, "message": where[-2000:]}
+        except BaseException as error:  # noqa: BLE001: whatever a handler does wrong, `sys.exit` too, is the end of its attempt
+            return _failure(type(error).__name__, traceback.format_exc(limit=-5)[-2000:])
 
     def _tell_ends(self, over: threading.Event) -> None:
         """Tells ends, many at a time, until the server has heard them."""
@@ -241,63 +260,62 @@ class Worker:
                 ends.append(self._ends.get_nowait())
             self._tell_until_heard(ends)
             with self._lock:
-                for end in ends:
-                    self._running.pop(end["run"], None)
+                for job, _ in ends:
+                    self._running.pop(job.run, None)
             for _ in ends:
                 self._ends.task_done()
 
-    def _tell_until_heard(self, ends: list[dict[str, Any]]) -> None:
-        began = time.monotonic()
-        while time.monotonic() - began < self._lease_s:
+    def _tell_until_heard(self, ends: list[End]) -> None:
+        """Tells ends for as long as a lease; then the lease is given up, so that it runs out and their jobs are tried again. What the server
+        cannot take, a result that is no JSON say, is told as a failure."""
+        give_up_at, failures = time.monotonic() + self._lease_s, 0
+        while True:
             try:
-                for end, said in zip(ends, self.tell("finish", {"runs": ends})["runs"], strict=True):
-                    if said == "fenced":
-                        log.warning("run %s had moved on; its end was not taken", end["run"])
-                return
-            except Unreachable as error:
-                log.warning("%s; telling ends again", error)
-            except (Problem, TypeError, ValueError) as problem:
-                if len(ends) == 1:
-                    log.error("the end of run %s is not taken: %s", ends[0]["run"], problem)
-                    self._quietly(lambda: self.tell("finish", {"runs": [_as_failure(ends[0], problem)]}))
+                answers = self._tell(ends[0][0]._holder, "finish", {"runs": [end for _, end in ends]})["runs"]
+                break
+            except (Unreachable, Problem, TypeError, ValueError, RecursionError) as error:
+                left, why = give_up_at - time.monotonic(), error
+            if getattr(why, "status", 422) in (400, 413, 422) and not isinstance(why, Unreachable):
+                if len(ends) > 1:
+                    for end in ends:
+                        self._tell_until_heard([end])
                     return
-                for end in ends:
-                    self._tell_until_heard([end])
+                ends = [(job, {"run": job.run, **_failure(NOT_TAKEN, str(why)[:2000])}) for job, _ in ends]
+            if left <= 0 or all(job._holder != self._id for job, _ in ends):
+                for job, _ in ends:
+                    self._lose(job._holder, f"ends could not be told: {why}")
                 return
-        log.error("%d ends could not be told within the lease; their jobs are tried again", len(ends))
+            log.warning("%s; telling ends again", why)
+            time.sleep(min(pause_after(why, failures), left))
+            failures += 1
+        for (job, _), said in zip(ends, answers):
+            if said == "fenced":
+                log.warning("run %s had moved on; its end was not taken", job.run)
 
     def _heartbeats(self, over: threading.Event) -> None:
-        while not over.wait(self._lease_s / 3):
-            asked_at, known_as = time.monotonic(), self._id
-            try:
-                stops = self.tell("heartbeat", {}, tries=1, timeout_s=self._lease_s / 3)["stops"]
-            except Unreachable as error:
-                log.warning("%s; the lease could not be renewed", error)
-                if time.monotonic() >= self._held_until:
-                    self._drop_all()
-                continue
-            except Problem as problem:
-                self._after(problem, known_as)
-                continue
-            self._held_until = asked_at + self._lease_s
-            for stop in stops:
-                self._ask_to_stop(stop)
+        pause_s = 0.0
+        while not over.wait(pause_s):
+            pause_s = self._lease_s / 15 if (holder := self._id) is None else self._beat(holder)
 
-    def _ask_to_stop(self, stop: Mapping[str, Any]) -> None:
+    def _beat(self, holder: int) -> float:
+        """Renews the lease; answers how long to wait then."""
+        asked_at, third = time.monotonic(), self._lease_s / 3
+        try:
+            left = max(self._held_until - asked_at, 0.001)
+            stops = self._tell(holder, "heartbeat", {}, timeout_s=min(third, left))["stops"]
+        except (Unreachable, Problem) as error:
+            log.warning("%s; the lease could not be renewed", error)
+            if error.code == "worker_lost" or time.monotonic() >= self._held_until:
+                self._lose(holder, str(error))
+            return min(max(pause_after(error, 0), self._lease_s / 15), third)
+        self._held_until = asked_at + self._lease_s
         with self._lock:
             for job in self._running.values():
-                if job.run.startswith(f"{stop['job']}.{stop['token']}."):
-                    job._verb = stop["verb"]
-                    job._stop.set()
-
-    @staticmethod
-    def _quietly(ask: Callable[[], Any]) -> None:
-        try:
-            ask()
-        except (Unreachable, Problem) as error:
-            log.debug("%s", error)
+                for stop in stops:
+                    if job.run.startswith(f"{stop['job']}.{stop['token']}."):
+                        job._ask_to_stop(stop["verb"])
+        return third
 
 
-def _as_failure(end: dict[str, Any], problem: Exception) -> dict[str, Any]:
-    """What is told instead of an end that the server cannot take: a result that is no JSON, say."""
-    return {"run": end["run"], "outcome": "failed", "error_code": "end_not_taken", "message": str(problem)[:2000]}
+def _failure(code: str, message: str) -> dict[str, Any]:
+    return {"outcome": "failed", "error_code": code, "message": message}

@@ -25,10 +25,7 @@ export interface NewJob {
 }
 
 /** The job that stands for a request; `duplicate`: it was there before, under the same key. */
-export interface Created {
-  id: string;
-  duplicate: boolean;
-}
+export type Created = { id: string; duplicate: boolean };
 
 /** A job in a list. Times are ISO 8601. */
 export interface JobRow {
@@ -57,11 +54,11 @@ export interface JobView extends JobRow {
 /** Which jobs to list. */
 export type JobFilter = { state?: JobState } & { [name in "kind" | "queue" | "key" | "error" | "payload"]?: string };
 
-/** The server cannot do what was asked. `code` is stable; `at` says where in the request. */
+/** The server cannot do what was asked. `code` is stable; `at` says where in the request; `retryAfterMs` when to ask again. */
 export class Problem extends Error {
   override readonly name = "Problem";
 
-  constructor(readonly status: number, readonly code: string, readonly detail: string, readonly at?: string) {
+  constructor(readonly status: number, readonly code: string, readonly detail: string, readonly at?: string, readonly retryAfterMs = 0) {
     super(`${code}: ${detail}${at ? ` (at ${at})` : ""}`);
   }
 }
@@ -69,6 +66,17 @@ export class Problem extends Error {
 /** The server did not answer; whether it did what was asked is not known. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
+}
+
+/** Whether the same request may be taken later. */
+export function passes(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof Problem && ([408, 429].includes(error.status) || error.status >= 500));
+}
+
+/** How long to wait before it is tried again: longer after each failure, and as long as the server says, up to 30 s. */
+export function pauseAfter(error: unknown, failures: number): number {
+  const said = error instanceof Problem ? error.retryAfterMs : 0;
+  return Math.max(Math.min(said, 30_000), 200 * 2 ** Math.min(failures, 4));
 }
 
 /** `token`: when the server asks for one. `timeoutMs`: how long a request may take. */
@@ -93,7 +101,7 @@ export class Client {
     this.#timeoutMs = options.timeoutMs ?? 60_000;
   }
 
-  /** Creates a job; resolves when it is durable. Tried again while the server does not answer: under an `Idempotency-Key`, so that there is one job in any case. */
+  /** Creates a job; resolves when it is durable. Tried again if need be: under an `Idempotency-Key`, so that there is one in any case. */
   async create(job: NewJob): Promise<Created> {
     const headers: Record<string, string> = job.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
     return await this.ask("POST", "/v1/jobs", job, { headers, tries: 4 });
@@ -131,46 +139,43 @@ export class Client {
 
   /** One request. Throws `Problem` for what the server refuses, `Unreachable` when it does not answer after all tries. */
   async ask<T>(method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<T> {
-    const tries = options.tries ?? 1;
-    for (let n = 1; ; n += 1) {
+    for (let failures = 0; ; failures += 1) {
       try {
         return (await this.#askOnce(method, path, body, options)) as T;
       } catch (error) {
-        const again = error instanceof Unreachable || (error instanceof Problem && error.status === 503);
-        if (!again || n >= tries) throw error;
+        if (failures + 1 >= (options.tries ?? 1) || !passes(error)) throw error;
+        await sleep(pauseAfter(error, failures));
       }
-      await sleep(200 * 2 ** (n - 1));
     }
   }
 
   async #askOnce(method: string, path: string, body: unknown, options: AskOptions): Promise<unknown> {
-    const headers: Record<string, string> = { ...options.headers };
-    if (body !== undefined) headers["Content-Type"] = "application/json";
-    if (this.#token) headers["Authorization"] = `Bearer ${this.#token}`;
+    const token = this.#token ? { Authorization: `Bearer ${this.#token}` } : {};
+    const headers = { "Content-Type": "application/json", ...token, ...options.headers };
     const text = body === undefined ? null : JSON.stringify(body);
-    const signal = AbortSignal.timeout(options.timeoutMs ?? this.#timeoutMs);
-    let status: number;
-    let answer: string;
-    try {
-      const response = await fetch(this.#base + path, { method, headers, body: text, signal });
-      status = response.status;
-      answer = await response.text();
-    } catch (error) {
-      throw new Unreachable(`${this.#base} does not answer: ${reason(error)}`, { cause: error });
-    }
-    if (status < 400) return answer === "" ? undefined : JSON.parse(answer);
-    throw problemOf(status, answer);
+    // In whole milliseconds: it takes no others.
+    const signal = AbortSignal.timeout(Math.ceil(options.timeoutMs ?? this.#timeoutMs));
+    const { response, answer } = await fetch(this.#base + path, { method, headers, body: text, signal })
+      .then(async (response) => ({ response, answer: await response.text() }))
+      .catch((error: unknown) => {
+        throw new Unreachable(`${this.#base} does not answer: ${reason(error)}`, { cause: error });
+      });
+    return response.status === 204 ? undefined : read(response, answer);
   }
 }
 
-function problemOf(status: number, answer: string): Problem {
+function read({ status, headers }: Response, answer: string): unknown {
+  const retryAfterMs = Number(headers.get("Retry-After")) * 1000 || 0;
+  let problem = new Problem(status, "not_milepost", `the answer is not Milepost's: ${answer.slice(0, 200)}`, undefined, retryAfterMs);
   try {
-    const { code, detail, at } = JSON.parse(answer) as { code: unknown; detail: unknown; at?: string };
-    if (typeof code === "string" && typeof detail === "string") return new Problem(status, code, detail, at);
+    const said = JSON.parse(answer);
+    if (status < 400) return said;
+    const { code, detail, at } = said as { code: unknown; detail: unknown; at?: string };
+    if (typeof code === "string" && typeof detail === "string") problem = new Problem(status, code, detail, at, retryAfterMs);
   } catch {
     // Not JSON: not Milepost's.
   }
-  return new Problem(status, "not_milepost", `the answer is not Milepost's: ${answer.slice(0, 200)}`);
+  throw problem;
 }
 
 function reason(error: unknown): string {

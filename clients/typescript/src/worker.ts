@@ -1,9 +1,10 @@
 /** The worker loop: claims jobs, runs handlers, sends heartbeats, tells how runs ended. */
 
+import { EventEmitter, once } from "node:events";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, Problem, Unreachable } from "./client.js";
+import { Client, passes, pauseAfter, Problem } from "./client.js";
 import type { Json } from "./client.js";
 
 /** Thrown by a handler: the job is given back for a while; the attempt does not count. */
@@ -24,68 +25,56 @@ export class Failed extends Error {
   }
 }
 
-/** Thrown by `job.check()`: somebody asked the job to stop, or it is not this worker's any more. */
+/** Thrown by `job.check()`: somebody asked the job to stop, its time is over, or it is not this worker's any more. */
 export class Cancelled extends Error {
   override readonly name = "Cancelled";
 }
 
 /** A run as the server hands it out. */
-type Claimed = Pick<Job, "id" | "kind" | "payload" | "checkpoint" | "attempt" | "run" | "traceparent"> & { max_attempts: number };
+type Claimed = Pick<Job, "id" | "kind" | "payload" | "checkpoint" | "attempt" | "run" | "traceparent"> & { max_attempts: number; timeout_ms?: number };
 
-/** How a run ended. */
-type End = { run: string; outcome: string } & Record<string, unknown>;
+/** How a run ended, as the server is told. */
+type Said = { outcome: string } & Record<string, unknown>;
 
-/** A job that runs. `payload` is its input, `checkpoint` what an earlier attempt left. */
+/** Why a job is to stop; `lost`: its end is not ours to tell. */
+type Reason = "cancel" | "abort" | "timeout" | "lost";
+
+/** A job that runs. `payload` is its input, `checkpoint` what an earlier attempt left, `traceparent` the span that it follows from. */
 export class Job {
-  readonly id: string;
-  readonly kind: string;
-  readonly payload: Json;
-  readonly checkpoint: Json | undefined;
-  readonly attempt: number;
-  readonly maxAttempts: number;
-  readonly run: string;
-  /** The span of a trace that it follows from, for the tracer of the process. */
-  readonly traceparent: string | undefined;
-  readonly #stop = new AbortController();
-  readonly #report: (said: object) => Promise<boolean>;
-
   /** @internal */
-  constructor(claimed: Claimed, report: (said: object) => Promise<boolean>) {
-    this.id = claimed.id;
-    this.kind = claimed.kind;
-    this.payload = claimed.payload;
-    this.checkpoint = claimed.checkpoint;
-    this.attempt = claimed.attempt;
-    this.maxAttempts = claimed.max_attempts;
-    this.run = claimed.run;
-    this.traceparent = claimed.traceparent;
-    this.#report = report;
-  }
+  reason: Reason | undefined;
+  /** @internal Whether it is settled how it ended; whether that is told; whether its handler has returned. */
+  readonly is = { ended: false, told: false, returned: false };
+  readonly #stop = new AbortController();
+  /** Aborted when the job is to stop; its reason is `cancel`, `abort`, `timeout` or `lost`. To be given to what takes long. */
+  readonly signal = this.#stop.signal;
 
-  /** Aborted when the job is to stop; its reason is `cancel` or `abort`. To be given to what takes long. */
-  get signal(): AbortSignal {
-    return this.#stop.signal;
-  }
+  /** @internal `holder`: the id under which the worker claimed it. */
+  constructor(
+    readonly id: string, readonly kind: string, readonly payload: Json, readonly checkpoint: Json | undefined, readonly attempt: number,
+    readonly maxAttempts: number, readonly timeoutMs: number | undefined, readonly run: string, readonly traceparent: string | undefined,
+    readonly holder: number, private readonly tell: (said: object) => Promise<boolean>,
+  ) {}
 
   /** Throws `Cancelled` when the job is to stop. */
   check(): void {
-    if (this.#stop.signal.aborted) throw new Cancelled(String(this.#stop.signal.reason));
+    if (this.#stop.signal.aborted) throw new Cancelled(this.reason);
   }
 
   /** Tells how far it is, and where the next attempt can go on from. Throws `Cancelled` when the job has moved on. */
   async report(said: { done?: number; total?: number; message?: string; checkpoint?: Json }): Promise<void> {
-    const { done, total, message, checkpoint } = said;
-    const progress = done === undefined ? {} : { progress: { done, total, message } };
-    const kept = checkpoint === undefined ? {} : { checkpoint };
-    if (!(await this.#report({ run: this.run, ...progress, ...kept }))) {
-      this.stop("cancel");
+    const { checkpoint, ...rest } = said;
+    const progress = rest.done === undefined ? undefined : rest;
+    if (this.reason === "lost" || this.reason === "timeout" || !(await this.tell({ run: this.run, progress, checkpoint }))) {
+      this.stop("lost");
       this.check();
     }
   }
 
   /** @internal */
-  stop(verb: string): void {
-    this.#stop.abort(verb);
+  stop(reason: Reason): void {
+    if (this.reason !== "lost") this.reason = reason;
+    this.#stop.abort(reason);
   }
 }
 
@@ -107,25 +96,20 @@ export class Worker {
   readonly #client: Client;
   readonly #handlers: Readonly<Record<string, Handler>>;
   readonly #options: Required<WorkerOptions>;
-  #id = 0;
+  #id: number | undefined; // Set while it holds a lease, and until when that is sure.
   #heldUntil = 0;
+  #lookAt = 0; // When to ask what the server says it holds; 0 after a claim of which nobody knows whether it was made.
   #stopping = false;
-  readonly #running = new Map<string, Job>();
-  #ends: End[] = [];
-  #heard: (() => void)[] = [];
+  readonly #running = new Map<string, Job>(); // Until their handlers have returned and their ends are told.
+  #ends: { job: Job; said: Said }[] = [];
+  readonly #places = new EventEmitter();
 
   constructor(client: Client, handlers: Readonly<Record<string, Handler>>, options: WorkerOptions = {}) {
     this.#client = client;
     this.#handlers = handlers;
-    this.#options = {
-      queues: ["default"],
-      concurrency: 8,
-      leaseMs: 15_000,
-      waitMs: 5_000,
-      name: `${hostname()}-${process.pid}`,
-      log: (message) => console.warn(`milepost: ${message}`),
-      ...options,
-    };
+    const name = `${hostname()}-${process.pid}`;
+    const log = (message: string) => console.warn(`milepost: ${message}`);
+    this.#options = { queues: ["default"], concurrency: 8, leaseMs: 15_000, waitMs: 5_000, name, log, ...options };
   }
 
   /** Takes no further jobs; `run` resolves when those that run have ended. */
@@ -133,102 +117,118 @@ export class Worker {
     this.#stopping = true;
   }
 
-  /** Runs jobs until `stop` is called. */
+  /** Runs jobs until `stop` is called, and waits for those that run then. Rejects with `Problem` when the server does not let it register. */
   async run(): Promise<void> {
-    await this.#register();
     const over = new AbortController();
     const beside = [this.#heartbeats(over.signal), this.#tellEnds(over.signal)];
     try {
-      while (!this.#stopping) await this.#claim();
-      while (this.#running.size > 0) await this.#anEnd();
+      while (!this.#stopping) await this.#goOn(this.#id);
+      while (this.#running.size > 0) await once(this.#places, "free");
     } finally {
       over.abort();
       await Promise.all(beside);
     }
-    await this.#quietly(() => this.#client.ask("DELETE", `/v1/workers/${this.#id}`, undefined, { tries: 3 }));
+    if (this.#id !== undefined) await this.#client.ask("DELETE", `/v1/workers/${this.#id}`, undefined, { tries: 3 }).catch(() => undefined);
   }
 
-  async #tell<T>(verb: string, body: object, tries = 4, timeoutMs = 60_000): Promise<T> {
-    return await this.#client.ask<T>("POST", `/v1/workers/${this.#id}/${verb}`, body, { tries, timeoutMs });
+  async #tell<T>(holder: number, verb: string, body: object, tries = 1, timeoutMs = 60_000): Promise<T> {
+    return await this.#client.ask<T>("POST", `/v1/workers/${holder}/${verb}`, body, { tries, timeoutMs });
+  }
+
+  /** Claims jobs, under a lease; waits after what failed. */
+  async #goOn(holder: number | undefined): Promise<void> {
+    try {
+      await (holder === undefined ? this.#register() : this.#claim(holder));
+    } catch (error) {
+      if (holder === undefined && !passes(error)) throw error;
+      if (holder !== undefined && (error as Problem).code === "worker_lost") return this.#lose(holder, error);
+      this.#lookAt = 0;
+      this.#options.log(`${error}; trying again`);
+      const until = performance.now() + Math.max(pauseAfter(error, 0), 1000);
+      while (!this.#stopping && performance.now() < until) await sleep(50);
+    }
   }
 
   async #register(): Promise<void> {
     const { name, queues, leaseMs } = this.#options;
     const body = { name, queues, kinds: Object.keys(this.#handlers), lease_ms: leaseMs };
-    while (!this.#stopping) {
-      const askedAt = Date.now();
-      try {
-        this.#id = (await this.#client.ask<{ id: number }>("POST", "/v1/workers", body)).id;
-        this.#heldUntil = askedAt + leaseMs;
-        return;
-      } catch (error) {
-        if (!(error instanceof Unreachable)) throw error;
-        this.#options.log(`${error.message}; trying again`);
-        await sleep(1000);
-      }
-    }
+    const askedAt = performance.now();
+    this.#id = (await this.#client.ask<{ id: number }>("POST", "/v1/workers", body)).id;
+    this.#heldUntil = askedAt + leaseMs;
   }
 
-  /** Takes as many jobs as there are free places, and waits for some; jobs of a claim whose answer was lost are found, too. */
-  async #claim(): Promise<void> {
-    const free = this.#options.concurrency - this.#running.size;
-    if (free <= 0) return await this.#anEnd();
-    const knownAs = this.#id;
-    let jobs: Claimed[] = [];
-    try {
-      const { queues, waitMs } = this.#options;
+  /** What runs is somebody else's now, or will be: nothing is told of it any more. `run` registers anew. */
+  #lose(holder: number, why: unknown): void {
+    if (this.#id !== holder) return;
+    this.#id = undefined;
+    for (const job of this.#running.values()) if (!job.is.ended) job.stop("lost");
+    this.#options.log(`the lease is given up: ${why}; what runs is stopped, it is tried again elsewhere`);
+  }
+
+  /** Takes as many jobs as there are free places, and waits for some. */
+  async #claim(holder: number): Promise<void> {
+    const { queues, concurrency, waitMs } = this.#options;
+    const free = concurrency - this.#running.size;
+    if (free <= 0) return void (await once(this.#places, "free"));
+    let jobs = performance.now() >= this.#lookAt ? await this.#adopt(holder, free) : [];
+    if (jobs.length === 0) {
       const body = { queues, kinds: Object.keys(this.#handlers), limit: free, wait_ms: waitMs };
-      jobs = (await this.#tell<{ jobs: Claimed[] }>("claim", body, 1, waitMs + 30_000)).jobs;
-    } catch (error) {
-      if (error instanceof Unreachable) {
-        this.#options.log(`${error.message}; looking for what was claimed`);
-        await sleep(1000);
-        jobs = (await this.#held()).slice(0, free);
-      } else {
-        await this.#after(error, knownAs);
-      }
+      jobs = (await this.#tell<{ jobs: Claimed[] }>(holder, "claim", body, 1, waitMs + 30_000)).jobs;
     }
-    for (const job of jobs) void this.#start(job);
+    // Under a lease that was given up meanwhile nothing is begun.
+    if (this.#id === holder) for (const job of jobs) void this.#start(holder, job);
   }
 
-  /** What the store says we hold and we do not know of. */
-  async #held(): Promise<Claimed[]> {
-    try {
-      const held = await this.#client.ask<{ jobs: Claimed[] }>("GET", `/v1/workers/${this.#id}/jobs`);
-      return held.jobs.filter((job) => !this.#running.has(job.run));
-    } catch {
-      return [];
-    }
+  /** What the server says we hold and we do not know of: the answer to its claim was lost. */
+  async #adopt(holder: number, free: number): Promise<Claimed[]> {
+    // Looked at before the server is asked: a run that ends in between was known.
+    const known = new Set(this.#running.keys());
+    const held = await this.#client.ask<{ jobs: Claimed[] }>("GET", `/v1/workers/${holder}/jobs`);
+    const unknown = held.jobs.filter((job) => !known.has(job.run));
+    this.#lookAt = unknown.length > free ? 0 : performance.now() + 30_000;
+    return unknown.slice(0, free);
   }
 
-  async #after(error: unknown, knownAs: number): Promise<void> {
-    if (!(error instanceof Problem) || error.code !== "worker_lost") {
-      this.#options.log(`${error}; trying again`);
-      return await sleep(1000);
-    }
-    if (this.#id !== knownAs) return;
-    this.#options.log("the lease was lost; registering anew");
-    // What runs is somebody else's now, or will be.
-    this.#stopJobs("cancel");
-    await this.#register();
+  async #start(holder: number, claimed: Claimed): Promise<void> {
+    const report = async (said: object) => (await this.#tell<{ accepted: boolean[] }>(holder, "report", { runs: [said] }, 4)).accepted[0] === true;
+    const { id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent } = claimed;
+    const job = new Job(id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent, holder, report);
+    this.#running.set(run, job);
+    // No timer can be set for longer.
+    const limit = (timeout_ms ?? Infinity) < 2 ** 31 ? setTimeout(() => this.#timeOut(job), timeout_ms) : undefined;
+    const said = await this.#endOf(job);
+    clearTimeout(limit);
+    job.is.returned = true;
+    this.#end(job, said);
+    this.#letGo(job);
   }
 
-  async #start(claimed: Claimed): Promise<void> {
-    const report = async (said: object) => {
-      const answer = await this.#tell<{ accepted: boolean[] }>("report", { runs: [said] });
-      return answer.accepted[0] === true;
-    };
-    const job = new Job(claimed, report);
-    this.#running.set(job.run, job);
-    this.#ends.push({ run: job.run, ...(await this.#endOf(job)) });
+  /** A function cannot be ended from outside: its place is taken until it returns, but what it says counts no more. */
+  #timeOut(job: Job): void {
+    const late = { outcome: "failed", error_code: "timeout", message: `the attempt took longer than ${job.timeoutMs} ms` };
+    this.#end(job, job.signal.aborted ? stopped(job) : late);
+    job.stop("timeout");
   }
 
-  async #endOf(job: Job): Promise<{ outcome: string } & Record<string, unknown>> {
+  #end(job: Job, said: Said): void {
+    if (job.is.ended) return;
+    job.is.ended = true;
+    if (job.reason === "lost") job.is.told = true;
+    else this.#ends.push({ job, said });
+  }
+
+  #letGo(job: Job): void {
+    if (!job.is.returned || !job.is.told) return;
+    this.#running.delete(job.run);
+    this.#places.emit("free");
+  }
+
+  async #endOf(job: Job): Promise<Said> {
     try {
       return { outcome: "succeeded", result: (await this.#handlers[job.kind]!(job)) ?? null };
     } catch (error) {
       if (error instanceof Snooze) return { outcome: "snoozed", delay_ms: error.delayMs, message: error.message };
-      if (error instanceof Cancelled || job.signal.aborted) return { outcome: job.signal.reason === "abort" ? "aborted" : "canceled" };
+      if (error instanceof Cancelled || job.signal.aborted) return stopped(job);
       if (error instanceof Failed) {
         const { code = "failed", retryable = true, delayMs } = error.options;
         const delay = delayMs === undefined ? {} : { delay_ms: delayMs };
@@ -243,67 +243,65 @@ export class Worker {
   async #tellEnds(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       const ends = this.#ends.splice(0, 500);
-      if (ends.length === 0) {
-        await sleep(5);
-        continue;
+      if (ends.length === 0) await sleep(5);
+      else await this.#tellUntilHeard(ends);
+      for (const { job } of ends) {
+        job.is.told = true;
+        this.#letGo(job);
       }
-      await this.#tellUntilHeard(ends);
-      for (const end of ends) this.#running.delete(end.run);
-      for (const heard of this.#heard.splice(0)) heard();
     }
   }
 
-  async #tellUntilHeard(ends: End[]): Promise<void> {
-    const until = Date.now() + this.#options.leaseMs;
-    while (Date.now() < until) {
-      try {
-        const { runs } = await this.#tell<{ runs: string[] }>("finish", { runs: ends });
-        runs.forEach((said, n) => said === "fenced" && this.#options.log(`run ${ends[n]?.run} had moved on; its end was not taken`));
-        return;
-      } catch (error) {
-        if (error instanceof Unreachable) {
-          this.#options.log(`${error.message}; telling ends again`);
-          continue;
-        }
-        const [end] = ends;
-        if (ends.length > 1 || end === undefined) {
-          for (const one of ends) await this.#tellUntilHeard([one]);
+  /** Tells ends for as long as a lease; then the lease is given up, so that it runs out and their jobs are tried again. What the server cannot take is told as a failure. */
+  async #tellUntilHeard(ends: { job: Job; said: Said }[]): Promise<void> {
+    const giveUpAt = performance.now() + this.#options.leaseMs;
+    for (let failures = 0; ; failures += 1) {
+      let why: unknown;
+      const runs = ends.map(({ job, said }) => ({ run: job.run, ...said }));
+      const answer = await this.#tell<{ runs: string[] }>(ends[0]!.job.holder, "finish", { runs }).catch((error) => void (why = error));
+      if (answer) return answer.runs.forEach((said, n) => said === "fenced" && this.#options.log(`run ${runs[n]?.run} had moved on; its end was not taken`));
+      if (!passes(why) && !(why instanceof Problem && ![400, 413, 422].includes(why.status))) {
+        if (ends.length > 1) {
+          for (const end of ends) await this.#tellUntilHeard([end]);
           return;
         }
-        this.#options.log(`the end of run ${end.run} is not taken: ${error}`);
-        const instead = { run: end.run, outcome: "failed", error_code: "end_not_taken", message: String(error).slice(0, 2000) };
-        return await this.#quietly(() => this.#tell("finish", { runs: [instead] }));
+        const said = { outcome: "failed", error_code: "end_not_taken", message: String(why).slice(0, 2000) };
+        ends = ends.map(({ job }) => ({ job, said }));
       }
+      const left = giveUpAt - performance.now();
+      if (left <= 0 || ends.every(({ job }) => job.holder !== this.#id)) {
+        return ends.forEach(({ job }) => this.#lose(job.holder, `ends could not be told: ${why}`));
+      }
+      this.#options.log(`${why}; telling ends again`);
+      await sleep(Math.min(pauseAfter(why, failures), left));
     }
-    this.#options.log(`${ends.length} ends could not be told within the lease; their jobs are tried again`);
   }
 
   async #heartbeats(over: AbortSignal): Promise<void> {
-    const every = this.#options.leaseMs / 3;
-    for (;;) {
-      await this.#quietly(() => sleep(every, undefined, { signal: over }));
+    for (let pause = 0; ; ) {
+      await sleep(pause, undefined, { signal: over }).catch(() => undefined);
       if (over.aborted) return;
-      const [askedAt, knownAs] = [Date.now(), this.#id];
-      try {
-        const beat = await this.#tell<{ stops: { job: string; token: number; verb: string }[] }>("heartbeat", {}, 1, every);
-        this.#heldUntil = askedAt + this.#options.leaseMs;
-        for (const { job, token, verb } of beat.stops) this.#stopJobs(verb, `${job}.${token}.`);
-      } catch (error) {
-        if (!(error instanceof Unreachable)) await this.#after(error, knownAs);
-        else if (Date.now() >= this.#heldUntil) this.#stopJobs("cancel");
-      }
+      pause = this.#id === undefined ? this.#options.leaseMs / 15 : await this.#beat(this.#id);
     }
   }
 
-  #stopJobs(verb: string, run = ""): void {
-    for (const job of this.#running.values()) if (job.run.startsWith(run)) job.stop(verb);
-  }
-
-  async #anEnd(): Promise<void> {
-    await new Promise<void>((resolve) => this.#heard.push(resolve));
-  }
-
-  async #quietly(deed: () => Promise<unknown>): Promise<void> {
-    await deed().catch(() => undefined);
+  /** Renews the lease; answers how long to wait then. */
+  async #beat(holder: number): Promise<number> {
+    const [askedAt, { leaseMs }] = [performance.now(), this.#options];
+    const timeoutMs = Math.min(leaseMs / 3, Math.max(this.#heldUntil - askedAt, 1));
+    try {
+      const { stops } = await this.#tell<{ stops: { job: string; token: number; verb: Reason }[] }>(holder, "heartbeat", {}, 1, timeoutMs);
+      this.#heldUntil = askedAt + leaseMs;
+      for (const job of this.#running.values()) {
+        for (const stop of stops) if (job.run.startsWith(`${stop.job}.${stop.token}.`)) job.stop(stop.verb);
+      }
+      return leaseMs / 3;
+    } catch (error) {
+      this.#options.log(`${error}; the lease could not be renewed`);
+      if ((error as Problem).code === "worker_lost" || performance.now() >= this.#heldUntil) this.#lose(holder, error);
+      return Math.min(Math.max(pauseAfter(error, 0), leaseMs / 15), leaseMs / 3);
+    }
   }
 }
+
+const stopped = (job: Job): Said => ({ outcome: job.reason === "abort" ? "aborted" : "canceled" });

@@ -28,26 +28,26 @@ fn serve(place: &Place) -> (Process, String) {
 fn the_client_for_python_passes_its_tests(place: Place) {
     let (_server, url) = serve(&place);
     let ran = Command::new("python3")
-        .args(["-W", "error", "-m", "unittest", "-v", "tests.test_milepost"])
+        .args(["-W", "error", "-m", "unittest", "-v", "tests.test_milepost", "tests.test_ill"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python"))
         .env("MILEPOST_URL", url)
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && told.contains("Ran 9 tests"), "{told}");
+    assert!(ran.status.success() && told.contains("Ran 21 tests"), "{told}");
 }
 
 fn the_client_for_typescript_passes_its_tests(place: Place) {
     let (_server, url) = serve(&place);
     let ran = Command::new("node")
-        .args(["--test", "--test-reporter=tap", "dist/test/"])
+        .args(["--test", "--test-reporter=tap", "dist/test/milepost.test.js", "dist/test/ill.test.js"])
         .current_dir(typescript())
         .env("MILEPOST_URL", url)
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&ran.stdout);
     assert!(
-        ran.status.success() && told.contains("# pass 9"),
+        ran.status.success() && told.contains("# pass 20"),
         "{told}{}",
         String::from_utf8_lossy(&ran.stderr)
     );

@@ -1,0 +1,76 @@
+"""A server that is ill at times: it stands before the real one and passes requests on, unless a test says what becomes of them."""
+
+import http.client
+import http.server
+import json
+import threading
+from urllib.parse import urlsplit
+
+# What can become of a request, beside (status, headers): it is not answered that way, but done.
+LOSE = "done, but the answer is lost"
+DENY = "done, but answered with 503"
+
+
+class IllServer:
+    """`fault(method, path)` says what becomes of a request: None, `LOSE`, `DENY`, or a status and headers to answer with instead."""
+
+    def __init__(self, url, fault=lambda method, path: None):
+        self.fault, self.asked, self.drops_idle = fault, [], False
+        self._behind = urlsplit(url).netloc
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                outer._answer(self)
+
+            do_GET = do_DELETE = do_POST
+
+            def log_message(self, *_):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answered(self, method, end):
+        """The statuses of the requests whose path ends so, in order."""
+        return [status for did, path, status, _ in list(self.asked) if did == method and path.endswith(end)]
+
+    def _answer(self, request):
+        body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
+        fault = self.fault(request.command, request.path)
+        if isinstance(fault, tuple):
+            status, headers = fault
+            answer = json.dumps({"code": "ill", "detail": f"answered with {status}"}).encode()
+        else:
+            status, headers, answer = self._pass_on(request, body)
+            if fault is DENY:
+                status, answer = 503, b'{"code": "store_unavailable", "detail": "the commit was not heard of"}'
+        self.asked.append((request.command, request.path, "lost" if fault is LOSE else status, dict(request.headers)))
+        if fault is LOSE:
+            request.close_connection = True
+            return
+        request.send_response(status)
+        for name, value in headers.items():
+            request.send_header(name, value)
+        if status != 204:
+            request.send_header("Content-Length", str(len(answer)))
+        request.end_headers()
+        request.wfile.write(answer)
+        request.close_connection = request.close_connection or self.drops_idle
+
+    def _pass_on(self, request, body):
+        connection = http.client.HTTPConnection(self._behind, timeout=60)
+        headers = {name: request.headers[name] for name in ("Content-Type", "Idempotency-Key") if name in request.headers}
+        connection.request(request.command, request.path, body, headers)
+        response = connection.getresponse()
+        answer = response.read()
+        connection.close()
+        return response.status, {"Content-Type": response.headers.get("Content-Type", "")}, answer

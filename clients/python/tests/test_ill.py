@@ -1,0 +1,185 @@
+"""What the client does while the server is ill, or was: in front of the real server stands one that is."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+import unittest
+import uuid
+from unittest import mock
+
+from milepost import Client, NewJob, Problem, Worker
+from tests.ill import DENY, LOSE, IllServer
+from tests.test_milepost import until
+
+URL = os.environ["MILEPOST_URL"]
+
+
+class IllTest(unittest.TestCase):
+    def setUp(self):
+        self.healthy = Client(URL)
+        self.addCleanup(self.healthy.close)
+        self.ill = IllServer(URL)
+        self.addCleanup(self.ill.close)
+        self.client = Client(self.ill.url)
+        self.addCleanup(self.client.close)
+        self.queue = str(uuid.uuid4())
+
+    def meets(self, method, end, *faults):
+        """The next requests whose path ends so meet these faults, one after the other."""
+        left = list(faults)
+        self.ill.fault = lambda did, path: left.pop(0) if left and did == method and path.endswith(end) else None
+
+    def work(self, handler, lease_s=2.0, concurrency=4):
+        worker = Worker(self.client, {"k": handler}, queues=[self.queue], lease_s=lease_s, wait_s=0.3, concurrency=concurrency)
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+
+        def leave():
+            worker.stop()
+            thread.join(30)
+            self.assertFalse(thread.is_alive(), "it leaves when its jobs have ended")
+
+        self.addCleanup(leave)
+
+    def create(self, **more):
+        return self.healthy.create(NewJob("k", queue=self.queue, **more)).id
+
+    def ended(self, job, state="succeeded"):
+        return until(state, lambda: (view := self.healthy.job(job))["state"] == state and view)
+
+    def attempts(self, job):
+        return [attempt.get("error_code") for attempt in self.healthy.ask("GET", f"/v1/jobs/{job}/attempts")]
+
+
+class CreateIllTest(IllTest):
+    def test_a_job_is_created_once_however_often_it_takes(self):
+        self.meets("POST", "/v1/jobs", LOSE, (408, {}), (429, {"Retry-After": "1"}))
+        began = time.monotonic()
+        created = self.client.create(NewJob("k", queue=self.queue))
+        self.assertGreaterEqual(time.monotonic() - began, 1.0 + 0.2 + 0.4)
+        self.assertEqual(self.ill.answered("POST", "/v1/jobs"), ["lost", 408, 429, 200])
+        self.assertEqual([job["id"] for job in self.healthy.jobs(queue=self.queue)], [created.id])
+
+    def test_what_is_refused_for_good_is_asked_once(self):
+        self.meets("POST", "/v1/jobs", (403, {}))
+        with self.assertRaises(Problem):
+            self.client.create(NewJob("k", queue=self.queue))
+        self.assertEqual(self.ill.answered("POST", "/v1/jobs"), [403])
+
+    def test_a_connection_that_may_be_closed_is_not_used(self):
+        job = self.create()
+        self.ill.drops_idle = True
+        with mock.patch("milepost.client.IDLE_S", 0.0):
+            for _ in range(2):
+                self.client.operate(job, "snooze", delay_ms=60_000)
+        self.assertEqual(self.ill.answered("POST", "/operate"), [200, 200])
+
+
+class WorkerIllTest(IllTest):
+    def test_a_success_is_told_until_the_server_takes_it(self):
+        self.meets("POST", "/finish", (503, {}), (429, {"Retry-After": "1"}), (500, {}), (408, {}), LOSE)
+        self.work(lambda job: "done", lease_s=15.0)
+        job = self.create()
+        self.assertEqual(self.ended(job)["result"], "done")
+        self.assertEqual(self.attempts(job), [None])
+
+    def test_a_job_whose_end_cannot_be_told_is_tried_again(self):
+        registered = lambda: len(self.ill.answered("POST", "/v1/workers"))
+        self.ill.fault = lambda did, path: (503, {}) if path.endswith("/finish") and registered() < 2 else None
+        self.work(lambda job: job.attempt)
+        job = self.create()
+        self.assertEqual(self.ended(job)["result"], 2)
+
+    def test_a_lost_lease_cancels_nothing(self):
+        registered = lambda: len(self.ill.answered("POST", "/v1/workers"))
+        self.ill.fault = lambda did, path: DENY if path.endswith("/heartbeat") and registered() < 2 else None
+        stopped = threading.Event()
+
+        def handler(job):
+            while job.attempt == 1:
+                if job.stop_requested:
+                    stopped.set()
+                job.check()
+                time.sleep(0.01)
+            return job.attempt
+
+        self.work(handler)
+        job = self.create()
+        self.assertEqual(self.ended(job)["result"], 2)
+        self.assertTrue(stopped.is_set())
+
+    def test_a_worker_that_was_taken_for_dead_registers_anew_once_however_often_it_takes(self):
+        self.work(lambda job: "done")
+        until("it registers", lambda: self.ill.answered("POST", "/claim"))
+        self.meets("POST", "/v1/workers", (503, {}), (429, {"Retry-After": "1"}))
+        worker = next(path for _, path, _, _ in self.ill.asked if path.endswith("/claim")).removesuffix("/claim")
+        self.healthy.ask("DELETE", worker)
+        self.ended(self.create())
+        self.assertEqual(self.ill.answered("POST", "/v1/workers"), [201, 503, 429, 201])
+
+    def test_a_worker_that_may_not_register_says_so(self):
+        self.meets("POST", "/v1/workers", (503, {}), (401, {}))
+        with self.assertRaises(Problem) as refused:
+            Worker(self.client, {"k": print}, queues=[self.queue]).run()
+        self.assertEqual(refused.exception.status, 401)
+
+    def finds_its_job_again(self, fault):
+        job = self.create()
+        left = {"/claim": [fault], "/jobs": [None, (503, {}), LOSE]}
+        self.ill.fault = lambda _, path: next((of.pop(0) for end, of in left.items() if of and path.endswith(end)), None)
+        self.work(lambda job: job.attempt)
+        self.assertEqual(self.ended(job)["result"], 1)
+        self.assertEqual(left, {"/claim": [], "/jobs": []})
+
+    def test_a_job_of_a_claim_whose_answer_was_lost_is_run(self):
+        self.finds_its_job_again(LOSE)
+
+    def test_a_job_of_a_claim_that_was_refused_too_late_is_run(self):
+        self.finds_its_job_again(DENY)
+
+
+class HandlerTest(IllTest):
+    def test_whatever_a_handler_raises_is_the_end_of_its_attempt(self):
+        def handler(job):
+            if job.payload:
+                raise asyncio.CancelledError
+            sys.exit(1)
+
+        self.work(handler)
+        for payload, code in ((False, "SystemExit"), (True, "CancelledError")):
+            job = self.create(payload=payload, max_attempts=1)
+            self.ended(job, "failed")
+            self.assertEqual(self.attempts(job), [code])
+
+    def test_an_attempt_that_takes_too_long_fails_and_keeps_its_place(self):
+        let_go, stopped, began = threading.Event(), threading.Event(), threading.Event()
+
+        def handler(job):
+            if job.timeout_ms is None:
+                began.set()
+                return
+            let_go.wait(30)
+            if job.stop_requested:
+                stopped.set()
+            return "too late"
+
+        self.addCleanup(let_go.set)
+        self.work(handler, concurrency=1)
+        job = self.create(timeout_ms=300, max_attempts=1)
+        self.ended(job, "failed")
+        self.assertEqual(self.attempts(job), ["timeout"])
+        other = self.create()
+        claims = len(self.ill.answered("POST", "/claim"))
+        beats = len(self.ill.answered("POST", "/heartbeat"))
+        until("it goes on", lambda: len(self.ill.answered("POST", "/heartbeat")) > beats + 1)
+        self.assertEqual((len(self.ill.answered("POST", "/claim")), began.is_set()), (claims, False))
+        let_go.set()
+        self.ended(other)
+        self.assertTrue(stopped.is_set())
+        self.assertEqual(self.healthy.job(job)["state"], "failed")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,148 @@
+/** What the client does while the server is ill, or was: in front of the real server, whose address is in MILEPOST_URL, stands one that is. */
+
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Client, Problem, Worker } from "../src/index.js";
+import type { Handler, JobState, WorkerOptions } from "../src/index.js";
+import { IllServer } from "./ill.js";
+import type { Fault } from "./ill.js";
+
+const url = process.env["MILEPOST_URL"] ?? "http://127.0.0.1:7070";
+const healthy = new Client(url);
+
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const began = Date.now(); Date.now() - began < 30_000; await sleep(20)) if (await holds()) return;
+  throw new Error(`waited in vain until ${what}`);
+}
+
+/** A server that is ill, a queue, and what is done there. */
+async function hospital(t: TestContext) {
+  const [ill, queue] = [new IllServer(url), randomUUID()];
+  const client = new Client(await ill.start(t));
+  const work = (k: Handler, options: WorkerOptions = {}) => {
+    const worker = new Worker(client, { k }, { queues: [queue], leaseMs: 2000, waitMs: 300, log: () => {}, ...options });
+    const running = worker.run();
+    t.after(async () => {
+      worker.stop();
+      await running;
+    });
+  };
+  const create = async (more = {}) => (await healthy.create({ kind: "k", queue, ...more })).id;
+  const registered = () => ill.answered("POST", "/v1/workers").length;
+  return { ill, queue, client, work, create, registered };
+}
+
+async function ended(id: string, state: JobState = "succeeded") {
+  await until(`${id} is ${state}`, async () => (await healthy.job(id)).state === state);
+  const attempts = await healthy.ask<{ error_code?: string }[]>("GET", `/v1/jobs/${id}/attempts`);
+  return { result: (await healthy.job(id)).result, codes: attempts.map((attempt) => attempt.error_code) };
+}
+
+test("a job is created once however often it takes", async (t) => {
+  const { ill, queue, client } = await hospital(t);
+  ill.meets("POST", "/v1/jobs", "lose", { status: 408 }, { status: 429, retryAfter: 1 });
+  const began = performance.now();
+  const { id } = await client.create({ kind: "k", queue });
+  assert.ok(performance.now() - began >= 200 + 400 + 1000);
+  assert.deepEqual(ill.answered("POST", "/v1/jobs"), ["lost", 408, 429, 200]);
+  for await (const job of healthy.jobs({ queue })) assert.equal(job.id, id);
+});
+
+test("what is refused for good is asked once", async (t) => {
+  const { ill, queue, client } = await hospital(t);
+  ill.meets("POST", "/v1/jobs", { status: 403 });
+  await assert.rejects(client.create({ kind: "k", queue }), Problem);
+  assert.deepEqual(ill.answered("POST", "/v1/jobs"), [403]);
+});
+
+test("a success is told until the server takes it", async (t) => {
+  const { ill, work, create } = await hospital(t);
+  ill.meets("POST", "/finish", { status: 503 }, { status: 429, retryAfter: 1 }, { status: 500 }, { status: 408 }, "lose");
+  work(() => "done", { leaseMs: 15_000 });
+  assert.deepEqual(await ended(await create()), { result: "done", codes: [undefined] });
+});
+
+test("a job whose end cannot be told is tried again", async (t) => {
+  const { ill, work, create, registered } = await hospital(t);
+  ill.fault = (_, path) => (path.endsWith("/finish") && registered() < 2 ? { status: 503 } : undefined);
+  work((job) => job.attempt);
+  assert.equal((await ended(await create())).result, 2);
+});
+
+test("a lost lease cancels nothing", async (t) => {
+  const { ill, work, create, registered } = await hospital(t);
+  ill.fault = (_, path) => (path.endsWith("/heartbeat") && registered() < 2 ? "deny" : undefined);
+  const reasons: unknown[] = [];
+  work(async (job) => {
+    if (job.attempt === 1) await sleep(60_000, undefined, { signal: job.signal }).finally(() => reasons.push(job.signal.reason));
+    return job.attempt;
+  });
+  assert.equal((await ended(await create())).result, 2);
+  assert.deepEqual(reasons, ["lost"]);
+});
+
+test("a lease that three does not divide is renewed", async (t) => {
+  const { ill, work, create } = await hospital(t);
+  const beats = () => ill.answered("POST", "/heartbeat").filter((status) => status === 200).length;
+  work(async (job) => {
+    await until("the lease would be over", () => beats() > 4);
+    return job.attempt;
+  }, { leaseMs: 1000 });
+  assert.equal((await ended(await create())).result, 1);
+});
+
+test("a worker that was taken for dead registers anew once however often it takes", async (t) => {
+  const { ill, work, create } = await hospital(t);
+  work(() => "done");
+  await until("it claims", () => ill.answered("POST", "/claim").length > 0);
+  ill.meets("POST", "/v1/workers", { status: 503 }, { status: 429, retryAfter: 1 });
+  const { path } = ill.asked.find((asked) => asked.path.endsWith("/claim"))!;
+  await healthy.ask("DELETE", path.replace("/claim", ""));
+  await ended(await create());
+  assert.deepEqual(ill.answered("POST", "/v1/workers"), [201, 503, 429, 201]);
+});
+
+test("a worker that may not register says so", async (t) => {
+  const { ill, client } = await hospital(t);
+  ill.meets("POST", "/v1/workers", { status: 503 }, { status: 401 });
+  await assert.rejects(new Worker(client, { k: () => {} }, { log: () => {} }).run(), (error) => error instanceof Problem && error.status === 401);
+});
+
+for (const [fault, said] of [["lose", "was lost"], ["deny", "was a refusal"]] as const) {
+  test(`a job of a claim whose answer ${said} is run`, async (t) => {
+    const { ill, work, create } = await hospital(t);
+    const id = await create();
+    const left: Record<string, Fault[]> = { "/claim": [fault], "/jobs": [undefined, { status: 503 }, "lose"] };
+    ill.fault = (_, path) => Object.entries(left).find(([end, faults]) => path.endsWith(end) && faults.length > 0)?.[1].shift();
+    work((job) => job.attempt);
+    assert.equal((await ended(id)).result, 1);
+    assert.deepEqual(left, { "/claim": [], "/jobs": [] });
+  });
+}
+
+test("an attempt that takes too long fails and keeps its place", async (t) => {
+  const { ill, work, create } = await hospital(t);
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => (letGo = resolve));
+  t.after(() => letGo());
+  const seen: unknown[] = [];
+  work(async (job) => {
+    if (job.timeoutMs !== undefined) await held;
+    seen.push([job.timeoutMs, job.signal.reason]);
+    return "too late";
+  }, { concurrency: 1 });
+  const late = await create({ timeout_ms: 300, max_attempts: 1 });
+  assert.deepEqual((await ended(late, "failed")).codes, ["timeout"]);
+  const other = await create();
+  const [claims, beats] = [ill.answered("POST", "/claim").length, ill.answered("POST", "/heartbeat").length];
+  await until("it goes on", () => ill.answered("POST", "/heartbeat").length > beats + 1);
+  assert.equal(ill.answered("POST", "/claim").length, claims);
+  letGo();
+  await ended(other);
+  assert.deepEqual(seen, [[300, "timeout"], [undefined, undefined]]);
+  assert.equal((await healthy.job(late)).state, "failed");
+});

@@ -1,0 +1,56 @@
+/** A server that is ill at times: it stands before the real one and passes requests on, unless a test says what becomes of them. */
+
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+
+/** What becomes of a request: it is done, but the answer is lost (`lose`) or is 503 (`deny`); or it is not done and answered so. */
+export type Fault = "lose" | "deny" | { status: number; retryAfter?: number } | undefined;
+
+export class IllServer {
+  fault: (method: string, path: string) => Fault = () => undefined;
+  readonly asked: { method: string; path: string; status: number | "lost" }[] = [];
+  readonly #server = createServer((request, response) => void this.#answer(request, response));
+
+  constructor(readonly behind: string) {}
+
+  async start(t: TestContext): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    t.after(() => this.#server.close());
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** The next requests whose path ends so meet these faults, one after the other. */
+  meets(method: string, end: string, ...faults: Fault[]): void {
+    this.fault = (did, path) => (did === method && path.endsWith(end) ? faults.shift() : undefined);
+  }
+
+  /** The statuses of the requests whose path ends so, in order. */
+  answered(method: string, end: string): (number | "lost")[] {
+    return this.asked.filter((asked) => asked.method === method && asked.path.endsWith(end)).map(({ status }) => status);
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "GET", url = "/" } = request;
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const fault = this.fault(method, url);
+    let status: number;
+    let answer = JSON.stringify({ code: "ill", detail: "it is ill" });
+    if (typeof fault === "object") {
+      status = fault.status;
+      if (fault.retryAfter !== undefined) response.setHeader("Retry-After", fault.retryAfter);
+    } else {
+      const headers: Record<string, string> = { "Content-Type": "application/json" };
+      const key = request.headers["idempotency-key"];
+      if (typeof key === "string") headers["Idempotency-Key"] = key;
+      const passed = await fetch(this.behind + url, { method, headers, body: chunks.length > 0 ? Buffer.concat(chunks) : null });
+      const text = await passed.text();
+      [status, answer] = fault === "deny" ? [503, answer] : [passed.status, text];
+    }
+    this.asked.push({ method, path: url, status: fault === "lose" ? "lost" : status });
+    if (fault === "lose") request.socket.destroy();
+    else response.writeHead(status).end(answer);
+  }
+}
