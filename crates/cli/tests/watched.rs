@@ -204,7 +204,8 @@ fn a_worker_with_no_more_rights_than_it_needs_tells_its_numbers_to_a_viewer() {
     let refused = page(&address, "");
     assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
     let told = page(&address, &format!("Authorization: Bearer {}\r\n", token.trim()));
-    for number in ["milepost_store_up 1.0", "milepost_workers 1.0", "milepost_worker_claimed_jobs_total 0"] {
+    for number in ["milepost_store_up 1.0", "milepost_workers 1.0", "milepost_worker_claimed_jobs_total 0.0"]
+    {
         assert!(told.lines().any(|line| line == number), "{number} is not in {told}");
     }
 }

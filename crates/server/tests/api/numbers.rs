@@ -37,6 +37,8 @@ pub(crate) async fn metrics_tell_of_jobs_and_subscriptions(place: Place) {
         "milepost_relay_publishers{subscription=\"orders\"} 0.0",
         "milepost_store_up 1.0",
         "milepost_things_done_total{by=\"me\"} 7.0",
+        "milepost_thing_size_bucket{le=\"2.0\"} 5",
+        "milepost_thing_size_bucket{le=\"+Inf\"} 6",
         "# EOF",
     ] {
         assert!(tells(&answer, line), "{line} is not in\n{}", answer.body);
