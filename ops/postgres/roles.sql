@@ -1,10 +1,10 @@
--- Roles of least privilege. Run as the owner of schema milepost, or as a superuser, in the store's database after `milepost migrate`, and
--- again after every migration; what is granted already stays as it is.
+-- Roles of least privilege. Run in the store's database after `milepost migrate`, the first time as a superuser, and again after every
+-- migration, then as a superuser or as milepost_migrator; what is granted already stays as it is.
 --
 --   psql -v ON_ERROR_STOP=1 -f ops/postgres/roles.sql postgres://…/milepost
 --
--- The first time it makes the roles, without passwords (`alter role milepost_server password '…'`), which takes CREATEROLE, and gives what
--- `milepost migrate` made to milepost_migrator, who migrates from then on. Every table is named here once and for all: a test fails for one
+-- The first time it makes the roles, without passwords (`alter role milepost_server password '…'`), and gives what `milepost migrate` made to
+-- milepost_migrator, who migrates from then on. Every table is named here once and for all: a test fails for one
 -- that is not.
 
 begin;
@@ -25,10 +25,24 @@ begin
             end;
         end if;
     end loop;
-    -- Interrupting a bulk run needs the right to signal the worker's session; knowing what holds one back needs to see all sessions.
+end
+$$;
+
+-- Interrupting a bulk run needs the right to signal the worker's session. Each in a block of its own: what is refused takes back no more than
+-- its block has done.
+do $$
+begin
     if not pg_has_role('milepost_server', 'milepost_worker', 'member') then
         grant milepost_worker to milepost_server;
     end if;
+exception when insufficient_privilege then
+    raise warning 'not granted: %; a superuser has to run this file once', sqlerrm;
+end
+$$;
+
+-- Knowing what holds a bulk run back needs to see all sessions.
+do $$
+begin
     if not pg_has_role('milepost_worker', 'pg_read_all_stats', 'member') then
         grant pg_read_all_stats to milepost_worker;
     end if;
@@ -82,8 +96,10 @@ alter default privileges for role milepost_migrator in schema milepost grant usa
 grant select on milepost.schema_migration, milepost.transition, milepost.arrival, milepost.arrival_part
     to milepost_server, milepost_worker, milepost_reader;
 
--- Who may ask: the server alone.
+-- Who may ask: the server alone says it. A worker that tells its numbers (`milepost serve --only work`) looks up who asks for them; what it
+-- finds are digests, of which no token can be made.
 grant select, insert, update, delete on milepost.access_token, milepost.console_session to milepost_server;
+grant select on milepost.access_token to milepost_worker;
 
 -- What people did is added to, and forgotten after its time; nobody rewrites it. What is to be forgotten is locked first, which takes the
 -- right to update a column: this one cannot be given a value.

@@ -12,14 +12,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::process::Process;
-use support::{Place, on_each_store};
+use support::{Place, on_each_store, psql};
 
 on_each_store! {
     everything_that_dashboard_and_alerts_ask_for_is_told,
+    a_server_that_runs_no_kind_counts_no_worker,
 }
 
 /// Labels that Prometheus adds.
-const ADDED: [&str; 1] = ["instance"];
+const ADDED: [&str; 2] = ["instance", "job"];
 
 /// The names of numbers, each with its labels.
 type Numbers = BTreeMap<String, BTreeSet<String>>;
@@ -74,14 +75,28 @@ fn labels(question: &str) -> BTreeSet<&str> {
     labels
 }
 
-/// What a server tells.
-fn told(address: &str) -> Numbers {
+/// Starts a server; answers where it listens.
+fn serve(place: &Place, args: &[&str]) -> (Process, String) {
+    let line = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
+    let mut server = Process::spawn(&mut place.command(&line));
+    let line = server.hear("serving http://");
+    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    (server, address)
+}
+
+/// What a server tells, as it tells it; asked with these headers, too.
+fn page(address: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// What a server tells.
+fn told(address: &str) -> Numbers {
     let mut numbers = Numbers::new();
-    for line in answer.lines().filter(|line| line.starts_with("milepost_")) {
+    for line in page(address, "").lines().filter(|line| line.starts_with("milepost_")) {
         let name = line.split(['{', ' ']).next().unwrap();
         let of_name = numbers.entry(name.to_owned()).or_default();
         let labels = line.split_once('{').map_or("", |(_, rest)| rest);
@@ -155,18 +170,42 @@ fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
     place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
     let redis = std::env::var("MILEPOST_TEST_REDIS").expect("run `scripts/with-services cargo test`");
     let prefix = format!("watched-{}:", place.store.rsplit('/').next().unwrap());
-    let line = ["serve", "--listen", "127.0.0.1:0", "--redis", &redis, "--redis-prefix", &prefix];
-    let mut server = Process::spawn(&mut place.command(&line));
-    let line = server.hear("serving http://");
-    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
+    let (_server, address) = serve(&place, &["--redis", &redis, "--redis-prefix", &prefix]);
     let began = Instant::now();
     loop {
-        let told = told(address);
+        let told = told(&address);
         let missing = [missing(&told), misdocumented(&told)].concat();
         if missing.is_empty() {
             break;
         }
         assert!(began.elapsed() < Duration::from_secs(20), "{}", missing.join("\n"));
         std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn a_server_that_runs_no_kind_counts_no_worker(place: Place) {
+    let (_server, address) = serve(&place, &[]);
+    let workers = place.run(&["workers", "list", "--json"]).json();
+    assert_eq!(workers.as_array().unwrap().len(), 1, "it keeps one for operations on many jobs: {workers}");
+    let page = page(&address, "");
+    assert!(page.lines().any(|line| line == "milepost_workers 0.0"), "{page}");
+}
+
+#[test]
+fn a_worker_with_no_more_rights_than_it_needs_tells_its_numbers_to_a_viewer() {
+    let Place { folder, store } = Place::postgres();
+    let place = Place { folder, store: store.clone() };
+    place.run(&["migrate"]).ok();
+    psql(&store, include_str!("../../../ops/postgres/roles.sql"));
+    place.write("milepost.toml", "[kinds.echo]\nexec = { program = \"cat\" }\n");
+    let token = place.run(&["tokens", "create", "prometheus", "--role", "viewer"]).ok().out;
+    let worker = Place { store: format!("{store}?options=-c%20role%3Dmilepost_worker"), ..place };
+    let (_server, address) = serve(&worker, &["--only", "work", "--require-tokens"]);
+    let refused = page(&address, "");
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    let told = page(&address, &format!("Authorization: Bearer {}\r\n", token.trim()));
+    for number in ["milepost_store_up 1.0", "milepost_workers 1.0", "milepost_worker_claimed_jobs_total 0.0"]
+    {
+        assert!(told.lines().any(|line| line == number), "{number} is not in {told}");
     }
 }

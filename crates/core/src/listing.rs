@@ -174,4 +174,6 @@ pub struct KindCount {
     pub state: JobState,
     /// How many.
     pub jobs: i64,
+    /// How many of these may be claimed: their time has come. Whether their queue is paused does not count.
+    pub due: i64,
 }

@@ -1,13 +1,15 @@
--- Every queue that has live jobs, is served or was touched, with its live jobs by kind and state. Of the $1 kinds with the most jobs; those of
--- all others are one, without a kind.
+-- Every queue that has live jobs, is served or was touched, with its live jobs by kind and state, and how many of these are due. Of the $1 kinds
+-- with the most jobs; those of all others are one, without a kind.
 with counted as materialized (
-    select queue, kind, state, count(*) as jobs from milepost.live group by queue, kind, state
+    select queue, kind, state, count(*) as jobs, count(*) filter (where ready_at <= now()) as due
+    from milepost.live
+    group by queue, kind, state
 ),
 common as materialized (
     select kind from counted group by kind order by sum(jobs) desc, kind limit $1
 ),
 told as (
-    select t.queue, c.kind, t.state, sum(t.jobs)::bigint as jobs
+    select t.queue, c.kind, t.state, sum(t.jobs)::bigint as jobs, sum(t.due)::bigint as due
     from counted t
     left join common c on c.kind = t.kind
     group by t.queue, c.kind, t.state
@@ -17,7 +19,7 @@ named as (
     union select name from milepost.queue
     union select unnest(queues) from milepost.worker where ended_at is null
 )
-select n.name, q.paused_at, t.kind, t.state::text as state, t.jobs
+select n.name, q.paused_at, t.kind, t.state::text as state, t.jobs, t.due
 from named n
 left join milepost.queue q on q.name = n.name
 left join told t on t.queue = n.name

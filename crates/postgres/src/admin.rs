@@ -155,7 +155,8 @@ fn queues_with_kinds(rows: &[PgRow]) -> Decoded<Vec<QueueKinds>> {
             queues.push(QueueKinds { name, paused_at, counts: Vec::new() });
         }
         if let (Some(queue), Some(jobs)) = (queues.last_mut(), row.try_get("jobs")?) {
-            queue.counts.push(KindCount { kind: row.try_get("kind")?, state: named(row, "state")?, jobs });
+            let (kind, state) = (row.try_get("kind")?, named(row, "state")?);
+            queue.counts.push(KindCount { kind, state, jobs, due: row.try_get("due")? });
         }
     }
     Ok(queues)

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use milepost_core::port::Store;
+use milepost_core::port::{Store, TokenStore};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::database::Database;
-use sqlx::{Executor, PgPool, raw_sql};
+use milepost_testkit::server::Server;
+use sqlx::{AssertSqlSafe, Executor, PgPool, raw_sql};
 
 const ROLES: &str = include_str!("../../../ops/postgres/roles.sql");
 
@@ -127,12 +128,15 @@ async fn an_application_cancels_nothing_and_reads_no_payload_of_a_job() {
 }
 
 #[tokio::test]
-async fn a_worker_has_no_tokens_and_rewrites_no_audit() {
+async fn a_worker_makes_no_tokens_and_rewrites_no_audit() {
     let (database, _owner) = with_roles().await;
     let worker = seen_by("milepost_worker", &database).await;
     may(&worker, "insert into milepost.audit (who, what, detail) values ('config', 'limit.put', '{}')").await;
+    assert!(!worker.has_tokens().await.unwrap(), "it can ask who may see its numbers");
+    assert!(worker.token("none").await.unwrap().is_none());
     for refused in [
-        "select from milepost.access_token",
+        "insert into milepost.access_token (prefix) values ('mine')",
+        "delete from milepost.access_token",
         "update milepost.access_token set role = 'admin'",
         "select from milepost.console_session",
         "select detail from milepost.audit",
@@ -204,6 +208,29 @@ async fn the_migrator_migrates_and_grants_again_without_being_a_superuser() {
     let others = "select count(*) from pg_class where relnamespace = 'milepost'::regnamespace and relowner <> 'milepost_migrator'::regrole";
     let others: i64 = sqlx::query_scalar(others).fetch_one(owner.pool()).await.unwrap();
     assert_eq!(others, 0, "all is the migrator's");
+}
+
+/// A server of its own has none of the roles yet. A superuser's role stands for one that whoever makes them may not grant.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_that_is_refused_takes_no_role_back() {
+    let server = Server::create().await;
+    let postgres = PgPool::connect(&server.url()).await.unwrap();
+    run(
+        &postgres,
+        "create role boss superuser; create role maker login createrole; create role milepost_migrator;
+        grant milepost_migrator to maker",
+    )
+    .await
+    .unwrap();
+    run(&postgres, "create database shop owner maker").await.unwrap();
+    let url = server.url().replace("postgres@", "maker@").replace("/postgres", "/shop");
+    let maker = PostgresStore::connect(&url, PostgresOptions::default()).await.unwrap();
+    maker.migrate().await.unwrap();
+    let refused = ROLES.replace("pg_read_all_stats", "boss");
+    maker.pool().execute(raw_sql(AssertSqlSafe(refused))).await.unwrap();
+    let made = "select count(*) from pg_roles where rolname like 'milepost\\_%'";
+    let made: i64 = sqlx::query_scalar(made).fetch_one(&postgres).await.unwrap();
+    assert_eq!(made, 5);
 }
 
 #[tokio::test]

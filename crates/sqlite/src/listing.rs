@@ -140,8 +140,9 @@ pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
 /// The same by kind: so many kinds, and all others as one.
 pub(crate) fn queues_by_kind(conn: &Connection, kinds_max: u32) -> Result<Vec<QueueKinds>, Failure> {
     let mut counted = conn.prepare_cached(query::COUNT_BY_KIND)?;
-    let counted = counted.query_map([kinds_max], |row| {
-        Ok((row.get(0)?, KindCount { kind: row.get(1)?, state: row::word(row, 2)?, jobs: row.get(3)? }))
+    let counted = counted.query_map((kinds_max, now_ms()), |row| {
+        let (kind, state) = (row.get(1)?, row::word(row, 2)?);
+        Ok((row.get(0)?, KindCount { kind, state, jobs: row.get(3)?, due: row.get(4)? }))
     })?;
     let mut counts = by_queue(counted)?;
     let paused = paused_at(conn, counts.keys())?;

@@ -17,7 +17,7 @@ pub enum Value {
     /// One number.
     One(f64),
     /// How values are spread: how many are in each bucket, and in none before it, by its upper bound; and their sum. The last bound is
-    /// [`f64::MAX`].
+    /// infinite: without that Prometheus knows no quantile of them.
     Spread(Vec<(f64, u64)>, f64),
 }
 
@@ -58,7 +58,7 @@ impl Sample {
         counts: &[u64],
         sum: f64,
     ) -> Self {
-        let bounds = bounds.iter().copied().chain([f64::MAX]);
+        let bounds = bounds.iter().copied().chain([f64::INFINITY]);
         let value = Value::Spread(bounds.zip(counts.iter().copied()).collect(), sum);
         Self { name, help, kind: Kind::Histogram, labels: Vec::new(), value }
     }

@@ -1,7 +1,10 @@
 //! What the store says of all nodes.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::operation;
 use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::SubscriptionView;
@@ -10,12 +13,16 @@ use milepost_core::listing::QueueKinds;
 use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
+use tokio::time::timeout;
 
 use super::sample::Sample;
 
 /// How many kinds are told of one by one, those that have the most jobs; all others have the empty kind, so that kinds without end
 /// (names made of ids, say) make no page without end.
 const KINDS_MAX: u32 = 200;
+/// How long the store may take for the first and easiest question: less than Prometheus waits (10 s unless told otherwise), which would
+/// hear nothing at all of a store that is down.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// How many bulk jobs are counted: those that run or wait come first.
 const BULKS_MAX: u32 = 1000;
 /// What bulk jobs that are not over are in.
@@ -30,8 +37,11 @@ const OPEN: [JobState; 6] = [
 
 /// Asks the store for all its numbers.
 pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
+    let workers = timeout(PATIENCE, store.workers())
+        .await
+        .map_err(|late| StoreError::Unavailable { place: "the store".to_owned(), cause: late.into() })??;
     let mut all = of_queues(&store.queues_by_kind(KINDS_MAX).await?);
-    all.extend(of_workers(&store.workers().await?));
+    all.extend(of_workers(&workers));
     all.extend(of_batches(&store.count_batches().await?));
     let now = Timestamp::now();
     all.extend(
@@ -51,12 +61,17 @@ fn of_queues(queues: &[QueueKinds]) -> Vec<Sample> {
                 .of("state", count.state.as_str())
         })
     });
+    let due = queues.iter().map(|queue| {
+        let due: i64 = queue.counts.iter().map(|count| count.due).sum();
+        Sample::gauge("jobs_due", "Jobs whose time has come, and which nobody has claimed", due as f64)
+            .of("queue", &queue.name)
+    });
     let paused = queues.iter().map(|queue| {
         let paused = f64::from(u8::from(queue.paused_at.is_some()));
         Sample::gauge("queue_paused", "Whether nothing is claimed from the queue", paused)
             .of("queue", &queue.name)
     });
-    jobs.chain(paused).collect()
+    jobs.chain(due).chain(paused).collect()
 }
 
 fn of_batches(counts: &[(BatchState, i64)]) -> impl Iterator<Item = Sample> {
@@ -67,7 +82,9 @@ fn of_batches(counts: &[(BatchState, i64)]) -> impl Iterator<Item = Sample> {
 }
 
 fn of_workers(workers: &[WorkerView]) -> [Sample; 2] {
-    let alive = || workers.iter().filter(|worker| worker.ended_at.is_none());
+    // Every server with the API keeps a worker that does what operators ask for: it runs nobody's jobs.
+    let works = |worker: &&WorkerView| worker.kinds != [operation::NAME];
+    let alive = || workers.iter().filter(|worker| worker.ended_at.is_none()).filter(works);
     let held: i64 = alive().map(|worker| worker.running).sum();
     [
         Sample::gauge("workers", "Workers that live", alive().count() as f64),

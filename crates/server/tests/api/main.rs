@@ -192,6 +192,9 @@ on_both! {
     }
     numbers {
         metrics_tell_of_jobs_and_subscriptions
+        metrics_tell_of_jobs_that_are_due_and_not_of_reminders
+        the_worker_that_a_server_keeps_for_operators_is_not_counted
+        a_store_that_does_not_answer_is_told_before_prometheus_gives_up
     }
     described {
         people_can_read_all_that_the_document_says

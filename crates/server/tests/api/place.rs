@@ -38,7 +38,10 @@ struct Things;
 
 impl Counts for Things {
     fn samples(&self) -> Vec<Sample> {
-        vec![Sample::counter("things_done", "Things that were done", 7).of("by", "me")]
+        vec![
+            Sample::counter("things_done", "Things that were done", 7).of("by", "me"),
+            Sample::histogram("thing_size", "How large things are", &[2.0], &[5, 1], 11.0),
+        ]
     }
 }
 

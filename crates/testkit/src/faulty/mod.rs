@@ -73,7 +73,7 @@ pub struct Faults {
     pub changes_lost: AtomicUsize,
     /// So many questions for what a worker holds are answered with an error.
     pub looks_lost: AtomicUsize,
-    /// Answers to what a worker holds wait while this is true.
+    /// Answers to what a worker holds, and to which workers there are, wait while this is true.
     looks_held: watch::Sender<bool>,
     /// How many of them wait.
     looks_waiting: AtomicUsize,
@@ -88,7 +88,7 @@ impl Faulty {
         Arc::new(Self { inner, faults: Arc::default() })
     }
 
-    /// Keeps back answers to what a worker holds, as they are when it asks, or lets them go.
+    /// Keeps back answers to what a worker holds and to which workers there are, as they are when that is asked, or lets them go.
     pub fn hold_looks(&self, hold: bool) {
         self.looks_held.send_replace(hold);
     }
@@ -96,6 +96,13 @@ impl Faulty {
     /// Whether such an answer is being kept back.
     pub fn holds_a_look(&self) -> bool {
         self.looks_waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Waits as long as answers are kept back.
+    async fn look(&self) {
+        self.looks_waiting.fetch_add(1, Ordering::SeqCst);
+        self.looks_held.subscribe().wait_for(|held| !held).await.expect("the sender is here");
+        self.looks_waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -136,9 +143,7 @@ impl WorkerStore for Faulty {
 
     async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
         let held = self.inner.held(worker).await?;
-        self.looks_waiting.fetch_add(1, Ordering::SeqCst);
-        self.looks_held.subscribe().wait_for(|held| !held).await.expect("the sender is here");
-        self.looks_waiting.fetch_sub(1, Ordering::SeqCst);
+        self.look().await;
         if suffers(&self.looks_lost) { lost() } else { Ok(held) }
     }
 
@@ -244,7 +249,9 @@ impl AdminStore for Faulty {
     }
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
-        self.inner.workers().await
+        let workers = self.inner.workers().await?;
+        self.look().await;
+        Ok(workers)
     }
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {

@@ -13,7 +13,7 @@ use milepost_core::transition::Verb;
 use milepost_core::worker::Report;
 use serde_json::json;
 
-use crate::scene::{KIND, LONG, Scene, failure};
+use crate::scene::{KIND, LONG, Scene, failure, retry};
 use crate::wait;
 
 pub async fn jobs_are_listed_newest_first_in_pages(scene: Scene) {
@@ -139,6 +139,26 @@ pub async fn kinds_are_counted_exactly_and_the_rarest_as_one(scene: Scene) {
         queue("q3", true, &[]),
     ];
     assert_eq!(told(1).await, expected);
+}
+
+pub async fn jobs_whose_time_has_come_are_counted_apart(scene: Scene) {
+    let due = async || {
+        let queues = scene.store.queues_by_kind(9).await.unwrap();
+        let counts = queues.into_iter().flat_map(|queue| queue.counts);
+        let mut told: Vec<_> = counts.map(|count| (count.state.as_str(), count.jobs, count.due)).collect();
+        told.sort_unstable();
+        told
+    };
+    let failing = scene.running(Scene::job().max_attempts(2)).await;
+    scene.finish(&failing, retry(LONG)).await;
+    scene.running(Scene::job()).await;
+    scene.enqueue(Scene::job().start(StartAt::After(LONG))).await;
+    scene.enqueue(Scene::job()).await;
+    assert_eq!(due().await, [("pending", 2, 1), ("retry_wait", 1, 0), ("running", 1, 0)]);
+    scene.operate(failing.run.job, Operation::new(Verb::RetryNow)).await.unwrap();
+    assert_eq!(due().await, [("pending", 3, 2), ("running", 1, 0)]);
+    scene.store.pause_queue("default", true).await.unwrap();
+    assert_eq!(due().await, [("pending", 3, 2), ("running", 1, 0)], "a pause is told by itself");
 }
 
 pub async fn workers_are_listed_with_what_they_hold(scene: Scene) {

@@ -59,6 +59,7 @@ macro_rules! conformance {
                 a_job_says_why_it_waits
                 queues_are_counted_exactly
                 kinds_are_counted_exactly_and_the_rarest_as_one
+                jobs_whose_time_has_come_are_counted_apart
                 workers_are_listed_with_what_they_hold
                 a_retried_dead_letter_gets_its_attempts_again
                 a_rerun_goes_on_from_the_last_token
