@@ -20,6 +20,9 @@ pub(crate) const VERSION_NUM_MIN: i32 = 150_000;
 /// How long a connection may have rested to be used without a test.
 const REST_TRUSTED: Duration = Duration::from_secs(1);
 
+/// How long who wants to come in waits at most for a server that does not answer: who asks gives up soon after.
+const ACCESS_PATIENCE: Duration = Duration::from_secs(3);
+
 /// How idle workers learn of new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeMode {
@@ -156,9 +159,10 @@ pub(crate) async fn pools(
     };
     let hot = || base().max_connections(options.connections_max);
     // People ask seldom: a connection that broke since the last question is found out before the next one.
-    let seldom =
-        |most| base().test_before_acquire(true).max_connections(most).connect_lazy_with(connect.clone());
-    let (calm, access) = (seldom(4), seldom(2));
+    let seldom = |most| base().test_before_acquire(true).max_connections(most);
+    let calm = seldom(4).connect_lazy_with(connect.clone());
+    let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
+    let access = seldom(2).acquire_timeout(patience).connect_lazy_with(connect.clone());
     Ok(match options.wake {
         WakeMode::Listen => {
             let pinned = || {
