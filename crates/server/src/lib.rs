@@ -164,6 +164,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     Ok(routes
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .layer(middleware::from_fn(session::guard_forms))
         .layer(middleware::from_fn_with_state(app.clone(), limits::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
         .layer(middleware::from_fn_with_state(app.clone(), console::explain))

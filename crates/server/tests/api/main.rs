@@ -179,6 +179,8 @@ on_both! {
         to_listen_is_not_to_use_a_session
         a_stream_goes_on_when_the_id_of_its_session_changes
         the_id_of_a_session_changes_and_the_session_goes_on
+        a_page_that_says_what_went_wrong_loses_no_session
+        a_form_that_does_not_come_is_not_waited_for
         who_tries_too_often_has_to_wait
         a_page_sends_those_who_are_not_signed_in_to_sign_in
         a_page_that_keeps_itself_new_does_not_keep_the_session
