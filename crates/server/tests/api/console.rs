@@ -238,6 +238,12 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     let preview = place.page("/jobs/change?all=yes&kind=order&deed=cancel").await.1;
     assert!(preview.contains("Cancel: 60 jobs?"), "{preview}");
     let late = store.enqueue(&NewJob::new("order", &json!(null)).unwrap()).await.unwrap().job;
+    let (chosen, seen) = (hidden(&preview, "chosen"), hidden(&preview, "seen"));
+    assert_eq!(hidden(&preview, "of"), "60");
+    let fewer = [("chosen", &*chosen), ("seen", &*seen), ("of", "59"), ("reason", "not these")];
+    let (to, said) = place.form("/jobs/change", &fewer).await;
+    assert!(said.starts_with("refused") && said.contains("to 60 jobs now, not to 59"), "{said}");
+    assert!(place.page(&to).await.1.contains("Cancel: 61 jobs?"), "it is shown anew: {to}");
     let change = |chosen: &str, seen: &str| {
         let fields = [("chosen", chosen), ("seen", seen), ("reason", "not these"), ("back", "/jobs")];
         place.form("/jobs/change", &fields)
