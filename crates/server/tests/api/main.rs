@@ -10,6 +10,7 @@ mod bulk;
 mod console;
 mod console_batches;
 mod console_events;
+mod console_overview;
 mod described;
 mod doctor;
 mod events;
@@ -92,7 +93,13 @@ on_both! {
     }
     console_batches {
         a_batch_is_stopped_goes_on_and_runs_again
+        a_long_history_begins_with_what_happened_last
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
+    }
+    console_overview {
+        all_is_well_only_where_nothing_failed_or_rests
+        failed_bulk_jobs_are_told_behind_many_that_wait
+        what_runs_for_longest_is_shown_of_many
     }
     console_events {
         what_is_parked_and_given_up_is_mended_on_its_page
@@ -169,6 +176,7 @@ on_both! {
         a_stream_that_nobody_was_asked_for_ends_when_there_is_a_token
         a_server_that_others_reach_stays_closed
         hosts_that_are_not_named_are_refused
+        to_ask_for_no_token_opens_no_name_on_the_loopback_address
         every_answer_says_what_a_browser_may_do_with_it
     }
     sessions {
