@@ -72,6 +72,17 @@ impl Facts {
         self.workers.iter().filter(|worker| worker.ended_at.is_none())
     }
 
+    /// Whether it is known that nothing was ever done here.
+    pub(super) fn are_empty(&self) -> bool {
+        fn none<T>(known: Option<&Vec<T>>) -> bool {
+            known.is_some_and(Vec::is_empty)
+        }
+        self.workers.is_empty()
+            && none(self.queues.as_ref())
+            && none(self.subscriptions.as_ref())
+            && none(self.consumers.as_ref())
+    }
+
     /// Whether all that has to be counted was.
     pub(super) const fn are_counted(&self) -> bool {
         self.queues.is_some() && self.subscriptions.is_some() && self.consumers.is_some()

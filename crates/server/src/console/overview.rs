@@ -72,9 +72,10 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
         app.series.record_backlog(page.now, waits);
     }
     queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|(_, number)| number).sum::<i64>()));
+    let alerts = facts.alerts(&page);
     let overview = Overview {
-        alerts: facts.alerts(&page),
-        is_new: queues.is_empty() && facts.workers.is_empty() && facts.queues.is_some(),
+        is_new: alerts.is_empty() && facts.are_empty(),
+        alerts,
         counted: facts.are_counted(),
         knows_queues: facts.queues.is_some(),
         knows_relay: facts.subscriptions.is_some(),

@@ -8,6 +8,7 @@ use milepost_core::ident::EventId;
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::database::Database;
 use milepost_testkit::inbox::{Desk, take_in};
+use milepost_testkit::wait;
 use reqwest::{Method, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
