@@ -87,6 +87,7 @@ on_both! {
         a_form_does_what_it_says_and_wants_to_know_why
         jobs_are_found_by_what_they_say
         many_jobs_are_shown_and_then_changed_by_a_bulk_job
+        a_change_of_more_jobs_than_were_shown_is_shown_again
         what_people_did_is_told_with_before_and_after
         who_only_looks_sees_nothing_that_changes_something
         what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
