@@ -89,22 +89,27 @@ impl fmt::Display for StoreAddress {
 /// The URL without its password, be it before the host or among the parameters.
 ///
 /// A password may hold any character when somebody forgot to escape it, so everything up to the last `@`
-/// counts as part of it: rather too much is hidden than a piece too little.
+/// counts as part of it. Where an `@` follows a `?` nobody can tell of which password it is: then all that may
+/// be one is hidden. Rather too much is hidden than a piece too little.
 fn masked(url: &str) -> String {
     let (scheme, rest) =
         url.split_once("://").map_or(("", url), |(scheme, rest)| (&url[..scheme.len() + 3], rest));
-    let rest = match rest.rsplit_once('@') {
-        Some((login, host)) => match login.split_once(':') {
-            Some((user, _)) => format!("{user}:***@{host}"),
-            None => rest.to_owned(),
-        },
-        None => rest.to_owned(),
+    let (place, parameters) =
+        rest.split_once('?').map_or((rest, None), |(place, parameters)| (place, Some(parameters)));
+    if parameters.is_some_and(|parameters| parameters.contains('@')) {
+        let user = place.split_once(':').map_or(place.to_owned(), |(user, _)| format!("{user}:***"));
+        return format!("{scheme}{user}?***");
+    }
+    let place = match place.rsplit_once('@').and_then(|(login, host)| Some((login.split_once(':')?.0, host)))
+    {
+        Some((user, host)) => format!("{user}:***@{host}"),
+        None => place.to_owned(),
     };
-    let Some((place, parameters)) = rest.split_once('?') else {
-        return format!("{scheme}{rest}");
-    };
-    let parameters: Vec<String> = parameters.split('&').map(masked_parameter).collect();
-    format!("{scheme}{place}?{}", parameters.join("&"))
+    let parameters = parameters.map_or_else(String::new, |parameters| {
+        let parameters: Vec<String> = parameters.split('&').map(masked_parameter).collect();
+        format!("?{}", parameters.join("&"))
+    });
+    format!("{scheme}{place}{parameters}")
 }
 
 fn masked_parameter(parameter: &str) -> String {
@@ -275,7 +280,19 @@ mod tests {
             assert!(!shown.contains("s3cret") && shown.contains("***"), "{shown}");
             assert!(shown.contains("db"), "{shown}");
         }
+        for url in [
+            "postgres://db:5432/app?user=ada&password=s3cr@t-s3cret",
+            "postgres://ada:x@db/app?password=s3cr@t-s3cret",
+            "postgres://ada:x?s3cret@db/app",
+            "postgres://ada:s3cret?x@db/app?a=b",
+            "postgres://ada:s3@s3cret?x@db/app",
+            "postgres://db/app?password=s3cret@",
+        ] {
+            let shown = masked(url);
+            assert!(!shown.contains("s3") && shown.contains("***"), "{shown}");
+        }
         assert_eq!(masked("postgres://ada:x@db/app"), "postgres://ada:***@db/app");
+        assert_eq!(masked("postgres://ada:x@db/app?a=b"), "postgres://ada:***@db/app?a=b");
         assert_eq!(masked("postgres://ada@db/app"), "postgres://ada@db/app");
     }
 }

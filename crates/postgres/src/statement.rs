@@ -170,6 +170,7 @@ statements! {
     BATCH_GENERATION = "batch/generation";
     BATCH_HISTORY = "batch/history";
     BATCH_INPUT_IN = "batch/input_in";
+    BATCH_LAST = "batch/last";
     BATCH_JOIN = "batch/join";
     BATCH_JOIN_OF_WORKER = "batch/join_of_worker";
     BATCH_LEFT_OVER = "batch/left_over";

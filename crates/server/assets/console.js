@@ -27,7 +27,8 @@ function busy() {
 async function refresh(asked) {
   clearTimeout(again);
   again = 0;
-  if (fetching || busy()) return;
+  if (fetching || document.hidden) return;
+  if (busy()) return live("held");
   fetching = true;
   fetchedAt = Date.now();
   try {
@@ -60,7 +61,7 @@ function take(page) {
 function live(how) {
   const mark = one("#live");
   if (!mark) return;
-  const words = { live: "live", failing: "server fails", offline: "no connection" };
+  const words = { live: "live", held: "held while you choose", failing: "server fails", offline: "no connection" };
   mark.dataset.how = how;
   mark.textContent = words[how];
 }

@@ -165,6 +165,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     Ok(routes
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .layer(middleware::from_fn(session::guard_forms))
         .layer(middleware::from_fn_with_state(app.clone(), limits::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
         .layer(middleware::from_fn_with_state(app.clone(), console::explain))
@@ -214,6 +215,8 @@ pub async fn serve(
 ) -> Result<(), ServerError> {
     let address = listener.local_addr().map_err(ServerError::Address)?;
     options.exposure(store.as_ref()).await?.check(address)?;
+    // On this machine's own address the flag lifts nothing: it goes on answering to names of this machine and those that are allowed.
+    options.access.open_to_all &= !address.ip().is_loopback();
     // What was asked at the start holds: the last token that is revoked must not open the address to everybody.
     options.access.require_tokens |= !address.ip().is_loopback() && !options.access.open_to_all;
     let tls = options.tls.clone().map(Tls::read).transpose()?;

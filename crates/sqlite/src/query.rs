@@ -166,6 +166,7 @@ queries! {
     BATCH_GRAPH = "batch/graph",
     BATCH_HEAD = "batch/head",
     BATCH_HISTORY = "batch/history",
+    BATCH_LAST = "batch/last",
     HOME_OF_JOB = "batch/home_of_job",
     BATCH_INPUT = "batch/input",
     BATCH_JOB_OF_TASK = "batch/job_of_task",

@@ -168,6 +168,11 @@ pub struct Settings {
     pub chunk_rows_max: Option<u32>,
 }
 
+/// How long a chunk may be told to take at most, in ms.
+const CHUNK_MS_MAX: u64 = 600_000;
+/// How many rows a chunk may be told to have at most.
+const CHUNK_ROWS_MAX: u32 = 1_000_000;
+
 impl Settings {
     /// What chunks are to be like.
     #[must_use]
@@ -192,10 +197,13 @@ impl Settings {
         if let Some(duty) = self.duty.filter(|duty| !(*duty > 0.0 && *duty <= 1.0)) {
             return refuse("duty", duty.to_string(), "over 0 and at most 1");
         }
-        if self.chunk_ms == Some(0) {
-            return refuse("chunk", "0 ms".to_owned(), "longer");
+        if let Some(ms) = self.chunk_ms.filter(|ms| !(1..=CHUNK_MS_MAX).contains(ms)) {
+            return refuse("chunk", format!("{ms} ms"), "from 1 to 600000 ms");
         }
         let (min, max) = (self.chunk_rows_min, self.chunk_rows_max);
+        if let Some(rows) = min.max(max).filter(|rows| *rows > CHUNK_ROWS_MAX) {
+            return refuse("chunk rows", rows.to_string(), "at most 1000000");
+        }
         if min == Some(0) || max == Some(0) || min.zip(max).is_some_and(|(min, max)| min > max) {
             let given =
                 [min, max].map(|rows| rows.map_or_else(String::new, |rows| rows.to_string())).join("..");

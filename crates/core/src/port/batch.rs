@@ -51,6 +51,9 @@ pub trait BatchStore: Send + Sync {
     /// What happened to a batch as a whole and to tasks without jobs, oldest first, after this place.
     async fn batch_history(&self, batch: BatchId, after: i64, limit: u32) -> StoreResult<Vec<BatchEntry>>;
 
+    /// The last of it, newest first.
+    async fn last_of_batch(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>>;
+
     /// Does something to a batch, in one transaction.
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated>;
 

@@ -51,6 +51,11 @@ impl PostgresStore {
         let query = sqlx::query(statement::BATCH_HISTORY).bind(batch.0).bind(after).bind(i64::from(limit));
         self.decode("batch_history", self.inner.calm.rows(query).await, entry)
     }
+
+    pub(super) async fn last_entries(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>> {
+        let query = sqlx::query(statement::BATCH_LAST).bind(batch.0).bind(i64::from(limit));
+        self.decode("last_of_batch", self.inner.calm.rows(query).await, entry)
+    }
 }
 
 fn batches(filter: &BatchFilter, only: Option<BatchId>) -> Query {

@@ -67,6 +67,10 @@ impl BatchStore for PostgresStore {
         self.entries(batch, after, limit).await
     }
 
+    async fn last_of_batch(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>> {
+        self.last_entries(batch, limit).await
+    }
+
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         self.operate_on(operation).await
     }

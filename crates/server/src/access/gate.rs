@@ -22,12 +22,12 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
         Ok(needed) => needed,
         Err(problem) => return problem.into_response(),
     };
-    let admitted = match admit(&app, request, needed).await {
-        Ok(admitted) => admitted,
-        Err(problem) => return problem.into_response(),
+    let (admitted, cookie) = admit(&app, request, needed).await;
+    let mut response = match admitted {
+        Ok(request) => next.run(request).await,
+        Err(problem) => problem.into_response(),
     };
-    let mut response = next.run(admitted.request).await;
-    if let Some(cookie) = admitted.cookie {
+    if let Some(cookie) = cookie {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
@@ -48,46 +48,50 @@ fn needed(app: &App, method: &Method, path: &str) -> Result<Needed, Problem> {
     })
 }
 
-/// A request that may go on.
-struct Admitted {
-    request: Request,
-    /// The cookie of a session whose id was changed.
-    cookie: Option<HeaderValue>,
-}
-
-async fn admit(app: &App, mut request: Request, needed: Needed) -> Result<Admitted, Problem> {
-    let Needed::Role(role) = needed else {
-        request.extensions_mut().insert(Identity::anonymous(Allowed::Nothing));
-        return Ok(Admitted { request, cookie: None });
-    };
-    if !app.tokens.are_asked_for().await? {
-        request.extensions_mut().insert(Identity::anonymous(Allowed::Everything));
-        return Ok(Admitted { request, cookie: None });
-    }
+/// The request if it may go on, and whatever becomes of it the cookie of a session whose id was changed: without it somebody would be signed
+/// out.
+async fn admit(
+    app: &App,
+    mut request: Request,
+    needed: Needed,
+) -> (Result<Request, Problem>, Option<HeaderValue>) {
     let client = Client::of(request.extensions());
-    let Signed { identity, cookie } = match by_token(app, request.headers(), client).await? {
-        Some(identity) => Signed { identity, cookie: None },
-        None => {
-            let signed = session::of_headers(app, request.headers(), client).await?.ok_or_else(nobody)?;
-            request = session::check_form(request, &signed.identity).await?;
-            signed
-        }
+    let Signed { identity, cookie } = match identify(app, request.headers(), client, needed).await {
+        Ok(signed) => signed,
+        Err(problem) => return (Err(problem), None),
     };
-    if !identity.may(role) {
+    if let Needed::Role(role) = needed
+        && !identity.may(role)
+    {
         let words = format!("this needs the role {role}, which {} has not", identity.who);
-        return Err(Problem::new(StatusCode::FORBIDDEN, "role_needed", words));
+        return (Err(Problem::new(StatusCode::FORBIDDEN, "role_needed", words)), cookie);
     }
     request.extensions_mut().insert(identity);
-    Ok(Admitted { request, cookie })
+    (Ok(request), cookie)
 }
 
-/// Who asks, as far as that is known: for pages that say what went wrong.
+/// Who asks for what needs this.
+async fn identify(app: &App, headers: &HeaderMap, client: Client, needed: Needed) -> Result<Signed, Problem> {
+    let anonymous = |allowed| Ok(Signed { identity: Identity::anonymous(allowed), cookie: None });
+    if needed == Needed::Nothing {
+        return anonymous(Allowed::Nothing);
+    }
+    if !app.tokens.are_asked_for().await? {
+        return anonymous(Allowed::Everything);
+    }
+    match by_token(app, headers, client).await? {
+        Some(identity) => Ok(Signed { identity, cookie: None }),
+        None => session::of_headers(app, headers, client).await?.ok_or_else(nobody),
+    }
+}
+
+/// Who asks, as far as that is known: for pages that say what went wrong. A session is not used by this, and keeps its id.
 pub(crate) async fn known(app: &App, headers: &HeaderMap, client: Client) -> Option<Identity> {
     if !app.tokens.are_asked_for().await.ok()? {
         return Some(Identity::anonymous(Allowed::Everything));
     }
     match by_token(app, headers, client).await.ok()? {
-        None => session::of_headers(app, headers, client).await.ok()?.map(|signed| signed.identity),
+        None => session::peek(app, headers, client).await.ok()?,
         bearer => bearer,
     }
 }

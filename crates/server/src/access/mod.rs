@@ -34,7 +34,7 @@ pub struct AccessOptions {
     /// Whether a token is asked for though there is none in the store.
     pub require_tokens: bool,
     /// Whether everybody who reaches the address may do everything as long as there is no token in the store. A server that listens beyond
-    /// this machine refuses to start without tokens unless this is said.
+    /// this machine refuses to start without tokens unless this is said; for one that does not it changes nothing.
     pub open_to_all: bool,
     /// The names under which the server is reached, beside those of this machine. None: any name, once tokens are asked for.
     pub allowed_hosts: Vec<String>,

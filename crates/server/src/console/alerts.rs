@@ -1,30 +1,28 @@
 //! What is wrong, and what stops just that: the first thing that somebody sees who was woken up.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use milepost_core::batch::listing::{BatchFilter, BatchView};
-use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::batch::listing::BatchView;
+use milepost_core::bulk::listing::BulkView;
 use milepost_core::dag::state::BatchState;
-use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
-use milepost_core::listing::{JobFilter, JobRow, QueueView};
-use milepost_core::port::Store;
+use milepost_core::listing::{JobRow, QueueView};
 use milepost_core::schedule::ScheduleView;
 use milepost_core::search::LastFailure;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::act::{Action, Field};
+use super::facts::{Facts, JOBS_MAX, RUNS_MAX};
 use super::page::Page;
 use super::words::{between, count, cut, encoded, length, query, relative, several};
-use super::{bulks, events, schedules};
+use super::{batch, bulks, events, schedules};
 
-/// How many failed jobs are looked at for what failed.
-const FAILED_MAX: u32 = 200;
+/// How many causes of failures are told one by one.
+const CAUSES_MAX: usize = 8;
 /// Later than this an event or a tick is late.
 const LATE: Duration = Duration::from_secs(60);
 /// For so long a worker that died is news.
@@ -46,69 +44,20 @@ type Cause<'a> = (&'a str, &'a str, &'a str);
 /// A failed job and its failure.
 type FailedJob<'a> = (&'a JobRow, Option<&'a LastFailure>);
 
-/// What the store says, as far as it is known.
-pub(super) struct Facts {
-    pub(super) queues: Option<Vec<QueueView>>,
-    pub(super) subscriptions: Option<Vec<SubscriptionView>>,
-    pub(super) consumers: Option<Vec<ConsumerView>>,
-    pub(super) workers: Vec<WorkerView>,
-    pub(super) schedules: Vec<ScheduleView>,
-    pub(super) batches: Vec<BatchView>,
-    /// With why they were stopped, or failed.
-    pub(super) bulks: Vec<(BulkView, Option<String>)>,
-    pub(super) failed: Vec<JobRow>,
-    pub(super) failures: Vec<LastFailure>,
-}
-
 impl Facts {
-    /// What is read directly: all of it is bounded.
-    pub(super) async fn read(store: &Arc<dyn Store>) -> Result<Self, StoreError> {
-        let failed = JobFilter { state: Some(JobState::Failed), limit: FAILED_MAX, ..JobFilter::default() };
-        let failed_batches =
-            BatchFilter { state: Some(BatchState::Failed), limit: 20, ..BatchFilter::default() };
-        let bulks = BulkFilter { limit: 20, ..BulkFilter::default() };
-        let (workers, schedules, batches, bulks, failed) = tokio::try_join!(
-            store.workers(),
-            store.schedules(),
-            store.batches(&failed_batches),
-            store.bulks(&bulks),
-            store.jobs(&failed),
-        )?;
-        let mut with_why = Vec::with_capacity(bulks.len());
-        for bulk in bulks {
-            let why = bulks::stopped(&bulk, store.as_ref()).await?;
-            with_why.push((bulk, why));
-        }
-        let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
-        let failures = store.last_failures(&ids).await?;
-        Ok(Self {
-            queues: None,
-            subscriptions: None,
-            consumers: None,
-            workers,
-            schedules,
-            batches,
-            bulks: with_why,
-            failed,
-            failures,
-        })
-    }
-
-    pub(super) fn alive(&self) -> impl Iterator<Item = &WorkerView> {
-        self.workers.iter().filter(|worker| worker.ended_at.is_none())
-    }
-
     /// All that is wrong, what needs somebody first.
     pub(super) fn alerts(&self, page: &Page) -> Vec<Alert> {
         let mut alerts = Vec::new();
         alerts.extend(self.nobody_works(page));
         alerts.extend(self.failing(page));
         alerts.extend(self.batches.iter().map(|batch| of_batch(batch, page)));
+        alerts.extend(self.more_runs());
         alerts.extend(self.subscriptions.iter().flatten().flat_map(|of| of_subscription(of, page)));
         alerts.extend(self.bulks.iter().filter_map(|(bulk, why)| of_bulk(bulk, why.as_deref(), page)));
-        alerts.extend(self.consumers.iter().flatten().filter_map(of_consumer));
+        alerts.extend(self.consumers.iter().flatten().flat_map(of_consumer));
         alerts.extend(self.schedules.iter().filter_map(|schedule| of_schedule(schedule, page)));
         alerts.extend(self.queues.iter().flatten().filter_map(|queue| paused(queue, page)));
+        alerts.extend(self.aborted());
         alerts.extend(self.died(page.now));
         alerts.sort_by_key(|alert| !alert.error);
         for (place, alert) in alerts.iter_mut().enumerate() {
@@ -149,10 +98,10 @@ impl Facts {
             let code = failure.and_then(|failure| failure.code.as_deref()).unwrap_or_default();
             groups.entry((&job.kind, &job.queue, code)).or_default().push((job, failure));
         }
-        let more = if self.failed.len() == FAILED_MAX as usize { " of the newest" } else { "" };
+        let more = if self.failed.len() == JOBS_MAX as usize { " of the newest" } else { "" };
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_by_key(|(_, jobs)| std::cmp::Reverse(jobs.len()));
-        groups.truncate(8);
+        let others = groups.split_off(groups.len().min(CAUSES_MAX));
         let alert = |((kind, queue, code), jobs): (Cause<'_>, Vec<FailedJob<'_>>)| {
             let last = jobs.iter().filter_map(|(_, failure)| *failure).max_by_key(|failure| failure.at);
             let words = last.map_or_else(String::new, |last| {
@@ -173,7 +122,38 @@ impl Facts {
                 actions: pause_of(queue, page).into_iter().collect(),
             }
         };
-        groups.into_iter().map(alert).collect()
+        let others = (!others.is_empty()).then(|| {
+            let jobs: u64 = others.iter().map(|(_, jobs)| jobs.len() as u64).sum();
+            let causes = several(others.len() as u64, "more cause", "more causes");
+            let title = format!("{}{more} failed for {causes}", several(jobs, "job", "jobs"));
+            to_look_at(true, title, "They are in the list of failed jobs.", "/jobs?state=failed")
+        });
+        groups.into_iter().map(alert).chain(others).collect()
+    }
+
+    /// Jobs that somebody stopped; a bulk job is told of by itself.
+    fn aborted(&self) -> Option<Alert> {
+        let is_bulk = |job: &&JobRow| self.bulks.iter().any(|(bulk, _)| bulk.id == job.id);
+        let stopped = self.aborted.iter().filter(|job| !is_bulk(job)).count() as u64;
+        let more = if self.aborted.len() == JOBS_MAX as usize { "At least " } else { "" };
+        let title = format!("{more}{} aborted", several(stopped, "job is", "jobs are"));
+        let words = "They rest until somebody retries them, or cancels them for good.";
+        (stopped > 0).then(|| to_look_at(false, title, words, "/jobs?state=aborted"))
+    }
+
+    /// Where there are more than are told one by one.
+    fn more_runs(&self) -> Vec<Alert> {
+        let batches = |state| self.batches.iter().filter(|batch| batch.state == state).count();
+        let bulks = |state| self.bulks.iter().filter(|(bulk, _)| bulk.state == state).count();
+        let all = [
+            (batches(BatchState::Failed), true, "More batches may have failed", "/batches?state=failed"),
+            (batches(BatchState::Aborted), false, "More batches may be stopped", "/batches?state=aborted"),
+            (bulks(JobState::Failed), true, "More bulk jobs may have failed", "/bulk"),
+            (bulks(JobState::Aborted), false, "More bulk jobs may be stopped", "/bulk"),
+        ];
+        let full = all.into_iter().filter(|(number, ..)| *number == RUNS_MAX as usize);
+        let words = format!("Only the newest {RUNS_MAX} are told here.");
+        full.map(|(_, error, title, url)| to_look_at(error, title.to_owned(), &words, url)).collect()
     }
 
     fn died(&self, now: Timestamp) -> Option<Alert> {
@@ -189,6 +169,11 @@ impl Facts {
             actions: Vec::new(),
         })
     }
+}
+
+/// What is done on another page.
+fn to_look_at(error: bool, title: String, words: &str, url: &str) -> Alert {
+    Alert { error, title, words: words.to_owned(), url: url.to_owned(), actions: Vec::new() }
 }
 
 /// How many jobs of the queue wait to be claimed.
@@ -237,21 +222,26 @@ fn paused(queue: &QueueView, page: &Page) -> Option<Alert> {
 }
 
 fn of_batch(batch: &BatchView, page: &Page) -> Alert {
+    let error = batch.state == BatchState::Failed;
+    let became = if error { "failed" } else { "is stopped" };
+    let key = batch.key.as_ref().map_or_else(String::new, |key| format!(": {key}"));
+    let when = relative(batch.updated_at, page.now);
     Alert {
-        error: true,
-        title: match &batch.key {
-            Some(key) => format!("A batch of {} failed: {key}", batch.dag),
-            None => format!("A batch of {} failed", batch.dag),
+        error,
+        title: format!("A batch of {} {became}{key}", batch.dag),
+        words: if error {
+            format!(
+                "{} of {} failed, {} for that; {when}",
+                count(batch.counts.failed),
+                several(batch.counts.total(), "task", "tasks"),
+                several(batch.counts.waiting, "waits", "wait"),
+            )
+        } else {
+            format!("{}; {when}", batch::standing(batch))
         },
-        words: format!(
-            "{} of {} failed, {} for that; {}",
-            count(batch.counts.failed),
-            several(batch.counts.total(), "task", "tasks"),
-            several(batch.counts.waiting, "waits", "wait"),
-            relative(batch.updated_at, page.now)
-        ),
         url: format!("/batches/{}", batch.id),
-        actions: Vec::new(),
+        // One that was stopped needs the button that lets it go on.
+        actions: if error { Vec::new() } else { batch::actions(batch, page) },
     }
 }
 
@@ -338,18 +328,26 @@ fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert>
     })
 }
 
-fn of_consumer(consumer: &ConsumerView) -> Option<Alert> {
-    (consumer.dead > 0).then(|| Alert {
-        error: false,
-        title: format!(
-            "{} in the inbox of {}",
-            several(consumer.dead, "dead letter", "dead letters"),
-            consumer.consumer.name
+fn of_consumer(of: &ConsumerView) -> Vec<Alert> {
+    let name = &of.consumer.name;
+    let url = format!("/dead-letters?{}", query(&[("consumer", name)]));
+    let all = [
+        (
+            of.parked,
+            ["event waits", "events wait"],
+            "One before them is missing; when it does not come in time they are given up.",
         ),
-        words: "Events came out of order, and what was missing did not come in time.".to_owned(),
-        url: format!("/dead-letters?{}", query(&[("consumer", &consumer.consumer.name)])),
-        actions: Vec::new(),
-    })
+        (
+            of.dead,
+            ["dead letter", "dead letters"],
+            "Events came out of order, and what was missing did not come in time.",
+        ),
+    ];
+    let there = all.into_iter().filter(|(number, ..)| *number > 0);
+    let alert = |(number, [one, many], words): (u64, [&str; 2], &str)| {
+        to_look_at(false, format!("{} in the inbox of {name}", several(number, one, many)), words, &url)
+    };
+    there.map(alert).collect()
 }
 
 fn of_schedule(view: &ScheduleView, page: &Page) -> Option<Alert> {
@@ -363,7 +361,11 @@ fn of_schedule(view: &ScheduleView, page: &Page) -> Option<Alert> {
             format!("Schedule {name} does not tick"),
             format!("Its tick was due {}; does a worker live?", relative(at, now)),
         ),
-        _ => return None,
+        (None, None) => {
+            let at = view.paused_at?;
+            let words = format!("Since {}; it does not tick until somebody resumes it.", relative(at, now));
+            (false, format!("Schedule {name} is paused"), words)
+        }
     };
     let actions = page.viewer.operates.then(|| schedules::stop(view, page)).into_iter().collect();
     Some(Alert { error, title, words, url: "/schedules".to_owned(), actions })

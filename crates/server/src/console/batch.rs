@@ -66,6 +66,8 @@ struct Batch {
     tasks: Vec<Task>,
     next: Option<String>,
     history: Vec<BatchEntry>,
+    /// Whether there are older entries.
+    older: bool,
     actions: Vec<Action>,
 }
 
@@ -89,7 +91,7 @@ pub(super) async fn show(
         Problem::not_found("no_such_batch", format!("There is no batch {id}, or it was forgotten."))
     })?;
     let (board, history) =
-        tokio::join!(app.known.board(id, &app.store), app.store.batch_history(id, 0, ENTRIES));
+        tokio::join!(app.known.board(id, &app.store), app.store.last_of_batch(id, ENTRIES + 1));
     let (board, row) = (board?, &detail.row);
     let url = format!("/batches/{id}");
     let path = board.as_ref().map(|board| board.critical_path(page.now)).unwrap_or_default();
@@ -106,7 +108,8 @@ pub(super) async fn show(
     let (listed, tasks, next) =
         board.as_ref().map_or_else(Default::default, |board| list(board, &chosen, &url));
     let mut history = history?;
-    history.reverse();
+    let older = history.len() > ENTRIES as usize;
+    history.truncate(ENTRIES as usize);
     let batch = Batch {
         standing: standing(row),
         progress: progress(&row.counts),
@@ -132,6 +135,7 @@ pub(super) async fn show(
         tasks: tasks.into_iter().enumerate().map(|(place, view)| task(view, place, row, &page)).collect(),
         next,
         history,
+        older,
         actions: actions(row, &page),
         detail,
         page,
@@ -171,18 +175,20 @@ fn list(board: &Board, chosen: &Chosen, url: &str) -> (String, Vec<TaskView>, Op
         (words.join(" "), board.tasks.iter().filter(fits).take(TASKS + 1).collect())
     } else {
         let in_state = |states: &[TaskState]| -> Vec<&TaskView> {
-            board.tasks.iter().filter(|task| states.contains(&task.state)).take(TASKS).collect()
+            board.tasks.iter().filter(|task| states.contains(&task.state)).take(TASKS + 1).collect()
         };
         let needy = in_state(&[TaskState::Failed, TaskState::Aborted]);
-        if needy.is_empty() {
-            ("Tasks under way".to_owned(), in_state(&[TaskState::Active, TaskState::Due]))
+        let (words, tasks) = if needy.is_empty() {
+            ("Tasks under way", in_state(&[TaskState::Active, TaskState::Due]))
         } else {
-            ("Tasks that need somebody".to_owned(), needy)
-        }
+            ("Tasks that need somebody", needy)
+        };
+        let first = if tasks.len() > TASKS { format!(", the first {TASKS}") } else { String::new() };
+        (format!("{words}{first}"), tasks)
     };
     let more = tasks.len() > TASKS;
     tasks.truncate(TASKS);
-    let next = tasks.last().filter(|_| more).map(|last| {
+    let next = tasks.last().filter(|_| more && asked).map(|last| {
         let after = last.task.to_string();
         let query =
             super::words::query(&[("level", &chosen.level), ("state", &chosen.state), ("after", &after)]);
@@ -220,7 +226,8 @@ fn operation(row: &BatchView, page: &Page, deed: &'static str, label: &'static s
         .with_reason()
 }
 
-fn actions(row: &BatchView, page: &Page) -> Vec<Action> {
+/// What can be done to a batch as a whole.
+pub(super) fn actions(row: &BatchView, page: &Page) -> Vec<Action> {
     let mut actions = Vec::new();
     if !page.viewer.operates || row.state.is_ended() {
         return actions;
@@ -239,7 +246,7 @@ fn actions(row: &BatchView, page: &Page) -> Vec<Action> {
 }
 
 /// Where a batch stands, and what that means.
-fn standing(row: &BatchView) -> String {
+pub(super) fn standing(row: &BatchView) -> String {
     let counts = &row.counts;
     let failed = several(counts.failed, "task", "tasks");
     match row.state {

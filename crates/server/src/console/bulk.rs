@@ -33,6 +33,7 @@ struct Bulk {
     facts: Vec<(&'static str, String)>,
     parameters: String,
     failures: Vec<TargetFailure>,
+    more_failures: bool,
     actions: Vec<Action>,
 }
 
@@ -42,7 +43,10 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     let view = view.ok_or_else(|| {
         Problem::not_found("no_such_bulk_job", format!("There is no bulk job {id}, or it was forgotten."))
     })?;
-    let (job, failures) = tokio::try_join!(app.store.job(id), app.store.bulk_failures(id, 0, FAILURES))?;
+    let (job, mut failures) =
+        tokio::try_join!(app.store.job(id), app.store.bulk_failures(id, 0, FAILURES + 1))?;
+    let more_failures = failures.len() > FAILURES as usize;
+    failures.truncate(FAILURES as usize);
     let bulk = Bulk {
         stopped: stopped(&view, app.store.as_ref()).await?,
         why: job
@@ -55,6 +59,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
         actions: actions(&view, !failures.is_empty(), &page),
         row: Row::of(view.clone(), &app.paces, &page),
         failures,
+        more_failures,
         view,
         page,
     };
@@ -117,42 +122,39 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
     }
     let (id, set) = (view.id, &view.settings);
     let text = |value: Option<String>| value.unwrap_or_default();
-    let as_defined = "as its definition says";
+    let as_it_is = "stays as it is";
     if view.state.is_live() {
         let set = Action::new(page, "set", format!("/bulk/{id}/set"), "Set")
-            .asks(
-                "What may it take?",
-                "Counts from its next chunk on. An empty field: as its definition says.",
-            )
+            .asks("What may it take?", "Counts from its next chunk on. An empty field stays as it is.")
             .with(Field::shown(
                 "rate",
                 "Rows a second at most",
                 text(set.rows_per_s.map(|rate| rate.to_string())),
-                as_defined,
+                as_it_is,
             ))
             .with(Field::shown(
                 "duty",
                 "Part of the time that chunks take, 0 to 1",
                 text(set.duty.map(|duty| duty.to_string())),
-                as_defined,
+                as_it_is,
             ))
             .with(Field::shown(
                 "chunk_ms",
                 "How long a chunk shall take, ms",
                 text(set.chunk_ms.map(|ms| ms.to_string())),
-                as_defined,
+                as_it_is,
             ))
             .with(Field::shown(
                 "rows_min",
                 "Fewest rows of a chunk",
                 text(set.chunk_rows_min.map(|rows| rows.to_string())),
-                as_defined,
+                as_it_is,
             ))
             .with(Field::shown(
                 "rows_max",
                 "Most rows of a chunk",
                 text(set.chunk_rows_max.map(|rows| rows.to_string())),
-                as_defined,
+                as_it_is,
             ))
             .with(Field::shown("priority", "Priority in its group, 1 to 4", view.priority.to_string(), ""))
             .with_reason();
@@ -182,7 +184,10 @@ pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sen
             chunk_rows_min: sent.read("rows_min")?,
             chunk_rows_max: sent.read("rows_max")?,
         };
-        settings.check().map_err(|invalid| Flash::refused(format!("nothing was done: {invalid}")))?;
+        let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
+        let before = app.store.bulks(&filter).await?.pop().map(|view| view.settings).unwrap_or_default();
+        let all = settings.over(before);
+        all.check().map_err(|invalid| Flash::refused(format!("nothing was done: {invalid}")))?;
         let priority: Option<u8> = sent.read("priority")?;
         let priority = priority.map(Priority::try_from).transpose();
         let priority = priority.map_err(|error| Flash::refused(format!("nothing was done: {error}")))?;

@@ -21,8 +21,9 @@ use super::deed::{Deed, wait};
 use super::flash::Flash;
 use super::jobs::Search;
 use super::page::{Drawn, Page, draw};
-use super::words::several;
+use super::words::{count, several};
 use crate::app::App;
+use crate::destination::own_path;
 use crate::many;
 use crate::problem::Problem;
 
@@ -133,7 +134,7 @@ pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let number = format!("{}{and_more}", several(total as u64, "job", "jobs"));
     can.truncate(SHOWN);
     Ok(draw(&Choice {
-        action: (total > 0 || more).then(|| action(&page, deed, &number, query)),
+        action: (total > 0 || more).then(|| action(&page, deed, &number, query, (!more).then_some(total))),
         cannot: cannot.into_iter().map(|(state, number)| (state.as_str(), number)).collect(),
         page,
         deed,
@@ -144,12 +145,17 @@ pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     }))
 }
 
-fn action(page: &Page, deed: Deed, number: &str, query: &str) -> Action {
+/// `of`: to how many jobs it is done, if that is known.
+fn action(page: &Page, deed: Deed, number: &str, query: &str, of: Option<usize>) -> Action {
     let action = Action::new(page, "change", "/jobs/change", deed.label())
         .asks(format!("{}: {number}?", deed.label()), deed.effect())
         .with(Field::hidden("chosen", query))
         .with(Field::hidden("seen", page.now.to_string()))
         .with_reason();
+    let action = match of {
+        Some(of) => action.with(Field::hidden("of", of.to_string())),
+        None => action,
+    };
     let action = if deed == Deed::Snooze {
         action.with(Field {
             required: true,
@@ -172,27 +178,47 @@ pub(super) async fn change(State(app): State<App>, sent: Sent) -> Response {
             Flash::done(format!("{number} are changed one after the other; this tells how far it is"))
                 .on(&page)
         }
-        Err(refused) => sent.answer(Err(refused)),
+        Err(Refused { why, look_again: Some(preview) }) => why.on(own_path(&preview)),
+        Err(Refused { why, look_again: None }) => sent.answer(Err(why)),
+    }
+}
+
+/// Why nothing was done, and where to look at it anew if that is what is needed.
+struct Refused {
+    why: Flash,
+    look_again: Option<String>,
+}
+
+impl<F: Into<Flash>> From<F> for Refused {
+    fn from(why: F) -> Self {
+        Self { why: why.into(), look_again: None }
     }
 }
 
 /// To how many jobs it is done, and by which bulk jobs: one for each verb that it is.
-async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Flash> {
+async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> {
     let reason = sent.reason()?;
     let refuse = |words: String| Flash::refused(format!("nothing was done: {words}"));
-    let wish = Wish::read(sent.needed("chosen")?).map_err(refuse)?;
+    let chosen = sent.needed("chosen")?;
+    let wish = Wish::read(chosen).map_err(refuse)?;
     let wait = sent.field("wait").map(wait).transpose()?;
     let seen = sent.read("seen")?.unwrap_or_else(Timestamp::now);
     let by_verb = wish.by_verb(seen, app.store.as_ref()).await?;
     if by_verb.is_empty() {
-        return Err(refuse(format!("there is no job to {} any more", wish.deed)));
+        return Err(refuse(format!("there is no job to {} any more", wish.deed)).into());
+    }
+    let total: usize = by_verb.iter().map(|(_, jobs)| jobs.len()).sum();
+    // What was asked for is what was seen. Fewer do no harm: those that are left out need it no more.
+    if let Some(of) = sent.read::<usize>("of")?.filter(|of| total > *of) {
+        let (is, was) = (several(total as u64, "job", "jobs"), count(of));
+        let why = refuse(format!("it would be done to {is} now, not to {was} as it was shown"));
+        return Err(Refused { why, look_again: Some(format!("/jobs/change?{chosen}")) });
     }
     let store = acting(app, sent);
-    let (mut total, mut runs) = (0, Vec::new());
+    let mut runs = Vec::new();
     for (verb, jobs) in by_verb {
         let operation = OperateJobs::new(&wish.deed.operation(verb, wait, &reason)?);
         runs.push(many::start(store.as_ref(), &operation, &jobs).await?);
-        total += jobs.len();
     }
     Ok((several(total as u64, "job", "jobs"), runs))
 }

@@ -11,6 +11,7 @@ use super::page::{Page, draw};
 use crate::access::{self, Identity};
 use crate::app::App;
 use crate::client::Client;
+use crate::destination::own_path;
 use crate::problem::Problem;
 use crate::session::sign_in_path;
 
@@ -65,7 +66,8 @@ fn draw_problem(
 ) -> Response {
     let from: Option<Uri> = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse().ok());
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let back = from.as_ref().filter(|from| from.authority().map(Authority::as_str) == host).map(path);
+    let back = from.as_ref().filter(|from| from.authority().map(Authority::as_str) == host);
+    let back = back.map(|from| own_path(path(from)));
     let sign_in = problem.is_unauthorized().then(|| sign_in_path(back.unwrap_or("/")));
     let title = match problem.status() {
         StatusCode::NOT_FOUND => "There is nothing here",

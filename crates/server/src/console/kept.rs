@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::ident::BatchId;
@@ -10,6 +10,7 @@ use milepost_core::inbox::listing::ConsumerView;
 use milepost_core::listing::QueueView;
 use milepost_core::port::{Store, StoreResult};
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
 use super::board::Board;
 use crate::problem::Problem;
@@ -18,6 +19,8 @@ use crate::problem::Problem;
 const FRESH: Duration = Duration::from_secs(1);
 /// For how many times as long as it took an answer is good: counting takes no more than this part of the time.
 const TIMES: u32 = 20;
+/// For how long an answer that is not good any more is still shown, while the next one is on its way: twice as long as it took, and a little.
+const SHOWN: (u32, Duration) = (2, Duration::from_secs(10));
 /// How many batches are remembered with their tasks.
 const BOARDS_MAX: usize = 8;
 /// How long a page waits for one; then it takes the one before, or none.
@@ -82,12 +85,16 @@ struct Kept<T: Clone> {
 struct State<T: Clone> {
     last: Option<Result<T, Problem>>,
     good_until: Instant,
+    shown_until: Instant,
     asking: bool,
+    /// How often something was changed: an answer to what was asked before that is not good.
+    changes: u64,
 }
 
 impl<T: Clone> Default for Kept<T> {
     fn default() -> Self {
-        let state = State { last: None, good_until: Instant::now(), asking: false };
+        let now = Instant::now();
+        let state = State { last: None, good_until: now, shown_until: now, asking: false, changes: 0 };
         Self { state: Arc::new(Mutex::new(state)), answered: Arc::new(Notify::new()) }
     }
 }
@@ -98,24 +105,43 @@ impl<T: Clone + Send + 'static> Kept<T> {
     }
 
     fn forget(&self) {
-        self.state().good_until = Instant::now();
+        let mut state = self.state();
+        state.good_until = Instant::now();
+        state.changes += 1;
     }
 
     async fn get(&self, ask: impl Future<Output = StoreResult<T>> + Send + 'static) -> Seen<T> {
-        let answered = Arc::clone(&self.answered);
-        let answer = answered.notified();
-        tokio::pin!(answer);
-        answer.as_mut().enable();
-        if !self.must_ask() {
-            if let Some(last) = self.good() {
-                return last.map(Some);
-            }
-        } else {
-            self.ask(ask);
+        if let Ok(Some(answer)) = timeout(PATIENCE, self.wait(ask)).await {
+            return answer.map(Some);
         }
-        // Out of time: what was known before, or nothing.
-        let _ = tokio::time::timeout(PATIENCE, answer).await;
-        self.state().last.clone().transpose()
+        // Out of time: what was known before, unless that is long ago, or nothing.
+        let mut state = self.state();
+        if state.shown_until <= Instant::now() {
+            state.last = None;
+        }
+        state.last.clone().transpose()
+    }
+
+    /// A good answer; `None` when what was asked here was answered and something has changed meanwhile.
+    async fn wait(
+        &self,
+        ask: impl Future<Output = StoreResult<T>> + Send + 'static,
+    ) -> Option<Result<T, Problem>> {
+        let mut ask = Some(ask);
+        loop {
+            let answered = self.answered.notified();
+            tokio::pin!(answered);
+            answered.as_mut().enable();
+            if let Some(good) = self.good() {
+                return Some(good);
+            }
+            if let Some(ask) = ask.take_if(|_| self.must_ask()) {
+                self.ask(ask);
+            } else if ask.is_none() && !self.state().asking {
+                return None;
+            }
+            answered.await;
+        }
     }
 
     /// What is known and good.
@@ -135,14 +161,16 @@ impl<T: Clone + Send + 'static> Kept<T> {
     /// Asks beside the request, so that one that is given up does not lose the answer.
     fn ask(&self, ask: impl Future<Output = StoreResult<T>> + Send + 'static) {
         let (state, answered) = (Arc::clone(&self.state), Arc::clone(&self.answered));
+        let changes = self.state().changes;
         tokio::spawn(async move {
             let begun = Instant::now();
             let answer = ask.await.map_err(Problem::from);
-            let good_for = FRESH.max(begun.elapsed() * TIMES);
+            let (took, now) = (begun.elapsed(), Instant::now());
             {
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.last = Some(answer);
-                state.good_until = Instant::now() + good_for;
+                state.good_until = if state.changes == changes { now + FRESH.max(took * TIMES) } else { now };
+                state.shown_until = state.good_until + SHOWN.1 + took * SHOWN.0;
                 state.asking = false;
             }
             answered.notify_waiters();
@@ -174,5 +202,48 @@ mod tests {
         assert!(matches!(kept.get(async { Ok(2) }).await, Ok(Some(1))));
         kept.forget();
         assert!(matches!(kept.get(async { Ok(3) }).await, Ok(Some(3))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_of_long_ago_is_not_shown_as_of_now() {
+        let kept = Kept::default();
+        let slow = |answer: u32| async move {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            Ok(answer)
+        };
+        assert!(matches!(kept.get(slow(1)).await, Ok(None)));
+        tokio::time::sleep(Duration::from_secs(64)).await;
+        assert!(matches!(kept.get(slow(2)).await, Ok(Some(1))), "the next one is on its way");
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        assert!(matches!(kept.get(slow(3)).await, Ok(None)), "hours may have passed");
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert!(matches!(kept.get(slow(4)).await, Ok(Some(3))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_asked_before_something_changed_is_asked_again() {
+        let kept = Kept::default();
+        let after = |ms: u64, answer: u32| async move {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            Ok(answer)
+        };
+        assert!(matches!(kept.get(after(3_000, 1)).await, Ok(None)));
+        kept.forget();
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert!(matches!(kept.get(after(3_000, 2)).await, Ok(Some(1))), "nothing newer is known");
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert!(matches!(kept.get(after(3_000, 3)).await, Ok(Some(2))), "it was not taken for good");
+        kept.forget();
+        let before = kept.get(after(20, 4));
+        let changed = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            kept.forget();
+            kept.get(after(20, 5)).await
+        };
+        let (_, changed) = tokio::join!(before, changed);
+        assert!(
+            matches!(changed, Ok(Some(5))),
+            "a page that comes after a change waits for the answer after it"
+        );
     }
 }

@@ -18,6 +18,7 @@ mod contrast;
 mod deed;
 mod events;
 mod explain;
+mod facts;
 mod flash;
 mod graph;
 mod job;

@@ -6,8 +6,9 @@ use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::listing::QueueView;
 use milepost_core::state::JobState;
 
-use super::alerts::{Alert, Facts, waiting};
+use super::alerts::{Alert, waiting};
 use super::events;
+use super::facts::Facts;
 use super::page::{Drawn, Page, draw};
 use super::series::Minute;
 use super::stack::Stack;
@@ -24,8 +25,10 @@ struct Overview {
     alerts: Vec<Alert>,
     /// Whether nothing was ever done here.
     is_new: bool,
-    /// Whether the counts are known yet.
+    /// Whether all that has to be counted is known yet, of it the queues and the subscriptions.
     counted: bool,
+    knows_queues: bool,
+    knows_relay: bool,
     tiles: Vec<Tile>,
     queues: Vec<Backlog>,
     relay: Vec<Lag>,
@@ -69,10 +72,13 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
         app.series.record_backlog(page.now, waits);
     }
     queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|(_, number)| number).sum::<i64>()));
+    let alerts = facts.alerts(&page);
     let overview = Overview {
-        alerts: facts.alerts(&page),
-        is_new: queues.is_empty() && facts.workers.is_empty() && facts.queues.is_some(),
-        counted: facts.queues.is_some(),
+        is_new: alerts.is_empty() && facts.are_empty(),
+        alerts,
+        counted: facts.are_counted(),
+        knows_queues: facts.queues.is_some(),
+        knows_relay: facts.subscriptions.is_some(),
         tiles: tiles(&facts, waits, app.series.last_minute(page.now)),
         queues: queues.into_iter().take(QUEUES).map(backlog).collect(),
         relay: facts.subscriptions.iter().flatten().map(|of| lag(of, &page)).collect(),

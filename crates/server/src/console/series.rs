@@ -66,6 +66,8 @@ struct Bucket {
     waits: Lengths,
     runs: Lengths,
     backlog: Option<i64>,
+    /// Whether all of it was looked at. Else what is counted may be a part.
+    known: bool,
 }
 
 /// What happened lately, of all nodes.
@@ -79,10 +81,10 @@ pub(crate) struct Series {
 pub(super) struct Columns {
     /// Seconds since 1970.
     at: Vec<i64>,
-    /// A second.
-    started: Vec<f64>,
-    succeeded: Vec<f64>,
-    failed: Vec<f64>,
+    /// A second; nothing where nobody looked, as before this server began.
+    started: Vec<Option<f64>>,
+    succeeded: Vec<Option<f64>>,
+    failed: Vec<Option<f64>>,
     /// In seconds.
     wait_p50: Vec<Option<f64>>,
     wait_p99: Vec<Option<f64>>,
@@ -106,12 +108,18 @@ impl Series {
 
     async fn look(&self, store: &dyn Store) {
         let (mut at, mut answered, mut failing) = (None, Instant::now(), false);
+        let mut from = 0;
         loop {
             if answered.elapsed() > GAP_MAX {
                 at = None;
             }
             match self.look_once(store, at.as_ref()).await {
-                Ok(end) => (at, answered, failing) = (Some(end), Instant::now(), false),
+                Ok(end) => {
+                    let now = Timestamp::now().as_second().div_euclid(BUCKET_S);
+                    // The bucket in which it is begun is one of which a part is missing.
+                    from = if at.is_some() { self.cover(from, now) } else { now + 1 };
+                    (at, answered, failing) = (Some(end), Instant::now(), false);
+                }
                 Err(StoreError::Feed(InvalidFeed::Foreign)) => at = None,
                 Err(error) => {
                     if !failing {
@@ -130,6 +138,14 @@ impl Series {
         let activity = store.activity(at, TOLD_MAX).await?;
         activity.counted.iter().for_each(|counted| self.learn(counted));
         Ok(activity.end)
+    }
+
+    /// Takes in that all was looked at that happened from this bucket on and before that one; answers from where to go on.
+    fn cover(&self, from: i64, now: i64) -> i64 {
+        for at in from.max(now - BUCKETS as i64)..now {
+            self.fill(at * BUCKET_S, |bucket| bucket.known = true);
+        }
+        from.max(now)
     }
 
     /// Takes in what happened in a second. What is older than what is kept is left out.
@@ -197,9 +213,10 @@ impl Series {
             let empty = Bucket::default();
             let bucket = buckets.next_if(|bucket| bucket.at == at).unwrap_or(&empty);
             columns.at.push(at * BUCKET_S);
-            columns.started.push(per_s(bucket.started));
-            columns.succeeded.push(per_s(bucket.succeeded));
-            columns.failed.push(per_s(bucket.failed));
+            let told = |number| bucket.known.then(|| per_s(number));
+            columns.started.push(told(bucket.started));
+            columns.succeeded.push(told(bucket.succeeded));
+            columns.failed.push(told(bucket.failed));
             columns.wait_p50.push(seconds(bucket.waits.quantile(0.5)));
             columns.wait_p99.push(seconds(bucket.waits.quantile(0.99)));
             columns.run_p50.push(seconds(bucket.runs.quantile(0.5)));
@@ -244,10 +261,12 @@ mod tests {
         tell(&series, 0, Verb::Claim, &[4_000; 10]);
         tell(&series, 7, Verb::Succeed, &[7_000]);
         tell(&series, 8, Verb::Retry, &[0]);
+        let now = at(10).as_second() / BUCKET_S;
+        assert_eq!(series.cover(now - 2, now), now);
         let columns = series.columns(at(10));
         assert_eq!(columns.at.len(), BUCKETS);
-        assert_eq!(columns.started[BUCKETS - 2..], [2.0, 0.0]);
-        assert_eq!(columns.succeeded[BUCKETS - 2..], [0.0, 0.2]);
+        assert_eq!(columns.started[BUCKETS - 3..], [None, Some(2.0), Some(0.0)], "nobody looked before");
+        assert_eq!(columns.succeeded[BUCKETS - 3..], [None, Some(0.0), Some(0.2)]);
         assert_eq!((columns.wait_p99[BUCKETS - 2], columns.run_p50[BUCKETS - 1]), (Some(4.0), Some(7.0)));
         let minute = series.last_minute(at(10));
         assert_eq!(
@@ -263,7 +282,10 @@ mod tests {
         [0, 100_000].into_iter().for_each(fail);
         assert_eq!(series.buckets().len(), BUCKETS);
         [99_990, 0].into_iter().for_each(fail);
-        assert_eq!(series.columns(at(100_005)).failed.iter().sum::<f64>(), 0.4);
+        let now = at(100_005).as_second() / BUCKET_S;
+        series.cover(0, now);
+        assert_eq!(series.buckets().len(), BUCKETS);
+        assert_eq!(series.columns(at(100_005)).failed.iter().flatten().sum::<f64>(), 0.4);
         let mut lengths = Lengths::default();
         (0..5_000).for_each(|ms| lengths.add(ms));
         assert_eq!(lengths.kept.len(), LENGTHS_MAX);

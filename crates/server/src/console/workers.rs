@@ -7,11 +7,12 @@ use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::page::{Drawn, Page, draw};
-use super::words::{between, length};
+use super::words::{between, count, length};
 use crate::app::App;
 
-/// How many jobs that run are shown.
-const RUNNING: u32 = 50;
+/// How many jobs that run are looked at, and how many are shown.
+const LOOKED: u32 = 1_000;
+const RUNNING: usize = 50;
 /// How many workers that ended are shown.
 const ENDED: usize = 30;
 /// How many names of kinds or queues are told.
@@ -24,10 +25,12 @@ struct Workers {
     alive: Vec<WorkerView>,
     ended: Vec<WorkerView>,
     running: Vec<JobRow>,
+    /// What they are.
+    shown: String,
 }
 
 pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
-    let running = JobFilter { state: Some(JobState::Running), limit: RUNNING, ..JobFilter::default() };
+    let running = JobFilter { state: Some(JobState::Running), limit: LOOKED, ..JobFilter::default() };
     let (workers, mut running) = tokio::try_join!(app.store.workers(), app.store.jobs(&running))?;
     let (mut alive, mut ended): (Vec<WorkerView>, Vec<WorkerView>) =
         workers.into_iter().partition(|worker| worker.ended_at.is_none());
@@ -36,7 +39,15 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
     ended.truncate(ENDED);
     // What has run for longest is what somebody looks for.
     running.sort_by_key(|job| job.started_at);
-    Ok(draw(&Workers { page, alive, ended, running }))
+    let shown = match running.len() {
+        0..=RUNNING => "What they run, the longest first".to_owned(),
+        number if number < LOOKED as usize => {
+            format!("The {RUNNING} that run for longest, of {}", count(number))
+        }
+        _ => format!("The {RUNNING} that run for longest, of the newest {}", count(LOOKED)),
+    };
+    running.truncate(RUNNING);
+    Ok(draw(&Workers { page, alive, ended, running, shown }))
 }
 
 impl Workers {

@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::client::Client;
 
-/// How many attempts of an address are free, and of all together.
+/// How many attempts of an address are free.
 const FREE: u32 = 5;
-const FREE_OF_ALL: u32 = 100;
-/// The longest an address waits, and all together: who knows a token is not to be kept out by others for long.
+/// The longest an address waits. There is no wait for all together: others could keep it up, and so keep out who has a token.
 const WAIT_MAX: Duration = Duration::from_secs(5 * 60);
-const WAIT_MAX_OF_ALL: Duration = Duration::from_secs(2);
 /// After so long without an attempt nothing is held against anybody.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15 * 60);
 /// How many addresses are remembered.
@@ -19,13 +17,7 @@ const ADDRESSES_MAX: usize = 4_096;
 
 /// Attempts that failed, as far as anybody knows.
 #[derive(Default)]
-pub(crate) struct Attempts(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    of: HashMap<Client, Failures>,
-    all: Option<Failures>,
-}
+pub(crate) struct Attempts(Mutex<HashMap<Client, Failures>>);
 
 #[derive(Clone, Copy)]
 struct Failures {
@@ -35,9 +27,9 @@ struct Failures {
 
 impl Failures {
     /// How much longer the next attempt must wait: twice as long with each that failed.
-    fn wait(self, free: u32, max: Duration, now: Instant) -> Duration {
-        let Some(over) = self.count.checked_sub(free) else { return Duration::ZERO };
-        let wait = Duration::from_secs(1_u64.checked_shl(over).unwrap_or(u64::MAX)).min(max);
+    fn wait(self, now: Instant) -> Duration {
+        let Some(over) = self.count.checked_sub(FREE) else { return Duration::ZERO };
+        let wait = Duration::from_secs(1_u64.checked_shl(over).unwrap_or(u64::MAX)).min(WAIT_MAX);
         (self.last + wait).saturating_duration_since(now)
     }
 
@@ -50,32 +42,21 @@ impl Attempts {
     /// Counts an attempt, as a failed one until the contrary is known, so that many at once gain nothing. `Err`: it may not be made
     /// before so much time has passed.
     pub(super) fn begin(&self, client: Client, now: Instant) -> Result<(), Duration> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { of, all } = &mut *state;
-        let its = of.get(&client).copied().filter(|failures| !failures.is_forgotten(now));
-        let everybodys = all.filter(|failures| !failures.is_forgotten(now));
-        let wait = its.map_or(Duration::ZERO, |failures| failures.wait(FREE, WAIT_MAX, now));
-        let wait = everybodys.map_or(wait, |all| wait.max(all.wait(FREE_OF_ALL, WAIT_MAX_OF_ALL, now)));
+        let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = of.get(&client).copied().filter(|failures| !failures.is_forgotten(now));
+        let wait = before.map_or(Duration::ZERO, |failures| failures.wait(now));
         if !wait.is_zero() {
             return Err(wait);
         }
-        let next = |failures: Option<Failures>| {
-            let count = failures.map_or(0, |failures| failures.count);
-            Failures { count: count.saturating_add(1), last: now }
-        };
-        make_room(of, client, now);
-        of.insert(client, next(its));
-        *all = Some(next(everybodys));
+        make_room(&mut of, client, now);
+        let count = before.map_or(0, |failures| failures.count).saturating_add(1);
+        of.insert(client, Failures { count, last: now });
         Ok(())
     }
 
     /// The attempt was none that failed.
     pub(super) fn succeeded(&self, client: Client) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.of.remove(&client);
-        if let Some(all) = &mut state.all {
-            all.count = all.count.saturating_sub(1);
-        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);
     }
 }
 
@@ -134,18 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn many_addresses_together_wait_a_little_and_take_no_more_memory() {
-        let (attempts, mut now) = (Attempts::default(), Instant::now());
-        let mut waited = 0;
+    fn many_addresses_keep_nobody_out_and_take_no_more_memory() {
+        let (attempts, now) = (Attempts::default(), Instant::now());
         for number in 0..10_000 {
-            if let Err(wait) = attempts.begin(client(number), now) {
-                assert!(wait <= WAIT_MAX_OF_ALL);
-                waited += 1;
-                now += wait;
-            }
+            assert_eq!(attempts.begin(client(number), now), Ok(()), "{number}");
         }
-        assert!(waited > 1_000, "{waited}");
-        let state = attempts.0.lock().unwrap();
-        assert!(state.of.len() <= ADDRESSES_MAX);
+        assert!(attempts.0.lock().unwrap().len() <= ADDRESSES_MAX);
     }
 }

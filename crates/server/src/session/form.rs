@@ -3,6 +3,8 @@
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use milepost_core::token::Digest;
 
 use crate::access::{Identity, comes_from_here};
@@ -14,8 +16,21 @@ const HEADER: &str = "x-csrf-token";
 /// How large a form may be.
 pub(super) const FORM_BYTES_MAX: usize = 256 * 1024;
 
-/// Lets a request of somebody who is signed in pass if it changes nothing, or if one of this server's pages sent it.
-pub(crate) async fn check_form(request: Request, identity: &Identity) -> Result<Request, Problem> {
+/// Lets requests pass but for those of somebody who is signed in that change something and that no page of this server sent. It reads the
+/// body, so it stands behind what bounds a request.
+pub(crate) async fn guard_forms(request: Request, next: Next) -> Response {
+    let identity = request.extensions().get::<Identity>().cloned();
+    let request = match identity.filter(|identity| identity.session.is_some()) {
+        Some(identity) => check_form(request, &identity).await,
+        None => Ok(request),
+    };
+    match request {
+        Ok(request) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn check_form(request: Request, identity: &Identity) -> Result<Request, Problem> {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(request);
     }

@@ -19,7 +19,7 @@ use milepost_core::token::{Digest, FoundToken};
 
 pub(crate) use self::attempts::Attempts;
 use self::cookie::Cookie;
-pub(crate) use self::form::check_form;
+pub(crate) use self::form::guard_forms;
 pub(crate) use self::sign_in::{routes, sign_in_path};
 use crate::access::{Identity, Memory, Recalled, check, cookie as read_cookie};
 use crate::app::App;
@@ -59,30 +59,54 @@ impl Sessions {
     }
 }
 
-/// Who has signed in at the browser that sends this, if anybody has.
+/// Who has signed in at the browser that sends this, if anybody has. Unless a page asks by itself, the session is used by this.
 pub(crate) async fn of_headers(
     app: &App,
     headers: &HeaderMap,
     client: Client,
 ) -> Result<Option<Signed>, Problem> {
+    let Some(id) = shown(app, headers) else { return Ok(None) };
+    let Some((known, rotate)) = recall(app, &id, client, !is_refresh(headers)).await? else {
+        return Ok(None);
+    };
+    let cookie = if rotate { self::rotate(app, &id).await? } else { None };
+    Ok(Some(Signed { identity: identity(&known), cookie }))
+}
+
+/// The same without using the session.
+pub(crate) async fn peek(
+    app: &App,
+    headers: &HeaderMap,
+    client: Client,
+) -> Result<Option<Identity>, Problem> {
+    let Some(id) = shown(app, headers) else { return Ok(None) };
+    Ok(recall(app, &id, client, false).await?.map(|(known, _)| identity(&known)))
+}
+
+/// The id of the session that a request shows.
+fn shown(app: &App, headers: &HeaderMap) -> Option<Digest> {
+    read_cookie(headers, app.sessions.cookie.name()).map(Digest::of)
+}
+
+/// A session that goes on, and whether its id is to be changed.
+async fn recall(
+    app: &App,
+    id: &Digest,
+    client: Client,
+    used: bool,
+) -> Result<Option<(Known, bool)>, Problem> {
     let sessions = &app.sessions;
-    let Some(id) = read_cookie(headers, sessions.cookie.name()).map(Digest::of) else { return Ok(None) };
-    let used = !is_refresh(headers);
-    match sessions.known.recall(&id) {
-        Recalled::Fresh(known) if known.used || !used => {
-            return Ok(Some(Signed { identity: identity(&known), cookie: None }));
-        }
+    match sessions.known.recall(id) {
+        Recalled::Fresh(known) if known.used || !used => return Ok(Some((known, false))),
         Recalled::Fresh(_) | Recalled::Stale => {}
         Recalled::Nothing => app.limits.check_stranger(client)?,
     }
-    let Some(found) = app.store.session(&id, &sessions.times, used).await? else { return Ok(None) };
+    let Some(found) = app.store.session(id, &sessions.times, used).await? else { return Ok(None) };
     check(&found.token)?;
-    let cookie = if found.rotate { rotate(app, &id).await? } else { None };
-    let FoundSession { id: present, token, csrf, .. } = found;
+    let FoundSession { id: present, token, csrf, rotate } = found;
     let known = Known { id: present, token, csrf: csrf.into(), used };
-    let identity = identity(&known);
-    sessions.known.keep(&id, known);
-    Ok(Some(Signed { identity, cookie }))
+    sessions.known.keep(id, known.clone());
+    Ok(Some((known, rotate)))
 }
 
 /// Whether a page asks that keeps itself new, or listens to what happens: who has left it open does not use it.
@@ -121,7 +145,7 @@ async fn begin(app: &App, token: &FoundToken) -> Result<Option<HeaderValue>, Pro
 
 /// Ends the session that a request shows, if it shows one.
 async fn end(app: &App, headers: &HeaderMap) -> Result<(), StoreError> {
-    let Some(id) = read_cookie(headers, app.sessions.cookie.name()).map(Digest::of) else { return Ok(()) };
+    let Some(id) = shown(app, headers) else { return Ok(()) };
     app.sessions.known.forget(&id);
     app.store.end_session(&id).await
 }

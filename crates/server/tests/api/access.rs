@@ -217,6 +217,16 @@ pub(crate) async fn hosts_that_are_not_named_are_refused(place: Place) {
     );
 }
 
+pub(crate) async fn to_ask_for_no_token_opens_no_name_on_the_loopback_address(place: Place) {
+    let access = AccessOptions { open_to_all: true, ..AccessOptions::default() };
+    let open = place.beside(Options { access, ..Options::default() }).await;
+    let ask = async |host: &str| {
+        open.send(open.request(Method::GET, "/v1/queues").header("Host", host)).await.status
+    };
+    assert_eq!(ask("localhost").await, StatusCode::OK);
+    assert_eq!(ask("evil.example").await, StatusCode::MISDIRECTED_REQUEST, "as by DNS rebinding");
+}
+
 pub(crate) async fn every_answer_says_what_a_browser_may_do_with_it(place: Place) {
     place.token(Role::Viewer).await;
     let locked = async || place.get("/v1/queues").await.status == StatusCode::UNAUTHORIZED;

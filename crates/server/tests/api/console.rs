@@ -268,6 +268,24 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     assert!(to == "/jobs" && said.starts_with("refused"), "{said}");
 }
 
+pub(crate) async fn a_change_of_more_jobs_than_were_shown_is_shown_again(place: Place) {
+    let store = place.store.as_ref();
+    let jobs: Vec<NewJob> = (0..2).map(|n| NewJob::new("order", &n).unwrap()).collect();
+    let made = store.enqueue_many(&jobs).await.unwrap();
+    store.operate(made[0].job, &Operation::new(Verb::Abort)).await.unwrap();
+    let preview = place.page("/jobs/change?all=yes&kind=order&deed=retry").await.1;
+    assert!(preview.contains("1 job?"), "{preview}");
+    let fields = ["chosen", "seen", "of"].map(|name| (name, hidden(&preview, name)));
+    let mut fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, &**value)).collect();
+    fields.extend([("reason", "go on"), ("back", "/jobs")]);
+    store.operate(made[1].job, &Operation::new(Verb::Abort)).await.unwrap();
+    let (to, said) = place.form("/jobs/change", &fields).await;
+    assert!(said.starts_with("refused") && said.contains("to 2 jobs now, not to 1"), "{said}");
+    assert!(place.page(&to).await.1.contains("2 jobs?"), "it is shown anew: {to}");
+    store.operate(made[1].job, &Operation::new(Verb::Cancel)).await.unwrap();
+    assert!(place.form("/jobs/change", &fields).await.1.starts_with("done"), "as it was shown");
+}
+
 pub(crate) async fn what_people_did_is_told_with_before_and_after(place: Place) {
     let store = place.store.as_ref();
     let job = store.enqueue(&NewJob::new("mail", &json!(null)).unwrap()).await.unwrap().job;

@@ -8,6 +8,7 @@ use milepost_core::ident::EventId;
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::database::Database;
 use milepost_testkit::inbox::{Desk, take_in};
+use milepost_testkit::wait;
 use reqwest::{Method, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -91,6 +92,8 @@ async fn gaps_and_dead_letters_are_dealt_with(desk: Desk) {
     let consumers = place.ask(Method::GET, "/v1/consumers", Value::Null).await.body;
     assert_eq!((&consumers[0]["name"], &consumers[0]["gap_wait_ms"]), (&json!("billing"), &json!(0)));
     assert_eq!((&consumers[0]["parked"], &consumers[0]["gap_policy"]), (&json!(3), &json!("dead_letter")));
+    let told = async || place.page("/").await.1.contains("3 events wait in the inbox of billing");
+    wait::until("it is told what waits", told).await;
     let gaps = place.ask(Method::GET, "/v1/gaps?consumer=billing", Value::Null).await.body;
     assert_eq!((&gaps["items"][0]["missing"], &gaps["items"][0]["parked"]), (&json!(2), &json!(3)));
     desk.store.give_up_gaps(None, 100).await.unwrap();

@@ -10,6 +10,7 @@ mod bulk;
 mod console;
 mod console_batches;
 mod console_events;
+mod console_overview;
 mod described;
 mod doctor;
 mod events;
@@ -89,13 +90,20 @@ on_both! {
         a_form_does_what_it_says_and_wants_to_know_why
         jobs_are_found_by_what_they_say
         many_jobs_are_shown_and_then_changed_by_a_bulk_job
+        a_change_of_more_jobs_than_were_shown_is_shown_again
         what_people_did_is_told_with_before_and_after
         who_only_looks_sees_nothing_that_changes_something
         what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
     }
     console_batches {
         a_batch_is_stopped_goes_on_and_runs_again
+        a_long_history_begins_with_what_happened_last
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
+    }
+    console_overview {
+        all_is_well_only_where_nothing_failed_or_rests
+        failed_bulk_jobs_are_told_behind_many_that_wait
+        what_runs_for_longest_is_shown_of_many
     }
     console_events {
         what_is_parked_and_given_up_is_mended_on_its_page
@@ -175,6 +183,7 @@ on_both! {
         a_stream_that_nobody_was_asked_for_ends_when_there_is_a_token
         a_server_that_others_reach_stays_closed
         hosts_that_are_not_named_are_refused
+        to_ask_for_no_token_opens_no_name_on_the_loopback_address
         every_answer_says_what_a_browser_may_do_with_it
     }
     sessions {
@@ -185,6 +194,8 @@ on_both! {
         to_listen_is_not_to_use_a_session
         a_stream_goes_on_when_the_id_of_its_session_changes
         the_id_of_a_session_changes_and_the_session_goes_on
+        a_page_that_says_what_went_wrong_loses_no_session
+        a_form_that_does_not_come_is_not_waited_for
         who_tries_too_often_has_to_wait
         a_page_sends_those_who_are_not_signed_in_to_sign_in
         a_page_that_keeps_itself_new_does_not_keep_the_session

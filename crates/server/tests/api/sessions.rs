@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use milepost_core::job::NewJob;
 use milepost_core::session::{NewSession, SessionTimes};
 use milepost_core::token::{Digest, Role, Secret};
-use milepost_server::{AccessOptions, Options};
+use milepost_server::{AccessOptions, Limits, Options};
 use milepost_testkit::wait;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::place::Place;
@@ -40,9 +42,10 @@ impl Place {
     }
 }
 
-/// The cookie that an answer sets, without its attributes.
+/// The cookie of a session that an answer sets, without its attributes.
 fn cookie(answer: &Response) -> Option<String> {
-    let set = answer.headers().get("set-cookie")?.to_str().unwrap();
+    let mut all = answer.headers().get_all("set-cookie").iter().map(|set| set.to_str().unwrap());
+    let set = all.find(|set| set.starts_with("milepost="))?;
     assert!(set.contains("; HttpOnly; SameSite=Lax"), "{set}");
     Some(set.split(';').next().unwrap().to_owned())
 }
@@ -221,6 +224,48 @@ pub(crate) async fn the_id_of_a_session_changes_and_the_session_goes_on(place: P
     }
 }
 
+pub(crate) async fn a_page_that_says_what_went_wrong_loses_no_session(place: Place) {
+    let sessions = SessionTimes { rotate: Duration::ZERO, ..SessionTimes::default() };
+    let access = AccessOptions { sessions, ..AccessOptions::default() };
+    let eager = place.beside(Options { access, ..Options::default() }).await;
+    let first = eager.signed_in(&place.token(Role::Viewer).await).await;
+    let look = async |path: &str| {
+        let request = eager.request(Method::GET, path).header("cookie", &first);
+        request.header("accept", "text/html").send().await.unwrap()
+    };
+    let is_of = async |cookie: &str| {
+        let id = Digest::of(cookie.strip_prefix("milepost=").unwrap());
+        place.store.session(&id, &sessions, false).await.unwrap().is_some_and(|found| found.id == id)
+    };
+    for (path, status) in
+        [("/no/such/path", StatusCode::NOT_FOUND), ("/queues/set", StatusCode::METHOD_NOT_ALLOWED)]
+    {
+        let answer = look(path).await;
+        assert_eq!((answer.status(), cookie(&answer)), (status, None), "{path}");
+        assert!(answer.text().await.unwrap().contains("<span>viewer</span>"), "{path}");
+        assert!(is_of(&first).await, "{path} left the id as it was");
+    }
+    let answer = look("/audit").await;
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    let second = cookie(&answer).expect("the browser is told the next id");
+    assert!(first != second && is_of(&second).await);
+}
+
+pub(crate) async fn a_form_that_does_not_come_is_not_waited_for(place: Place) {
+    let limits = Limits { request_time: Duration::from_millis(300), ..Limits::default() };
+    let brief = place.beside(Options { limits, ..Options::default() }).await;
+    let (cookie, _) = begun(&place, &place.token(Role::Operator).await).await;
+    let mut stream = TcpStream::connect(brief.address()).await.unwrap();
+    let address = brief.address();
+    let request = format!(
+        "POST /queues/set HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\nCookie: {cookie}\r\nContent-Type: {FORM}\r\nContent-Length: 100\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    let read = timeout(Duration::from_secs(20), stream.read_to_string(&mut answer)).await;
+    assert!(read.is_ok() && answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
 pub(crate) async fn who_tries_too_often_has_to_wait(place: Place) {
     let token = place.token(Role::Viewer).await;
     for _ in 0..5 {
@@ -285,22 +330,24 @@ pub(crate) async fn a_form_of_somebody_who_is_signed_in_no_more_is_answered_with
 ) {
     let token = place.token(Role::Operator).await;
     let (cookie, csrf) = begun(&place, &token).await;
-    let sent = async |cookie: &str, csrf: &str| {
+    let sent = async |cookie: &str, csrf: &str, from: &str| {
         let request = place.by_page(Method::POST, "/queues/set").header("cookie", cookie);
-        let from = format!("http://{}/queues?a=b", place.address());
+        let from = format!("http://{}{from}", place.address());
         let request =
             request.header("accept", "text/html").header("referer", from).header("content-type", FORM);
         place.send(request.body(format!("queue=q&paused=true&reason=night&csrf={csrf}"))).await
     };
     place.store.end_session(&Digest::of("an-id-that-nobody-guesses")).await.unwrap();
-    let answer = sent(&cookie, &csrf).await;
+    let answer = sent(&cookie, &csrf, "/queues?a=b").await;
     let html = answer.body.as_str().unwrap();
     assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
     assert!(html.contains("This was not done") && html.contains("/sign-in?next=%2Fqueues%3Fa%3Db"), "{html}");
     let (cookie, _) = begun(&place, &token).await;
-    let answer = sent(&cookie, "of-a-page-before").await;
+    let answer = sent(&cookie, "of-a-page-before", "/queues?a=b").await;
     let html = answer.body.as_str().unwrap();
     assert_eq!(answer.status, StatusCode::FORBIDDEN);
     assert!(html.contains("<span>operator</span>") && html.contains("href=\"/queues?a=b\""), "{html}");
+    let answer = sent(&cookie, "of-a-page-before", "//evil.example/x").await;
+    assert!(!answer.body.as_str().unwrap().contains("evil.example"), "{answer:?}");
     assert!(place.store.queues().await.unwrap().is_empty(), "nothing was done");
 }

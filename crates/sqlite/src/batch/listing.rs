@@ -120,21 +120,29 @@ pub(super) fn history(
     limit: u32,
 ) -> Result<Vec<BatchEntry>, Failure> {
     let mut statement = conn.prepare_cached(query::BATCH_HISTORY)?;
-    let entries = statement.query_map((batch.0.as_bytes(), after, limit), |row| {
-        Ok(BatchEntry {
-            pos: row.get(0)?,
-            at: row::time(row, 1)?,
-            generation: row.get(2)?,
-            task: row.get(3)?,
-            key: row.get(4)?,
-            verb: row::word(row, 5)?,
-            from: row.get(6)?,
-            to: row.get(7)?,
-            note: row.get(8)?,
-            job: row::job_opt(row, 9)?,
-        })
-    })?;
+    let entries = statement.query_map((batch.0.as_bytes(), after, limit), entry)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn last(conn: &Connection, batch: BatchId, limit: u32) -> Result<Vec<BatchEntry>, Failure> {
+    let mut statement = conn.prepare_cached(query::BATCH_LAST)?;
+    let entries = statement.query_map((batch.0.as_bytes(), limit), entry)?;
+    Ok(entries.collect::<rusqlite::Result<_>>()?)
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<BatchEntry> {
+    Ok(BatchEntry {
+        pos: row.get(0)?,
+        at: row::time(row, 1)?,
+        generation: row.get(2)?,
+        task: row.get(3)?,
+        key: row.get(4)?,
+        verb: row::word(row, 5)?,
+        from: row.get(6)?,
+        to: row.get(7)?,
+        note: row.get(8)?,
+        job: row::job_opt(row, 9)?,
+    })
 }
 
 /// How many batches are in each state.

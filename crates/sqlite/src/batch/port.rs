@@ -73,6 +73,10 @@ impl BatchStore for SqliteStore {
         self.read("batch_history", move |conn| listing::history(conn, batch, after, limit)).await
     }
 
+    async fn last_of_batch(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>> {
+        self.read("last_of_batch", move |conn| listing::last(conn, batch, limit)).await
+    }
+
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         let operation = operation.clone();
         let hint = Hint { ready: true, stop: true };

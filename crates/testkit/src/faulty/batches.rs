@@ -59,6 +59,10 @@ impl BatchStore for Faulty {
         self.inner.batch_history(batch, after, limit).await
     }
 
+    async fn last_of_batch(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>> {
+        self.inner.last_of_batch(batch, limit).await
+    }
+
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         self.inner.operate_batch(operation).await
     }

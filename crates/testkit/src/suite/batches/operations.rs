@@ -162,4 +162,8 @@ pub async fn history_tells_what_happened_to_the_batch(batches: Batches) {
     assert_eq!((skipped.verb, skipped.to.as_str()), (Verb::Skip, "skipped"));
     let page = batches.store.batch_history(batch, history[0].pos, 1).await.unwrap();
     assert_eq!(page[0].pos, history[1].pos);
+    let last = batches.store.last_of_batch(batch, 2).await.unwrap();
+    let places: Vec<_> = last.iter().map(|entry| entry.pos).collect();
+    let newest: Vec<_> = history.iter().rev().take(2).map(|entry| entry.pos).collect();
+    assert_eq!(places, newest);
 }

@@ -1,0 +1,113 @@
+//! What the store says to who looks for what is wrong, as far as it is known.
+
+use std::sync::Arc;
+
+use milepost_core::batch::listing::{BatchFilter, BatchView};
+use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::dag::state::BatchState;
+use milepost_core::error::StoreError;
+use milepost_core::event::relay_listing::SubscriptionView;
+use milepost_core::inbox::listing::ConsumerView;
+use milepost_core::listing::{JobFilter, JobRow, QueueView};
+use milepost_core::port::Store;
+use milepost_core::schedule::ScheduleView;
+use milepost_core::search::LastFailure;
+use milepost_core::state::JobState;
+use milepost_core::worker::WorkerView;
+
+use super::bulks;
+
+/// How many failed jobs are looked at for what failed, and how many that were aborted.
+pub(super) const JOBS_MAX: u32 = 200;
+/// How many batches and bulk jobs of a state are looked at.
+pub(super) const RUNS_MAX: u32 = 20;
+
+/// What is known.
+pub(super) struct Facts {
+    pub(super) queues: Option<Vec<QueueView>>,
+    pub(super) subscriptions: Option<Vec<SubscriptionView>>,
+    pub(super) consumers: Option<Vec<ConsumerView>>,
+    pub(super) workers: Vec<WorkerView>,
+    pub(super) schedules: Vec<ScheduleView>,
+    /// Those that failed and those that are aborted.
+    pub(super) batches: Vec<BatchView>,
+    /// Those under way, that failed and that are aborted; with why they were stopped, or failed.
+    pub(super) bulks: Vec<(BulkView, Option<String>)>,
+    pub(super) failed: Vec<JobRow>,
+    pub(super) failures: Vec<LastFailure>,
+    pub(super) aborted: Vec<JobRow>,
+}
+
+impl Facts {
+    /// What is read directly: all of it is bounded.
+    pub(super) async fn read(store: &Arc<dyn Store>) -> Result<Self, StoreError> {
+        let jobs = |state| JobFilter { state: Some(state), limit: JOBS_MAX, ..JobFilter::default() };
+        let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
+        let (workers, schedules, batches, bulks, failed, aborted) = tokio::try_join!(
+            store.workers(),
+            store.schedules(),
+            batches(store.as_ref()),
+            bulks(store.as_ref()),
+            store.jobs(&failed),
+            store.jobs(&aborted),
+        )?;
+        let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
+        let failures = store.last_failures(&ids).await?;
+        let (queues, subscriptions, consumers) = (None, None, None);
+        Ok(Self {
+            queues,
+            subscriptions,
+            consumers,
+            workers,
+            schedules,
+            batches,
+            bulks,
+            failed,
+            failures,
+            aborted,
+        })
+    }
+
+    pub(super) fn alive(&self) -> impl Iterator<Item = &WorkerView> {
+        self.workers.iter().filter(|worker| worker.ended_at.is_none())
+    }
+
+    /// Whether it is known that nothing was ever done here.
+    pub(super) fn are_empty(&self) -> bool {
+        fn none<T>(known: Option<&Vec<T>>) -> bool {
+            known.is_some_and(Vec::is_empty)
+        }
+        self.workers.is_empty()
+            && none(self.queues.as_ref())
+            && none(self.subscriptions.as_ref())
+            && none(self.consumers.as_ref())
+    }
+
+    /// Whether all that has to be counted was.
+    pub(super) const fn are_counted(&self) -> bool {
+        self.queues.is_some() && self.subscriptions.is_some() && self.consumers.is_some()
+    }
+}
+
+async fn batches(store: &dyn Store) -> Result<Vec<BatchView>, StoreError> {
+    let of = |state| BatchFilter { state: Some(state), limit: RUNS_MAX, ..BatchFilter::default() };
+    let mut batches = store.batches(&of(BatchState::Failed)).await?;
+    batches.extend(store.batches(&of(BatchState::Aborted)).await?);
+    Ok(batches)
+}
+
+async fn bulks(store: &dyn Store) -> Result<Vec<(BulkView, Option<String>)>, StoreError> {
+    let of = |state| BulkFilter { state, limit: RUNS_MAX, ..BulkFilter::default() };
+    // The list begins with those under way: there may be so many that none of the others is among them.
+    let mut bulks = store.bulks(&of(None)).await?;
+    bulks.retain(|bulk| !bulk.is_over());
+    for state in [JobState::Failed, JobState::Aborted] {
+        bulks.extend(store.bulks(&of(Some(state))).await?);
+    }
+    let mut with_why = Vec::with_capacity(bulks.len());
+    for bulk in bulks {
+        let why = bulks::stopped(&bulk, store).await?;
+        with_why.push((bulk, why));
+    }
+    Ok(with_why)
+}

@@ -1,0 +1,113 @@
+//! What the console tells of what is wrong and what runs, where there is much of it.
+
+use std::time::Duration;
+
+use milepost_core::bulk::listing::BulkFilter;
+use milepost_core::claim::Claim;
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::ident::{Run, WorkerId};
+use milepost_core::job::NewJob;
+use milepost_core::port::{Operation, Store};
+use milepost_core::schedule::{Schedule, Source, Spec};
+use milepost_core::transition::Verb;
+use milepost_core::worker::NewWorker;
+use milepost_testkit::wait;
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::console::start;
+use crate::place::Place;
+
+/// A worker of these kinds.
+async fn worker(store: &dyn Store, kinds: &[String]) -> WorkerId {
+    let (queues, lease) = (vec!["default".to_owned()], Duration::from_secs(600));
+    let worker = NewWorker { name: "w".into(), queues, kinds: kinds.to_vec(), lease };
+    store.register_worker(&worker).await.unwrap()
+}
+
+/// Claims so many of the jobs that wait.
+async fn claimed(store: &dyn Store, worker: WorkerId, kinds: &[String], limit: u32) -> Vec<Run> {
+    let (claim_id, queues) = (i32::try_from(limit).unwrap(), vec!["default".to_owned()]);
+    let claim = Claim { worker, claim_id, queues, kinds: kinds.to_vec(), limit, thorough: true };
+    store.claim(&claim).await.unwrap().into_iter().map(|job| job.run).collect()
+}
+
+pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place) {
+    let store = place.store.as_ref();
+    let kinds: Vec<String> = (0..10).map(|n| format!("kind-{n}")).collect();
+    let worker = worker(store, &kinds).await;
+    let told = async || place.page("/").await.1;
+    wait::until("all is counted, and well", async || told().await.contains("All is well")).await;
+    let hourly = Spec::every(Duration::from_secs(3600)).unwrap();
+    let schedule = Schedule::new("hourly", hourly, NewJob::new("mail", &1).unwrap());
+    store.put_schedule(&schedule, Source::Operator).await.unwrap();
+    store.pause_schedule("hourly").await.unwrap();
+    let html = told().await;
+    assert!(html.contains("Schedule hourly is paused") && html.contains("Let hourly tick again?"), "{html}");
+    let batch = start(store).await;
+    let abort = place.post(&format!("/v1/batches/{batch}/operate"), &json!({"operation": "abort"})).await;
+    assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
+    let job = store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap().job;
+    store.operate(job, &Operation::new(Verb::Abort)).await.unwrap();
+    let jobs: Vec<NewJob> = kinds.iter().map(|kind| NewJob::new(kind, &1).unwrap()).collect();
+    store.enqueue_many(&jobs).await.unwrap();
+    let runs = claimed(store, worker, &kinds, 10).await;
+    let failed = |run| {
+        let failure = Failure { code: "broken".into(), message: "no".into() };
+        Finish { run, end: End::Fail { failure }, grouped: false, task: false }
+    };
+    let ends: Vec<Finish> = runs.into_iter().map(failed).collect();
+    store.finish_many(worker, &ends).await.unwrap();
+    let html = told().await;
+    for part in [
+        "is stopped: x&#60;script",
+        "Let this batch go on?",
+        "href=\"/jobs?state=aborted\"",
+        "failed for 2 more causes",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(!html.contains("All is well"), "{html}");
+}
+
+pub(crate) async fn failed_bulk_jobs_are_told_behind_many_that_wait(place: Place) {
+    let store = place.store.as_ref();
+    let job = store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap().job;
+    let chosen = format!("deed=cancel&id={job}");
+    let fields = [("chosen", &*chosen), ("reason", "not these"), ("back", "/jobs")];
+    let stopped = place.form("/jobs/change", &fields).await.0;
+    let stopped = stopped.strip_prefix("/bulk/").unwrap();
+    let abort = [("deed", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
+    place.form(&format!("/jobs/{stopped}/operate"), &abort).await;
+    for _ in 0..21 {
+        place.form("/jobs/change", &fields).await;
+    }
+    let html = place.page("/").await.1;
+    assert!(
+        html.contains(&format!("href=\"/bulk/{stopped}\"")) && html.contains("too many at once"),
+        "{html}"
+    );
+    let page = format!("/bulk/{}", store.bulks(&BulkFilter::default()).await.unwrap()[0].id);
+    assert!(place.page(&page).await.1.contains("An empty field stays as it is."));
+    let set = |name: &'static str, value: &'static str| {
+        place.form(&format!("{page}/set"), &[(name, value), ("reason", "night"), ("back", "/bulk")])
+    };
+    for (name, value) in [("chunk_ms", "600001"), ("rows_max", "1000001")] {
+        assert!(set(name, value).await.1.starts_with("refused"), "{name}");
+    }
+    assert!(set("rows_min", "10").await.1.starts_with("done"));
+    assert!(set("rows_max", "9").await.1.starts_with("refused"), "fewer than the fewest that were set");
+}
+
+pub(crate) async fn what_runs_for_longest_is_shown_of_many(place: Place) {
+    let store = place.store.as_ref();
+    let kinds = ["mail".to_owned()];
+    let worker = worker(store, &kinds).await;
+    let jobs: Vec<NewJob> = (0..60).map(|n| NewJob::new("mail", &n).unwrap()).collect();
+    store.enqueue_many(&jobs).await.unwrap();
+    let first = claimed(store, worker, &kinds, 1).await[0].job;
+    assert_eq!(claimed(store, worker, &kinds, 59).await.len(), 59);
+    let html = place.page("/workers").await.1;
+    assert!(html.contains("The 50 that run for longest, of 60"), "{html}");
+    assert!(html.contains(&format!("href=\"/jobs/{first}\"")), "{html}");
+}
