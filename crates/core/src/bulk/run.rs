@@ -169,9 +169,9 @@ pub struct Settings {
 }
 
 /// How long a chunk may be told to take at most, in ms.
-const CHUNK_MS_MAX: u64 = 600_000;
+pub const CHUNK_MS_MAX: u64 = 600_000;
 /// How many rows a chunk may be told to have at most.
-const CHUNK_ROWS_MAX: u32 = 1_000_000;
+pub const CHUNK_ROWS_MAX: u32 = 1_000_000;
 
 impl Settings {
     /// What chunks are to be like.

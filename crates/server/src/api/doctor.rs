@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use milepost_core::doctor::{Check, Cost, Finding, Look, PATIENCE_DEFAULT, Severity};
 use milepost_core::port::Store;
 use serde::{Deserialize, Serialize};
+use tokio::sync::SemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -115,7 +116,7 @@ async fn examine_store(
     State(app): State<App>,
     Query(params): Query<DoctorParams>,
 ) -> Result<Json<ExaminationView>, Problem> {
-    let _turn = app.doctor.try_acquire().map_err(|_| busy())?;
+    let _turn = turn(&app)?;
     let known = app.store.checks();
     let total = known.len();
     let checks: Vec<Check> = match params.check {
@@ -128,8 +129,10 @@ async fn examine_store(
     Ok(Json(examination))
 }
 
-fn busy() -> Problem {
-    Problem::too_many("doctor_busy", "somebody else examines the store; try again when that is done")
+/// Whose turn it is to examine the store, as long as this is held.
+pub(crate) fn turn(app: &App) -> Result<SemaphorePermit<'_>, Problem> {
+    let words = "somebody else examines the store; try again when that is done";
+    app.doctor.try_acquire().map_err(|_| Problem::too_many("doctor_busy", words))
 }
 
 fn known_check(known: &[Check], check: Check) -> Result<Check, Problem> {
@@ -219,7 +222,7 @@ async fn repair_store(
         let words = format!("nothing of {check} can be mended without a person: {}", check.mend());
         return Err(Problem::unprocessable("not_repairable", words).at("check"));
     }
-    let _turn = app.doctor.try_acquire().map_err(|_| busy())?;
+    let _turn = turn(&app)?;
     let began = Instant::now();
     let mut mended = 0;
     while began.elapsed() < REQUEST_MAX {

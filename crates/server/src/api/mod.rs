@@ -7,7 +7,7 @@ mod bulk;
 mod create;
 pub(crate) mod cursor;
 mod dags;
-mod doctor;
+pub(crate) mod doctor;
 mod events;
 mod inbox;
 mod jobs;

@@ -2,17 +2,20 @@
 
 use askama::Template;
 use axum::extract::State;
-use futures::future::join_all;
+use futures::stream::{self, StreamExt};
 use milepost_core::doctor::{Check, Cost, Finding, Look, PATIENCE_DEFAULT};
 use milepost_core::limit::LimitView;
 use serde::Deserialize;
 
 use super::page::{Drawn, Page, draw};
+use crate::api::doctor;
 use crate::app::App;
 use crate::params::Query;
 
 /// How long a check may take.
 const CHECK_MAX: std::time::Duration = std::time::Duration::from_secs(5);
+/// How many are made at once: others ask the store, too.
+const AT_ONCE: usize = 2;
 /// The checks of the database's own settings, which are made each time; all of them are quick.
 const OF_SETTINGS: [Check; 7] = [
     Check::WeakDurability,
@@ -50,7 +53,9 @@ pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>, pag
         |check: &Check| if examined { check.cost() == Cost::Quick } else { OF_SETTINGS.contains(check) };
     let checks: Vec<Check> = app.store.checks().into_iter().filter(wanted).collect();
     let look = Look { now: page.now, patience: PATIENCE_DEFAULT, time_limit: CHECK_MAX };
-    let answers = join_all(checks.iter().map(|&check| app.store.examine(check, &look))).await;
+    let _turn = examined.then(|| doctor::turn(&app)).transpose()?;
+    let answers = stream::iter(checks.clone()).map(|check| app.store.examine(check, &look));
+    let answers: Vec<_> = answers.buffered(AT_ONCE).collect().await;
     let (mut findings, mut unable) = (Vec::new(), Vec::new());
     for (check, answer) in checks.iter().zip(answers) {
         match answer {

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use milepost_core::bulk::run::Settings;
+use milepost_core::bulk::run::{CHUNK_MS_MAX, CHUNK_ROWS_MAX, Settings};
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use serde::Deserialize;
@@ -16,11 +16,6 @@ use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::Problem;
-
-/// How long a chunk may be told to take at most, in milliseconds.
-const CHUNK_MS_MAX: u64 = 600_000;
-/// How many rows a chunk may be told to have at most.
-const CHUNK_ROWS_MAX: u32 = 1_000_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(set_bulk_run))
