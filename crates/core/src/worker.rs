@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::bulk::operation;
 use crate::ident::{Run, WorkerId};
 use crate::transition::Verb;
 
@@ -73,6 +74,14 @@ pub struct WorkerView {
     pub died: bool,
     /// How many jobs it holds now.
     pub running: i64,
+}
+
+impl WorkerView {
+    /// Whether it runs users' jobs. A server keeps a worker that only does to jobs what operators ask for.
+    #[must_use]
+    pub fn runs_jobs(&self) -> bool {
+        self.kinds != [operation::NAME]
+    }
 }
 
 /// A job taken back from a dead worker.

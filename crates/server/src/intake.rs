@@ -160,10 +160,11 @@ pub(crate) async fn store_each(
                 answers.push(Err(Problem::unprocessable("invalid_job", invalid.to_string())));
             }
             Err(error) if answers.is_empty() => return Err(error),
-            // Others stand: each is told what became of it.
+            // Others stand: each is told what became of it. No more is asked of a store that fails.
             Err(error) => {
                 let problem = Problem::from(error);
-                answers.extend(some.iter().map(|_| Err(problem.clone())));
+                answers.resize_with(jobs.len(), || Err(problem.clone()));
+                break;
             }
         }
     }

@@ -34,8 +34,8 @@ pub(crate) struct Serve {
     /// pause.
     #[schemars(extend("format" = "milepost-rate"))]
     rate: Option<String>,
-    /// How many connections there may be at once; more wait. The default is 1000. Of one address (a proxy's, say) half of them; of
-    /// this machine's any.
+    /// How many connections there may be at once; more wait. The default is 1000. Of one address (a proxy's, say) half of
+    /// them, and what goes beyond is closed; of this machine's any.
     #[schemars(range(min = 1, max = 100_000))]
     connections: Option<usize>,
     /// After how long without use somebody must sign in again. The default is `30m`.

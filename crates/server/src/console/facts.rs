@@ -36,6 +36,8 @@ pub(super) struct Facts {
     pub(super) failed: Vec<JobRow>,
     pub(super) failures: Vec<LastFailure>,
     pub(super) aborted: Vec<JobRow>,
+    /// Whether there is any job, also of those that ended.
+    pub(super) has_jobs: bool,
 }
 
 impl Facts {
@@ -43,13 +45,15 @@ impl Facts {
     pub(super) async fn read(store: &Arc<dyn Store>) -> Result<Self, StoreError> {
         let jobs = |state| JobFilter { state: Some(state), limit: JOBS_MAX, ..JobFilter::default() };
         let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
-        let (workers, schedules, batches, bulks, failed, aborted) = tokio::try_join!(
+        let any = JobFilter { limit: 1, ..JobFilter::default() };
+        let (workers, schedules, batches, bulks, failed, aborted, any) = tokio::try_join!(
             store.workers(),
             store.schedules(),
             batches(store.as_ref()),
             bulks(store.as_ref()),
             store.jobs(&failed),
             store.jobs(&aborted),
+            store.jobs(&any),
         )?;
         let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
         let failures = store.last_failures(&ids).await?;
@@ -65,6 +69,7 @@ impl Facts {
             failed,
             failures,
             aborted,
+            has_jobs: !any.is_empty(),
         })
     }
 
@@ -77,8 +82,9 @@ impl Facts {
         fn none<T>(known: Option<&Vec<T>>) -> bool {
             known.is_some_and(Vec::is_empty)
         }
-        self.workers.is_empty()
-            && none(self.queues.as_ref())
+        !self.has_jobs
+            && !self.workers.iter().any(WorkerView::runs_jobs)
+            && self.schedules.is_empty()
             && none(self.subscriptions.as_ref())
             && none(self.consumers.as_ref())
     }

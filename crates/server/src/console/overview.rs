@@ -96,7 +96,7 @@ fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
     let known = |number: i64| if facts.queues.is_some() { count(number) } else { "…".to_owned() };
     let (running, failed, retrying) =
         (sum(JobState::Running), sum(JobState::Failed), sum(JobState::RetryWait));
-    let alive = facts.alive().count();
+    let alive = facts.alive().filter(|worker| worker.runs_jobs()).count() as u64;
     let class = |wrong: bool, class| if wrong { class } else { "" };
     let tile = |number, what, url, class| Tile { number, what, url, class };
     vec![
@@ -120,7 +120,12 @@ fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
             "/queues",
             "",
         ),
-        tile(count(alive as u64), "workers live", "/workers", class(alive == 0, "warn")),
+        tile(
+            count(alive),
+            if alive == 1 { "worker lives" } else { "workers live" },
+            "/workers",
+            class(alive == 0, "warn"),
+        ),
     ]
 }
 

@@ -32,7 +32,7 @@ pub struct Limits {
     pub rate: Option<Rate>,
     /// How many requests of a client may be under way at once.
     pub in_flight: usize,
-    /// How many connections there may be at once; more wait until one ends. Of one address other than this machine's half of them.
+    /// How many connections there may be at once; more wait until one ends. Of one address other than this machine's half of them; what goes beyond is closed.
     pub connections: usize,
     /// How long the headers of a request may take to come, from the answer before or the beginning of the connection.
     pub header_time: Duration,

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
-use milepost_core::bulk::operation;
 use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::SubscriptionView;
@@ -82,9 +81,7 @@ fn of_batches(counts: &[(BatchState, i64)]) -> impl Iterator<Item = Sample> {
 }
 
 fn of_workers(workers: &[WorkerView]) -> [Sample; 2] {
-    // Every server with the API keeps a worker that does what operators ask for: it runs nobody's jobs.
-    let works = |worker: &&WorkerView| worker.kinds != [operation::NAME];
-    let alive = || workers.iter().filter(|worker| worker.ended_at.is_none()).filter(works);
+    let alive = || workers.iter().filter(|worker| worker.ended_at.is_none() && worker.runs_jobs());
     let held: i64 = alive().map(|worker| worker.running).sum();
     [
         Sample::gauge("workers", "Workers that live", alive().count() as f64),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost_core::bulk::listing::BulkFilter;
+use milepost_core::bulk::operation;
 use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::ident::{Run, WorkerId};
@@ -30,6 +31,24 @@ async fn claimed(store: &dyn Store, worker: WorkerId, kinds: &[String], limit: u
     let (claim_id, queues) = (i32::try_from(limit).unwrap(), vec!["default".to_owned()]);
     let claim = Claim { worker, claim_id, queues, kinds: kinds.to_vec(), limit, thorough: true };
     store.claim(&claim).await.unwrap().into_iter().map(|job| job.run).collect()
+}
+
+pub(crate) async fn a_store_in_which_nothing_was_done_tells_what_to_do(place: Place) {
+    let store = place.store.as_ref();
+    // The one that a server keeps for what operators ask for.
+    let own = NewWorker {
+        name: "w (operations)".into(),
+        queues: vec![operation::QUEUE.to_owned()],
+        kinds: vec![operation::NAME.to_owned()],
+        lease: Duration::from_secs(600),
+    };
+    store.register_worker(&own).await.unwrap();
+    let told = async || place.page("/").await.1;
+    wait::until("all is counted", async || told().await.contains("Nothing was ever done here")).await;
+    assert!(told().await.contains("milepost enqueue hello"));
+    store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap();
+    wait::until("the job is told", async || told().await.contains("Nobody works on queue default")).await;
+    assert!(!told().await.contains("Nothing was ever done here"));
 }
 
 pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place) {

@@ -101,6 +101,7 @@ on_both! {
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
     }
     console_overview {
+        a_store_in_which_nothing_was_done_tells_what_to_do
         all_is_well_only_where_nothing_failed_or_rests
         failed_bulk_jobs_are_told_behind_many_that_wait
         what_runs_for_longest_is_shown_of_many
