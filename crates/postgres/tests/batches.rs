@@ -13,19 +13,12 @@ use milepost_testkit::database::Database;
 use milepost_testkit::suite::batches::{Batches, done, graph};
 use serde_json::json;
 
-async fn migrated() -> (Database, PostgresStore) {
-    let database = Database::create().await;
-    let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
-    store.migrate().await.unwrap();
-    (database, store)
-}
-
 /// How many predecessors the tallies have up to which all are compared.
 const TOTAL_MAX: u32 = 4;
 
 #[tokio::test]
 async fn every_rule_decides_every_tally_as_the_library_does() {
-    let (_database, store) = migrated().await;
+    let (_database, store) = Database::with_store().await;
     for tally in Tally::all(TOTAL_MAX) {
         for &rule in Rule::ALL {
             let decided: String = sqlx::query_scalar(
@@ -47,7 +40,7 @@ async fn every_rule_decides_every_tally_as_the_library_does() {
 
 #[tokio::test]
 async fn a_batch_is_called_in_sql_what_the_library_calls_it() {
-    let (_database, store) = migrated().await;
+    let (_database, store) = Database::with_store().await;
     for bits in 0..1_u64 << 8 {
         let bit = |at: u32| (bits >> at) & 1;
         let counts = Counts {
@@ -79,7 +72,7 @@ async fn a_batch_is_called_in_sql_what_the_library_calls_it() {
 
 #[tokio::test]
 async fn the_states_of_tasks_are_those_of_the_library() {
-    let (_database, store) = migrated().await;
+    let (_database, store) = Database::with_store().await;
     let answer = async |sql: &'static str, name: &str| -> String {
         sqlx::query_scalar(sql).bind(name.to_owned()).fetch_one(store.pool()).await.unwrap()
     };
@@ -100,7 +93,7 @@ async fn the_states_of_tasks_are_those_of_the_library() {
 
 #[tokio::test]
 async fn a_rerun_in_sql_takes_a_batch_to_the_latest_version_if_its_input_was_checked() {
-    let (_database, store) = migrated().await;
+    let (_database, store) = Database::with_store().await;
     let batches = Batches::on(Arc::new(store.clone())).await;
     let batch = batches.run(graph("d", &[("b", &[])]), json!({})).await;
     batches.step(batch, &["b"], done()).await;

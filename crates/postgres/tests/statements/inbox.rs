@@ -1,8 +1,9 @@
 //! What consumers of events and their upkeep ask for.
 
+use milepost_testkit::database::Database;
 use sqlx::{Connection, Executor, PgConnection};
 
-use crate::{count, migrated};
+use crate::count;
 
 /// Many aggregates of a consumer, of which some wait, were given up or are ready, and events that were taken in.
 const INBOX: &str = "
@@ -36,7 +37,7 @@ const TAKING: &[&str] = &[
 #[tokio::test]
 async fn inboxes_do_not_scan_whatever_the_statistics_say() {
     for analyzed_empty in [true, false] {
-        let (database, _store) = migrated().await;
+        let (database, _store) = Database::with_store().await;
         let mut connection = PgConnection::connect(&database.url()).await.unwrap();
         // The statements above that look for their own arguments must not scan either.
         connection.execute("set enable_seqscan = off").await.unwrap();

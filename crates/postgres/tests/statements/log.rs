@@ -1,8 +1,9 @@
 //! What publishers of events ask for, and who looks at what they could not publish.
 
+use milepost_testkit::database::Database;
 use sqlx::{Connection, Executor, PgConnection};
 
-use crate::{count, explain, migrated, statement_named};
+use crate::{count, explain, statement_named};
 
 /// Many orders in all slots, of which some are parked for a subscription, and one that publishes.
 const LOG: &str = "
@@ -40,7 +41,7 @@ const ADVANCING: &[&str] = &[
 #[tokio::test]
 async fn publishers_do_not_scan_the_log_whatever_the_statistics_say() {
     for analyzed_empty in [true, false] {
-        let (database, _store) = migrated().await;
+        let (database, _store) = Database::with_store().await;
         let mut connection = PgConnection::connect(&database.url()).await.unwrap();
         let analyze = "analyze milepost.event, milepost.parked_aggregate, milepost.parked_event, milepost.subscription_slot, milepost.slot_position";
         if analyzed_empty {
@@ -76,7 +77,7 @@ const LISTS: &[(&str, &str)] =
 
 #[tokio::test]
 async fn pages_of_what_is_parked_and_given_up_are_read_off_an_index() {
-    let (database, _store) = migrated().await;
+    let (database, _store) = Database::with_store().await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     connection.execute(LOG).await.unwrap();
     connection.execute(statement_named("pin_plans")).await.unwrap();

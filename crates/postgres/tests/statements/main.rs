@@ -11,23 +11,16 @@ use milepost_core::doctor::{Check, Stores};
 use milepost_core::job::NewJob;
 use milepost_core::port::{IntakeStore, WorkerStore};
 use milepost_core::worker::NewWorker;
-use milepost_postgres::{PostgresOptions, PostgresStore, statement};
+use milepost_postgres::{PostgresStore, statement};
 use milepost_testkit::database::Database;
 use sqlx::{Connection, Executor, PgConnection, SqlSafeStr};
-
-async fn migrated() -> (Database, PostgresStore) {
-    let database = Database::create().await;
-    let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
-    store.migrate().await.unwrap();
-    (database, store)
-}
 
 /// Several statements in one message, which cannot be prepared.
 const SCRIPTS: &[&str] = &["begin_pinned", "bulk/begin_chunk", "bulk/take_begin"];
 
 #[tokio::test]
 async fn every_statement_prepares_against_a_migrated_database() {
-    let (database, _store) = migrated().await;
+    let (database, _store) = Database::with_store().await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     assert!(statement::ALL.len() > 30, "the list is the list of files");
     for name in SCRIPTS {
@@ -43,7 +36,7 @@ async fn every_statement_prepares_against_a_migrated_database() {
 
 #[tokio::test]
 async fn a_transaction_behind_a_pooler_pins_what_a_session_pins_and_leaves_nothing() {
-    let (database, _store) = migrated().await;
+    let (database, _store) = Database::with_store().await;
     let mut session = PgConnection::connect(&database.url()).await.unwrap();
     let untouched = changed_settings(&mut session).await;
     session.execute(statement_named("pin_plans")).await.unwrap();
@@ -185,7 +178,7 @@ const LIES: &[&str] = &["empty", "all pending", "all running"];
 #[tokio::test]
 async fn hot_statements_neither_scan_nor_sort_a_backlog_under_lying_statistics() {
     for lie in LIES {
-        let (database, store) = migrated().await;
+        let (database, store) = Database::with_store().await;
         let mut connection = PgConnection::connect(&database.url()).await.unwrap();
         connection.execute("alter table milepost.live set (autovacuum_enabled = false)").await.unwrap();
         connection.execute("alter table milepost.job set (autovacuum_enabled = false)").await.unwrap();

@@ -182,13 +182,14 @@ impl<T: Clone + Send + 'static> Kept<T> {
 mod tests {
     use super::*;
 
+    async fn slow(answer: u32) -> Result<u32, milepost_core::error::StoreError> {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        Ok(answer)
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_slow_answer_comes_with_a_later_page_and_is_asked_for_once() {
         let kept = Kept::default();
-        let slow = |answer: u32| async move {
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            Ok(answer)
-        };
         assert!(matches!(kept.get(slow(1)).await, Ok(None)));
         assert!(matches!(kept.get(slow(2)).await, Ok(None)), "the first is still on its way");
         tokio::time::sleep(Duration::from_secs(4)).await;
@@ -207,10 +208,6 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_of_long_ago_is_not_shown_as_of_now() {
         let kept = Kept::default();
-        let slow = |answer: u32| async move {
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            Ok(answer)
-        };
         assert!(matches!(kept.get(slow(1)).await, Ok(None)));
         tokio::time::sleep(Duration::from_secs(64)).await;
         assert!(matches!(kept.get(slow(2)).await, Ok(Some(1))), "the next one is on its way");

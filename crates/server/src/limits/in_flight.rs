@@ -2,44 +2,44 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many are under way for each who has any.
-pub(super) struct InFlight<K: Hash + Eq> {
+pub(crate) struct InFlight<K: Hash + Eq> {
     max: usize,
     of: Mutex<HashMap<K, usize>>,
 }
 
 /// One that is under way, until this is dropped.
-pub(super) struct Place<'a, K: Hash + Eq> {
-    all: &'a InFlight<K>,
+pub(crate) struct Place<K: Hash + Eq> {
+    all: Arc<InFlight<K>>,
     of: K,
 }
 
 impl<K: Hash + Eq + Clone> InFlight<K> {
-    pub(super) fn new(max: usize) -> Self {
-        Self { max, of: Mutex::default() }
+    pub(crate) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { max, of: Mutex::default() })
     }
 
     /// A place for one more, unless there are too many.
-    pub(super) fn enter(&self, of: K) -> Option<Place<'_, K>> {
+    pub(crate) fn enter(self: &Arc<Self>, of: K) -> Option<Place<K>> {
         let mut all = self.lock();
         let count = all.entry(of.clone()).or_default();
         if *count >= self.max {
             return None;
         }
         *count += 1;
-        Some(Place { all: self, of })
+        Some(Place { all: Arc::clone(self), of })
     }
 }
 
 impl<K: Hash + Eq> InFlight<K> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, usize>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<K, usize>> {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Hash + Eq> Drop for Place<'_, K> {
+impl<K: Hash + Eq> Drop for Place<K> {
     fn drop(&mut self) {
         let mut all = self.all.lock();
         if let Some(count) = all.get_mut(&self.of) {

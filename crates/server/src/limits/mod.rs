@@ -1,8 +1,9 @@
 //! How much a client may ask for at once, and in a time.
 
-mod in_flight;
+pub(crate) mod in_flight;
 mod rate;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
@@ -62,7 +63,7 @@ impl Default for Limits {
 pub(crate) struct Counted {
     rates: Option<Rates<Caller>>,
     strangers: Rates<Client>,
-    in_flight: InFlight<Caller>,
+    in_flight: Arc<InFlight<Caller>>,
     request_time: Duration,
 }
 

@@ -1,33 +1,28 @@
 //! Places for connections: so many in all, and of one address no more than half of them, so that nobody alone keeps all others out.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::client::Client;
+use crate::limits::in_flight::{self, InFlight};
 
 /// The places of a server.
 pub(super) struct Places {
     free: Arc<Semaphore>,
-    taken: Arc<Taken>,
-    of_one_max: usize,
+    /// Those of other machines.
+    of_each: Arc<InFlight<Client>>,
 }
-
-/// How many connections each address has.
-#[derive(Default)]
-struct Taken(Mutex<HashMap<Client, usize>>);
 
 /// A connection's place, until it is dropped.
 pub(super) struct Place {
-    client: Client,
-    taken: Arc<Taken>,
+    _share: Option<in_flight::Place<Client>>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Places {
     pub(super) fn new(all: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(all)), taken: Arc::default(), of_one_max: all.div_ceil(2) }
+        Self { free: Arc::new(Semaphore::new(all)), of_each: InFlight::new(all.div_ceil(2)) }
     }
 
     /// Waits until one is free.
@@ -41,31 +36,11 @@ impl Places {
         permit: OwnedSemaphorePermit,
         client: Client,
     ) -> Result<Place, OwnedSemaphorePermit> {
-        let mut taken = self.taken.lock();
-        let its = taken.entry(client).or_default();
-        if *its >= self.of_one_max && !client.is_here() {
+        let share = if client.is_here() { None } else { self.of_each.enter(client) };
+        if share.is_none() && !client.is_here() {
             return Err(permit);
         }
-        *its += 1;
-        Ok(Place { client, taken: Arc::clone(&self.taken), _permit: permit })
-    }
-}
-
-impl Taken {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Client, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut taken = self.taken.lock();
-        if let Some(its) = taken.get_mut(&self.client) {
-            *its -= 1;
-            if *its == 0 {
-                taken.remove(&self.client);
-            }
-        }
+        Ok(Place { _share: share, _permit: permit })
     }
 }
 
@@ -89,7 +64,7 @@ mod tests {
         let permit = places.free().await.unwrap();
         let again = places.give(permit, at("10.0.0.1")).ok().unwrap();
         drop((held, again));
-        assert!(places.taken.lock().is_empty());
+        assert!(places.of_each.lock().is_empty());
         let mut here = Vec::new();
         for _ in 0..4 {
             here.push(places.give(places.free().await.unwrap(), at("127.0.0.1")).ok().unwrap());
