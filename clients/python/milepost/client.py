@@ -94,8 +94,7 @@ class Client:
     def create_many(self, jobs: Sequence[NewJob]) -> list[Created]:
         """Creates up to 5,000 jobs, all or none."""
         body = {"jobs": [job.as_json() for job in jobs]}
-        headers = {"Idempotency-Key": str(uuid.uuid4())}
-        answer = self.ask("POST", "/v1/jobs/create-many", body, headers=headers, tries=4)
+        answer = self.ask("POST", "/v1/jobs/create-many", body, headers={"Idempotency-Key": str(uuid.uuid4())}, tries=4)
         return [Created(**created) for created in answer["jobs"]]
 
     def job(self, job_id: str) -> dict[str, Any]:
@@ -114,8 +113,7 @@ class Client:
 
     def operate(self, job_id: str, operation: str, **more: Any) -> str:
         """Does something to a job (cancel, retry, snooze, …); answers its state, or `stop_requested`."""
-        body = {"operation": operation, **more}
-        return str(self.ask("POST", f"/v1/jobs/{quote(job_id, safe='')}/operate", body)["outcome"])
+        return str(self.ask("POST", f"/v1/jobs/{quote(job_id, safe='')}/operate", {"operation": operation, **more})["outcome"])
 
     def ask(
         self, method: str, path: str, body: Any = None, *,

@@ -36,7 +36,8 @@ class Failed(Exception):
 
     def __init__(self, message: str, code: str = "failed", retryable: bool = True, delay_s: float | None = None) -> None:
         super().__init__(message)
-        self.code, self.retryable, self.delay_s = code, retryable, delay_s
+        self.code, self.retryable = code, retryable
+        self.delay = {} if delay_s is None else {"delay_ms": int(delay_s * 1000)}
 
 
 class Cancelled(Exception):
@@ -210,10 +211,8 @@ class Worker:
     def _run_one(self, job: Job) -> None:
         deadline = threading.Timer(min((job.timeout_ms or 0) / 1000, threading.TIMEOUT_MAX), self._time_out, (job,))
         deadline.daemon = True
-        if job.timeout_ms is not None:
-            deadline.start()
         try:
-            self._end(job, self._end_of(job))
+            self._end(job, self._end_of(job, deadline))
         finally:
             deadline.cancel()
             self._free.release()
@@ -236,16 +235,17 @@ class Worker:
                 return
         self._ends.put((job, {"run": job.run, **end}))
 
-    def _end_of(self, job: Job) -> dict[str, Any]:
+    def _end_of(self, job: Job, deadline: threading.Timer) -> dict[str, Any]:
         try:
+            if job.timeout_ms is not None:
+                deadline.start()
             return {"outcome": "succeeded", "result": self._handlers[job.kind](job)}
         except Snooze as snooze:
             return {"outcome": "snoozed", "delay_ms": snooze.delay_ms, "message": snooze.why}
         except Cancelled:
             return {"outcome": STOPPED.get(job._reason, "canceled")}
         except Failed as failed:
-            end = {**_failure(failed.code, str(failed)), "retryable": failed.retryable}
-            return end if failed.delay_s is None else {**end, "delay_ms": int(failed.delay_s * 1000)}
+            return {**_failure(failed.code, str(failed)), "retryable": failed.retryable, **failed.delay}
         except BaseException as error:  # noqa: BLE001: whatever a handler does wrong, `sys.exit` too, is the end of its attempt
             return _failure(type(error).__name__, traceback.format_exc(limit=-5)[-2000:])
 
@@ -270,8 +270,9 @@ class Worker:
         cannot take, a result that is no JSON say, is told as a failure."""
         give_up_at, failures = time.monotonic() + self._lease_s, 0
         while True:
+            try_s = max(min(self._lease_s / 3, give_up_at - time.monotonic()), 0.001)
             try:
-                answers = self._tell(ends[0][0]._holder, "finish", {"runs": [end for _, end in ends]})["runs"]
+                answers = self._tell(ends[0][0]._holder, "finish", {"runs": [end for _, end in ends]}, timeout_s=try_s)["runs"]
                 break
             except (Unreachable, Problem, TypeError, ValueError, RecursionError) as error:
                 left, why = give_up_at - time.monotonic(), error
@@ -282,8 +283,9 @@ class Worker:
                     return
                 ends = [(job, {"run": job.run, **_failure(NOT_TAKEN, str(why)[:2000])}) for job, _ in ends]
             if left <= 0 or all(job._holder != self._id for job, _ in ends):
+                log.error("the ends of %d runs could not be told: %s", len(ends), why)
                 for job, _ in ends:
-                    self._lose(job._holder, f"ends could not be told: {why}")
+                    self._lose(job._holder, "ends could not be told")
                 return
             log.warning("%s; telling ends again", why)
             time.sleep(min(pause_after(why, failures), left))

@@ -6,17 +6,19 @@ import json
 import threading
 from urllib.parse import urlsplit
 
-# What can become of a request, beside (status, headers): it is not answered that way, but done.
+# What can become of a request, beside (status, headers) to answer with instead.
 LOSE = "done, but the answer is lost"
 DENY = "done, but answered with 503"
+HANG = "not done, and never answered"
 
 
 class IllServer:
-    """`fault(method, path)` says what becomes of a request: None, `LOSE`, `DENY`, or a status and headers to answer with instead."""
+    """`fault(method, path)` says what becomes of a request: None, `LOSE`, `DENY`, `HANG`, or a status and headers to answer with instead."""
 
     def __init__(self, url, fault=lambda method, path: None):
         self.fault, self.asked, self.drops_idle = fault, [], False
         self._behind = urlsplit(url).netloc
+        self._over = threading.Event()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -36,6 +38,7 @@ class IllServer:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self):
+        self._over.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -46,6 +49,11 @@ class IllServer:
     def _answer(self, request):
         body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
         fault = self.fault(request.command, request.path)
+        if fault is HANG:
+            self.asked.append((request.command, request.path, "hangs", dict(request.headers)))
+            self._over.wait()
+            request.close_connection = True
+            return
         if isinstance(fault, tuple):
             status, headers = fault
             answer = json.dumps({"code": "ill", "detail": f"answered with {status}"}).encode()

@@ -1,30 +1,24 @@
 """What the client does while the server is ill, or was: in front of the real server stands one that is."""
 
 import asyncio
-import os
 import sys
 import threading
 import time
 import unittest
-import uuid
 from unittest import mock
 
-from milepost import Client, NewJob, Problem, Worker
-from tests.ill import DENY, LOSE, IllServer
-from tests.test_milepost import until
-
-URL = os.environ["MILEPOST_URL"]
+from milepost import Client, Failed, NewJob, Problem, Worker
+from tests.ill import DENY, HANG, LOSE, IllServer
+from tests.workplace import URL, Workplace, until
 
 
-class IllTest(unittest.TestCase):
+class IllTest(Workplace):
     def setUp(self):
-        self.healthy = Client(URL)
-        self.addCleanup(self.healthy.close)
+        super().setUp()
         self.ill = IllServer(URL)
         self.addCleanup(self.ill.close)
         self.client = Client(self.ill.url)
         self.addCleanup(self.client.close)
-        self.queue = str(uuid.uuid4())
 
     def meets(self, method, end, *faults):
         """The next requests whose path ends so meet these faults, one after the other."""
@@ -32,25 +26,7 @@ class IllTest(unittest.TestCase):
         self.ill.fault = lambda did, path: left.pop(0) if left and did == method and path.endswith(end) else None
 
     def work(self, handler, lease_s=2.0, concurrency=4):
-        worker = Worker(self.client, {"k": handler}, queues=[self.queue], lease_s=lease_s, wait_s=0.3, concurrency=concurrency)
-        thread = threading.Thread(target=worker.run)
-        thread.start()
-
-        def leave():
-            worker.stop()
-            thread.join(30)
-            self.assertFalse(thread.is_alive(), "it leaves when its jobs have ended")
-
-        self.addCleanup(leave)
-
-    def create(self, **more):
-        return self.healthy.create(NewJob("k", queue=self.queue, **more)).id
-
-    def ended(self, job, state="succeeded"):
-        return until(state, lambda: (view := self.healthy.job(job))["state"] == state and view)
-
-    def attempts(self, job):
-        return [attempt.get("error_code") for attempt in self.healthy.ask("GET", f"/v1/jobs/{job}/attempts")]
+        self.run_worker({"k": handler}, lease_s=lease_s, concurrency=concurrency)
 
 
 class CreateIllTest(IllTest):
@@ -84,6 +60,13 @@ class WorkerIllTest(IllTest):
         job = self.create()
         self.assertEqual(self.ended(job)["result"], "done")
         self.assertEqual(self.attempts(job), [None])
+
+    def test_an_answer_that_never_comes_costs_no_lease(self):
+        self.meets("POST", "/finish", HANG)
+        self.work(lambda job: job.attempt, lease_s=3.0)
+        self.assertEqual(self.ended(self.create())["result"], 1)
+        self.assertEqual(self.ill.answered("POST", "/finish"), ["hangs", 200])
+        self.assertEqual(self.ill.answered("POST", "/v1/workers"), [201])
 
     def test_a_job_whose_end_cannot_be_told_is_tried_again(self):
         registered = lambda: len(self.ill.answered("POST", "/v1/workers"))
@@ -152,6 +135,15 @@ class HandlerTest(IllTest):
             job = self.create(payload=payload, max_attempts=1)
             self.ended(job, "failed")
             self.assertEqual(self.attempts(job), [code])
+
+    def test_a_delay_without_end_fails_the_attempt(self):
+        def handler(job):
+            raise Failed("later", delay_s=float("inf"))
+
+        self.work(handler)
+        job = self.create(max_attempts=1)
+        self.ended(job, "failed")
+        self.assertEqual(self.attempts(job), ["OverflowError"])
 
     def test_an_attempt_that_takes_too_long_fails_and_keeps_its_place(self):
         let_go, stopped, began = threading.Event(), threading.Event(), threading.Event()

@@ -1,24 +1,11 @@
 """The client against a real server, whose address is in MILEPOST_URL."""
 
-import os
-import threading
 import time
 import unittest
 import uuid
 
-from milepost import Client, Failed, NewJob, Problem, Snooze, Unreachable, Worker
-
-URL = os.environ["MILEPOST_URL"]
-
-
-def until(what, ask, seconds=30.0):
-    began = time.monotonic()
-    while True:
-        answer = ask()
-        if answer:
-            return answer
-        assert time.monotonic() - began < seconds, f"waited in vain until {what}"
-        time.sleep(0.02)
+from milepost import Client, Failed, NewJob, Problem, Snooze, Unreachable
+from tests.workplace import URL, Workplace
 
 
 class ClientTest(unittest.TestCase):
@@ -49,32 +36,9 @@ class ClientTest(unittest.TestCase):
             Client("127.0.0.1:7070")
 
 
-class WorkerTest(unittest.TestCase):
-    def setUp(self):
-        self.client = Client(URL)
-        self.addCleanup(self.client.close)
-        self.queue = str(uuid.uuid4())
-
-    def work(self, handlers, **options):
-        worker = Worker(self.client, handlers, queues=[self.queue], lease_s=3.0, wait_s=0.3, **options)
-        thread = threading.Thread(target=worker.run)
-        thread.start()
-
-        def leave():
-            worker.stop()
-            thread.join(30)
-            self.assertFalse(thread.is_alive(), "it leaves when its jobs have ended")
-
-        self.addCleanup(leave)
-
-    def create(self, kind, payload=None, **more):
-        return self.client.create(NewJob(kind, payload, queue=self.queue, **more)).id
-
-    def ended(self, job, state="succeeded"):
-        return until(state, lambda: (view := self.client.job(job))["state"] == state and view)
-
+class WorkerTest(Workplace):
     def test_handlers_run_jobs_and_their_results_are_kept(self):
-        self.work({"double": lambda job: job.payload * 2}, concurrency=8)
+        self.run_worker({"double": lambda job: job.payload * 2}, concurrency=8)
         jobs = [self.create("double", n) for n in range(50)]
         for n, job in enumerate(jobs):
             self.assertEqual(self.ended(job)["result"], 2 * n)
@@ -86,22 +50,21 @@ class WorkerTest(unittest.TestCase):
                 raise Failed("not yet", code="not_yet")
             return job.checkpoint["row"]
 
-        self.work({"k": handler})
+        self.run_worker({"k": handler})
         job = self.create("k")
         self.ended(job, "retry_wait")
         self.client.operate(job, "retry")
         self.assertEqual(self.ended(job)["result"], 17)
-        attempts = self.client.ask("GET", f"/v1/jobs/{job}/attempts")
-        self.assertEqual([a.get("error_code") for a in attempts], ["not_yet", None])
+        self.assertEqual(self.attempts(job), ["not_yet", None])
 
     def test_an_exception_fails_the_attempt_under_its_name(self):
         def handler(job):
             raise ZeroDivisionError("no")
 
-        self.work({"k": handler})
+        self.run_worker({"k": handler})
         job = self.create("k", max_attempts=1)
         self.ended(job, "failed")
-        self.assertEqual(self.client.ask("GET", f"/v1/jobs/{job}/attempts")[0]["error_code"], "ZeroDivisionError")
+        self.assertEqual(self.attempts(job), ["ZeroDivisionError"])
 
     def test_what_snoozes_does_not_spend_an_attempt(self):
         seen = []
@@ -111,7 +74,7 @@ class WorkerTest(unittest.TestCase):
             if len(seen) == 1:
                 raise Snooze(0.05, "later")
 
-        self.work({"k": handler})
+        self.run_worker({"k": handler})
         self.ended(self.create("k", max_attempts=1))
         self.assertEqual(seen, [1, 1])
 
@@ -121,17 +84,17 @@ class WorkerTest(unittest.TestCase):
                 job.check()
                 time.sleep(0.01)
 
-        self.work({"k": handler})
+        self.run_worker({"k": handler})
         job = self.create("k")
         self.ended(job, "running")
         self.assertEqual(self.client.operate(job, "cancel", grace_ms=60_000), "stop_requested")
         self.ended(job, "canceled")
 
     def test_a_result_that_is_no_json_fails_the_attempt(self):
-        self.work({"k": lambda job: {1, 2}})
+        self.run_worker({"k": lambda job: {1, 2}})
         job = self.create("k", max_attempts=1)
         self.ended(job, "failed")
-        self.assertEqual(self.client.ask("GET", f"/v1/jobs/{job}/attempts")[0]["error_code"], "end_not_taken")
+        self.assertEqual(self.attempts(job), ["end_not_taken"])
 
 
 if __name__ == "__main__":

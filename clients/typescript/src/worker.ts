@@ -257,8 +257,9 @@ export class Worker {
     const giveUpAt = performance.now() + this.#options.leaseMs;
     for (let failures = 0; ; failures += 1) {
       let why: unknown;
+      const tryMs = Math.max(Math.min(this.#options.leaseMs / 3, giveUpAt - performance.now()), 1);
       const runs = ends.map(({ job, said }) => ({ run: job.run, ...said }));
-      const answer = await this.#tell<{ runs: string[] }>(ends[0]!.job.holder, "finish", { runs }).catch((error) => void (why = error));
+      const answer = await this.#tell<{ runs: string[] }>(ends[0]!.job.holder, "finish", { runs }, 1, tryMs).catch((error) => void (why = error));
       if (answer) return answer.runs.forEach((said, n) => said === "fenced" && this.#options.log(`run ${runs[n]?.run} had moved on; its end was not taken`));
       if (!passes(why) && !(why instanceof Problem && ![400, 413, 422].includes(why.status))) {
         if (ends.length > 1) {
@@ -270,7 +271,8 @@ export class Worker {
       }
       const left = giveUpAt - performance.now();
       if (left <= 0 || ends.every(({ job }) => job.holder !== this.#id)) {
-        return ends.forEach(({ job }) => this.#lose(job.holder, `ends could not be told: ${why}`));
+        this.#options.log(`the ends of ${ends.length} runs could not be told: ${why}`);
+        return ends.forEach(({ job }) => this.#lose(job.holder, "ends could not be told"));
       }
       this.#options.log(`${why}; telling ends again`);
       await sleep(Math.min(pauseAfter(why, failures), left));

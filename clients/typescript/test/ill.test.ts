@@ -66,6 +66,14 @@ test("a success is told until the server takes it", async (t) => {
   assert.deepEqual(await ended(await create()), { result: "done", codes: [undefined] });
 });
 
+test("an answer that never comes costs no lease", async (t) => {
+  const { ill, work, create, registered } = await hospital(t);
+  ill.meets("POST", "/finish", "hang");
+  work((job) => job.attempt, { leaseMs: 3000 });
+  assert.equal((await ended(await create())).result, 1);
+  assert.deepEqual([ill.answered("POST", "/finish"), registered()], [["hangs", 200], 1]);
+});
+
 test("a job whose end cannot be told is tried again", async (t) => {
   const { ill, work, create, registered } = await hospital(t);
   ill.fault = (_, path) => (path.endsWith("/finish") && registered() < 2 ? { status: 503 } : undefined);

@@ -5,19 +5,22 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 
-/** What becomes of a request: it is done, but the answer is lost (`lose`) or is 503 (`deny`); or it is not done and answered so. */
-export type Fault = "lose" | "deny" | { status: number; retryAfter?: number } | undefined;
+/** What becomes of a request: it is done, but the answer is lost (`lose`) or is 503 (`deny`); or it is not done, and never answered (`hang`) or answered so. */
+export type Fault = "lose" | "deny" | "hang" | { status: number; retryAfter?: number } | undefined;
 
 export class IllServer {
   fault: (method: string, path: string) => Fault = () => undefined;
-  readonly asked: { method: string; path: string; status: number | "lost" }[] = [];
+  readonly asked: { method: string; path: string; status: number | "lost" | "hangs" }[] = [];
   readonly #server = createServer((request, response) => void this.#answer(request, response));
 
   constructor(readonly behind: string) {}
 
   async start(t: TestContext): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    t.after(() => this.#server.close());
+    t.after(() => {
+      this.#server.close();
+      this.#server.closeAllConnections();
+    });
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
@@ -27,7 +30,7 @@ export class IllServer {
   }
 
   /** The statuses of the requests whose path ends so, in order. */
-  answered(method: string, end: string): (number | "lost")[] {
+  answered(method: string, end: string): (number | "lost" | "hangs")[] {
     return this.asked.filter((asked) => asked.method === method && asked.path.endsWith(end)).map(({ status }) => status);
   }
 
@@ -36,6 +39,7 @@ export class IllServer {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const fault = this.fault(method, url);
+    if (fault === "hang") return void this.asked.push({ method, path: url, status: "hangs" });
     let status: number;
     let answer = JSON.stringify({ code: "ill", detail: "it is ill" });
     if (typeof fault === "object") {
