@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::InvalidJob;
 use crate::ident::JobId;
+use crate::json::{check_payload, check_values};
 use crate::trace::Traceparent;
 
 /// The largest payload accepted unless configured otherwise.
@@ -250,39 +251,6 @@ fn check_start(start: StartAt) -> Result<(), InvalidJob> {
     }
 }
 
-/// Checks JSON text for values that are no text and no number anywhere: half a surrogate pair, a number beyond all bounds. It is parsed
-/// only when it can hold one: every job is checked.
-fn check_values(payload: &str) -> Result<(), InvalidJob> {
-    if !payload.contains("\\u") && !has_large_number(payload) {
-        return Ok(());
-    }
-    let parsed = serde_json::from_str::<serde_json::Value>(payload);
-    parsed.map(drop).map_err(|error| InvalidJob::NotJson { why: error.to_string() })
-}
-
-/// Whether there may be a number with an exponent, or with more digits than a float holds.
-fn has_large_number(json: &str) -> bool {
-    const DIGITS_MAX: usize = 300;
-    let mut digits = 0;
-    json.bytes().any(|byte| {
-        let is_exponent = matches!(byte, b'e' | b'E') && digits > 0;
-        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-        is_exponent || digits > DIGITS_MAX
-    })
-}
-
-/// Checks JSON text for what no store or reader can take.
-pub(crate) fn check_payload(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
-    if payload.len() > bytes_max {
-        return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max });
-    }
-    let depth = depth(payload);
-    if depth > PAYLOAD_DEPTH_MAX {
-        return Err(InvalidJob::TooDeep { depth, depth_max: PAYLOAD_DEPTH_MAX });
-    }
-    if holds_nul(payload) { Err(InvalidJob::Nul) } else { Ok(()) }
-}
-
 /// Checks the name of a queue.
 ///
 /// # Errors
@@ -304,33 +272,6 @@ pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> 
     Err(InvalidJob::Name { field, value: value.chars().take(60).collect(), why })
 }
 
-/// How many arrays and objects of JSON text lie in one another.
-pub(crate) fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = quoted,
-            b'"' => quoted = !quoted,
-            b'[' | b'{' if !quoted => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
-/// Whether JSON text holds an escaped NUL: `\u0000` whose backslash is not itself escaped.
-pub(crate) fn holds_nul(json: &str) -> bool {
-    json.match_indices("\\u0000").any(|(at, _)| {
-        let backslashes_before = json.as_bytes()[..at].iter().rev().take_while(|&&b| b == b'\\').count();
-        backslashes_before % 2 == 0
-    })
-}
-
 /// What became of an enqueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -341,6 +282,15 @@ pub struct Enqueued {
     pub duplicate: bool,
 }
 
+/// The job that holds the key of one that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHolder {
+    /// Which one.
+    pub job: JobId,
+    /// Whether it was asked for with the same queue, group and payload; `None`: it is forgotten but for its key.
+    pub is_same: Option<bool>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -349,42 +299,6 @@ mod tests {
     fn a_payload_that_is_not_json_says_where() {
         let error = NewJob::from_json("mail", "{\"to\": }".into()).unwrap_err();
         assert!(error.to_string().contains("line 1 column 8"), "{error}");
-    }
-
-    #[test]
-    fn nul_characters_are_refused_but_escaped_backslashes_are_not() {
-        let check = |text: &str| NewJob::from_json("mail", text.to_owned()).unwrap().check(PAYLOAD_BYTES_MAX);
-        assert_eq!(check(r#"{"a":"x\u0000"}"#), Err(InvalidJob::Nul));
-        assert_eq!(check(r#"{"a":"\\u0000"}"#), Ok(()));
-        assert_eq!(check(r#"{"a":"\\\u0000"}"#), Err(InvalidJob::Nul));
-    }
-
-    #[test]
-    fn nesting_is_bounded_to_what_readers_can_read() {
-        let nested = |levels: usize| {
-            let text = format!("{}\"[[\\\"[\"{}", "[".repeat(levels), "]".repeat(levels));
-            let job = NewJob::from_json("mail", text.clone()).unwrap();
-            (job.check(PAYLOAD_BYTES_MAX), serde_json::from_str::<serde_json::Value>(&text).is_ok())
-        };
-        assert_eq!(nested(PAYLOAD_DEPTH_MAX), (Ok(()), true));
-        let too_deep = InvalidJob::TooDeep { depth: 121, depth_max: 120 };
-        assert_eq!(nested(121).0, Err(too_deep));
-        assert!(!nested(128).1, "that is what the limit is for");
-        let flat = format!("[{}{{}}]", "[],".repeat(500));
-        assert_eq!(NewJob::from_json("mail", flat).unwrap().check(PAYLOAD_BYTES_MAX), Ok(()));
-    }
-
-    #[test]
-    fn values_that_no_database_keeps_are_refused_and_others_are_not() {
-        let check = |text: &str| NewJob::from_json("mail", text.to_owned()).unwrap().check(PAYLOAD_BYTES_MAX);
-        let long = "7".repeat(400);
-        for bad in [r#"{"a":"\ud800"}"#, r#""\udc00\ud800""#, "1e400", "[-1E999999]", &long] {
-            assert!(matches!(check(bad), Err(InvalidJob::NotJson { .. })), "{bad}");
-        }
-        let long = format!("\"{long}\"");
-        for good in [r#""\ud83d\ude00""#, r#""\\ud800""#, r#""a3e9999""#, "1e300", "0.5e-20", &long] {
-            assert_eq!(check(good), Ok(()), "{good}");
-        }
     }
 
     #[test]

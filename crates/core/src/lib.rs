@@ -21,6 +21,7 @@ pub mod history;
 pub mod ident;
 pub mod inbox;
 pub mod job;
+pub mod json;
 pub mod limit;
 pub mod listing;
 pub mod ownership;

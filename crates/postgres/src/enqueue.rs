@@ -5,7 +5,7 @@ use milepost_core::audit::{Actor, Deed};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
-use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, StartAt};
+use milepost_core::job::{Enqueued, KeyHolder, NewJob, PAYLOAD_BYTES_MAX, StartAt};
 use milepost_core::port::{IntakeStore, StoreResult};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -57,6 +57,22 @@ pub(crate) async fn enqueue_many_in(mut session: Session<'_>, jobs: &[NewJob]) -
 impl IntakeStore for PostgresStore {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
         self.store_jobs(&Deed::create_jobs(jobs), jobs).await
+    }
+
+    async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
+        let each = |value: fn(&NewJob) -> &str| jobs.iter().map(|job| value(job)).collect::<Vec<_>>();
+        let query = sqlx::query(statement::KEY_HOLDERS)
+            .bind(each(|job| &job.kind))
+            .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>())
+            .bind(each(|job| &job.queue))
+            .bind(jobs.iter().map(|job| job.group.as_deref()).collect::<Vec<_>>())
+            .bind(each(|job| job.payload.get()));
+        let rows = self.inner.intake.rows(query).await;
+        self.decode("key_holders", rows, |row| {
+            let job: Option<Uuid> = row.try_get("job_id")?;
+            let is_same = row.try_get("is_same")?;
+            Ok(job.map(|job| KeyHolder { job: JobId(job), is_same }))
+        })
     }
 }
 

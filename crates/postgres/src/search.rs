@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use jiff_sqlx::ToSqlx;
+use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
 use milepost_core::port::{SearchStore, StoreResult};
@@ -30,6 +31,12 @@ impl SearchStore for PostgresStore {
         });
         let (rows, looked_to) = found.map_err(|e| self.fail("search_jobs", e))?;
         Ok(JobsFound::page(rows, search.limit, looked_to))
+    }
+
+    async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>> {
+        let ids: Vec<uuid::Uuid> = jobs.iter().map(|job| job.0).collect();
+        let rows = self.inner.calm.rows(sqlx::query(statement::LAST_CHANGES).bind(ids)).await;
+        self.decode("last_changes", rows, row::history_entry)
     }
 
     async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {

@@ -60,7 +60,9 @@ statements! {
     JOBS_OF_CALL = "jobs_of_call";
     JOBS_RUNNING = "jobs_running";
     JOBS_WITH_KEY = "jobs_with_key";
+    KEY_HOLDERS = "key_holders";
     LANES = "lanes";
+    LAST_CHANGES = "last_changes";
     LAST_FAILURES = "last_failures";
     LIMITS = "limits";
     LIMIT_TIME = "limit_time";

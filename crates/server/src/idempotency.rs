@@ -8,9 +8,9 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use milepost_core::batch::start::NewBatch;
-use milepost_core::ident::{BatchId, EventId, JobId};
-use milepost_core::job::NewJob;
-use milepost_core::listing::JobFilter;
+use milepost_core::ident::{BatchId, EventId};
+use milepost_core::job::{KeyHolder, NewJob};
+use milepost_core::json::is_same_json;
 use milepost_core::port::Store;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -84,54 +84,48 @@ pub(crate) async fn check_same_batch(
     made: BatchId,
 ) -> Result<(), Problem> {
     let Some(made) = store.batch(made).await? else { return Ok(()) };
-    let same = same_json(made.input.get(), asked.input.get());
+    let same = is_same_json(made.input.get(), asked.input.get());
     if same { Ok(()) } else { Err(taken(format_args!("batch {} was started", made.row.id), "other input")) }
 }
 
-/// Refuses, before anything is created, jobs of a request whose key other ones were created with; answers whether it is a repetition. Jobs
-/// of a request are created all or none: the first one tells.
-pub(crate) async fn check_repeated<'a>(
-    store: &dyn Store,
-    asked: impl Iterator<Item = &'a NewJob>,
-) -> Result<bool, Problem> {
-    let mut first = None;
-    for job in asked {
-        let filter = JobFilter {
-            kind: Some(job.kind.clone()),
-            key: job.key.clone(),
-            limit: 1,
-            ..JobFilter::default()
-        };
-        match (store.jobs(&filter).await?.pop(), first) {
-            (Some(made), _) => {
-                check_same(store, job, made.id).await?;
-                first.get_or_insert(made.id);
-            }
-            (None, None) => return Ok(false),
-            (None, Some(first)) => {
-                return Err(taken(format_args!("job {first} was created"), "fewer others"));
-            }
-        }
+/// Refuses, before anything is created, jobs of a request whose key other ones were created with; answers whether it is a repetition. The
+/// jobs of a request are created all or none, so that a key that some of them hold is that of a request with fewer.
+pub(crate) async fn check_repeated(store: &dyn Store, asked: &[&NewJob]) -> Result<bool, Problem> {
+    let holders = holders(store, asked).await?;
+    let Some(first) = holders.iter().flatten().next() else { return Ok(false) };
+    if holders.iter().any(Option::is_none) {
+        return Err(taken(format_args!("job {} was created", first.job), "fewer others"));
     }
-    Ok(first.is_some())
+    holders.iter().flatten().try_for_each(check_same).map(|()| true)
 }
 
-/// Refuses a key under which something else was created.
-pub(crate) async fn check_same(store: &dyn Store, asked: &NewJob, made: JobId) -> Result<(), Problem> {
-    let Some(made) = store.job(made).await? else { return Ok(()) };
-    let same = made.row.kind == asked.kind
-        && made.row.queue == asked.queue
-        && made.row.group == asked.group
-        && same_json(made.payload.get(), asked.payload.get());
-    if same { Ok(()) } else { Err(taken(format_args!("job {} was created", made.row.id), "other content")) }
+/// Refuses a key that a job of other content holds.
+pub(crate) async fn check_held(store: &dyn Store, asked: &NewJob) -> Result<(), Problem> {
+    check_each(store, &[asked]).await?.into_iter().collect()
+}
+
+/// The same for each of many, in their order.
+pub(crate) async fn check_each(
+    store: &dyn Store,
+    asked: &[&NewJob],
+) -> Result<Vec<Result<(), Problem>>, Problem> {
+    let holders = holders(store, asked).await?;
+    Ok(holders.iter().map(|holder| holder.as_ref().map_or(Ok(()), check_same)).collect())
+}
+
+async fn holders(store: &dyn Store, asked: &[&NewJob]) -> Result<Vec<Option<KeyHolder>>, Problem> {
+    if asked.is_empty() { Ok(Vec::new()) } else { Ok(store.key_holders(asked).await?) }
+}
+
+/// Refuses a key under which something else was created. Of what is forgotten nobody knows.
+fn check_same(holder: &KeyHolder) -> Result<(), Problem> {
+    match holder.is_same {
+        Some(false) => Err(taken(format_args!("job {} was created", holder.job), "other content")),
+        _ => Ok(()),
+    }
 }
 
 fn taken(made: Arguments<'_>, with: &str) -> Problem {
     let words = format!("{made} under this key with {with}; a new request needs a new key");
     Problem::conflict("idempotency_key_taken", words).at("header Idempotency-Key")
-}
-
-fn same_json(one: &str, other: &str) -> bool {
-    let read = |text| serde_json::from_str::<serde_json::Value>(text).ok();
-    one == other || read(one) == read(other)
 }

@@ -177,3 +177,43 @@ fn refuse_all(answers: Vec<oneshot::Sender<Result<Enqueued, Problem>>>, error: S
         let _ = answer.send(Err(problem.clone()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_is_of_one_actor_in_its_order_and_not_too_large() {
+        const MIB: usize = 1024 * 1024;
+        let asked = [
+            ("ada", 10),
+            ("bob", 10),
+            ("ada", 3 * MIB),
+            ("ada", 2 * MIB),
+            ("ada", 10),
+            ("bob", 5 * MIB),
+            ("bob", 10),
+        ];
+        let waiting = asked.iter().enumerate().map(|(place, &(who, bytes))| {
+            // With its quotes.
+            let job = NewJob::new(place.to_string(), &"x".repeat(bytes - 2)).unwrap();
+            Waiting { job, actor: Actor::new(who).unwrap(), answer: oneshot::channel().0 }
+        });
+        let parts = in_parts(waiting.collect());
+        let told: Vec<(&str, usize, Vec<&str>)> = parts
+            .iter()
+            .map(|part| {
+                let kinds = part.waiting.iter().map(|waiting| waiting.job.kind.as_str()).collect();
+                (part.actor.who(), part.payload_bytes, kinds)
+            })
+            .collect();
+        let expected = [
+            ("ada", 3 * MIB + 10, vec!["0", "2"]),
+            ("bob", 10, vec!["1"]),
+            ("ada", 2 * MIB + 10, vec!["3", "4"]),
+            ("bob", 5 * MIB, vec!["5"]),
+            ("bob", 10, vec!["6"]),
+        ];
+        assert_eq!(told, expected);
+    }
+}

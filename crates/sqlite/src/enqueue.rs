@@ -4,11 +4,12 @@ use jiff::Timestamp;
 use milepost_core::duration::{WAIT_MAX, whole_ms};
 use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::ident::{BatchId, JobId, RunToken};
-use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX};
+use milepost_core::job::{Enqueued, KeyHolder, NewJob, PAYLOAD_BYTES_MAX};
+use milepost_core::json::is_same_json;
 use milepost_core::port::StoreResult;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
-use rusqlite::{CachedStatement, Connection, Transaction};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Transaction};
 
 use crate::change::{Change, Recorder};
 use crate::clock::{later_ms, now_ms, start_ms};
@@ -79,6 +80,30 @@ pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>
         return Err(StoreError::Invalid { index, invalid: InvalidJob::Refused { why } }.into());
     }
     jobs.iter().map(|job| intake.accept(job)).collect()
+}
+
+/// The jobs that hold the keys of these.
+pub(crate) fn key_holders(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Option<KeyHolder>>, Failure> {
+    let mut statement = conn.prepare_cached(query::KEY_HOLDER_CONTENT)?;
+    let holder = |asked: &NewJob| {
+        let params = (&asked.kind, &asked.key);
+        statement.query_row(params, |row| read_holder(row, asked)).optional()
+    };
+    Ok(jobs.iter().map(holder).collect::<rusqlite::Result<_>>()?)
+}
+
+fn read_holder(row: &Row<'_>, asked: &NewJob) -> rusqlite::Result<KeyHolder> {
+    let queue: Option<String> = row.get(1)?;
+    let is_same = match queue {
+        None => None,
+        Some(queue) => {
+            let group: Option<String> = row.get(2)?;
+            let payload: String = row.get(3)?;
+            let same_place = queue == asked.queue && group == asked.group;
+            Some(same_place && is_same_json(&payload, asked.payload.get()))
+        }
+    };
+    Ok(KeyHolder { job: row::job_id(row, 0)?, is_same })
 }
 
 pub(crate) struct Intake<'conn> {

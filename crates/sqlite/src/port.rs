@@ -14,7 +14,7 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, WorkerId};
-use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::port::{
     AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult, WakeStream,
@@ -33,6 +33,11 @@ impl IntakeStore for SqliteStore {
         let asked = Arc::clone(&jobs);
         let tell = move |made: &Vec<Enqueued>| made_jobs(&asked, made);
         self.act_telling("enqueue", Hint::READY, deed, move |tx| enqueue::insert(tx, &jobs), tell).await
+    }
+
+    async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
+        let jobs: Vec<NewJob> = jobs.iter().map(|&job| job.clone()).collect();
+        self.read("key_holders", move |conn| enqueue::key_holders(conn, &jobs)).await
     }
 }
 

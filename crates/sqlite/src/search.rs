@@ -1,6 +1,7 @@
 //! Looking for jobs.
 
 use async_trait::async_trait;
+use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::port::{SearchStore, StoreResult};
 use milepost_core::search::{JobSearch, JobsFound, LastFailure, PayloadMatch};
@@ -20,10 +21,24 @@ impl SearchStore for SqliteStore {
         self.read("search_jobs", move |conn| find(conn, &search)).await
     }
 
+    async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>> {
+        let jobs = jobs.to_vec();
+        self.read("last_changes", move |conn| last_changes(conn, &jobs)).await
+    }
+
     async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {
         let jobs = jobs.to_vec();
         self.read("last_failures", move |conn| last_failures(conn, &jobs)).await
     }
+}
+
+fn last_changes(conn: &Connection, jobs: &[JobId]) -> Result<Vec<HistoryEntry>, Failure> {
+    let mut statement = conn.prepare_cached(query::LAST_CHANGE)?;
+    let mut changes = Vec::new();
+    for job in jobs {
+        changes.extend(statement.query_row([Id(job)], listing::read_entry).optional()?);
+    }
+    Ok(changes)
 }
 
 fn last_failures(conn: &Connection, jobs: &[JobId]) -> Result<Vec<LastFailure>, Failure> {

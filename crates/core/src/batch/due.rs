@@ -9,7 +9,8 @@ use crate::dag::rule::Outcome;
 use crate::dag::template::Template;
 use crate::finish::Failure;
 use crate::ident::BatchId;
-use crate::job::{PAYLOAD_BYTES_MAX, check_payload};
+use crate::job::PAYLOAD_BYTES_MAX;
+use crate::json::check_payload;
 
 /// The error code of a task whose expressions have no value.
 pub const EXPRESSION: &str = "expression";

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use super::error::InvalidBatch;
 use crate::dag::version::Version;
 use crate::ident::BatchId;
-use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
+use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
+use crate::json::check_payload;
 use crate::trace::Traceparent;
 
 /// A batch to be started.

@@ -98,7 +98,7 @@ pub enum InvalidBulk {
         why: String,
     },
     /// A setting that no run can have.
-    #[error("the {name} cannot be {given}: it must be {range}")]
+    #[error("{name} cannot be {given}: it must be {range}")]
     Setting {
         /// Which one.
         name: &'static str,

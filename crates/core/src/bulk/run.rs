@@ -192,24 +192,26 @@ impl Settings {
     pub fn check(&self) -> Result<(), InvalidBulk> {
         let refuse = |name, given: String, range| Err(InvalidBulk::Setting { name, given, range });
         if let Some(rate) = self.rows_per_s.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return refuse("rate", rate.to_string(), "a number of rows a second over 0");
+            return refuse("rows_per_s", rate.to_string(), "a number of rows a second over 0");
         }
         if let Some(duty) = self.duty.filter(|duty| !(*duty > 0.0 && *duty <= 1.0)) {
             return refuse("duty", duty.to_string(), "over 0 and at most 1");
         }
         if let Some(ms) = self.chunk_ms.filter(|ms| !(1..=CHUNK_MS_MAX).contains(ms)) {
-            return refuse("chunk", format!("{ms} ms"), "from 1 to 600000 ms");
+            return refuse("chunk_ms", ms.to_string(), "from 1 to 600000");
         }
         let (min, max) = (self.chunk_rows_min, self.chunk_rows_max);
-        if let Some(rows) = min.max(max).filter(|rows| *rows > CHUNK_ROWS_MAX) {
-            return refuse("chunk rows", rows.to_string(), "at most 1000000");
+        for (name, rows) in [("chunk_rows_min", min), ("chunk_rows_max", max)] {
+            if let Some(rows) = rows.filter(|rows| !(1..=CHUNK_ROWS_MAX).contains(rows)) {
+                return refuse(name, rows.to_string(), "from 1 to 1000000");
+            }
         }
-        if min == Some(0) || max == Some(0) || min.zip(max).is_some_and(|(min, max)| min > max) {
-            let given =
-                [min, max].map(|rows| rows.map_or_else(String::new, |rows| rows.to_string())).join("..");
-            return refuse("chunk rows", given, "at least 1, and the fewest no more than the most");
+        match min.zip(max) {
+            Some((min, max)) if min > max => {
+                refuse("chunk_rows_min", min.to_string(), "no more than chunk_rows_max")
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// How much of the database it may take.

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use super::sql::Dialect;
-use crate::job::{PAYLOAD_DEPTH_MAX, depth, holds_nul};
+use crate::job::PAYLOAD_DEPTH_MAX;
+use crate::json::{depth, holds_nul};
 use crate::state::named_enum;
 
 /// The column by which staged rows are gone through: their number in the file, from 1.

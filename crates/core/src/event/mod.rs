@@ -9,7 +9,6 @@ mod error;
 pub mod listing;
 mod new_event;
 pub mod relay_listing;
-mod same;
 mod subscription;
 
 use std::collections::BTreeMap;
@@ -25,7 +24,6 @@ pub use delivery::{
 };
 pub use error::{InvalidEvent, RelayError};
 pub use new_event::NewEvent;
-pub use same::is_same_json;
 pub use subscription::{DELIVERIES_MAX_DEFAULT, Exhausted, Subscription, SubscriptionFilter, Undelivered};
 
 use crate::ident::EventId;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED, is_same_json};
+use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED};
 use crate::error::{InvalidJob, StoreError};
 use crate::ident::EventId;
-use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name, check_payload};
+use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
+use crate::json::{check_payload, is_same_json};
 use crate::trace::{TRACEPARENT, Traceparent};
 
 /// An event to be written to the log.
@@ -99,7 +100,7 @@ impl NewEvent {
     }
 
     /// Whether it is the event with this content, when that has the same id. A payload that is written otherwise and
-    /// [says the same](super::is_same_json) is the same, and so is one that is emitted again in another trace.
+    /// [says the same](is_same_json) is the same, and so is one that is emitted again in another trace.
     #[must_use]
     pub fn is_same(
         &self,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::error::StoreError;
-use crate::job::{Enqueued, NewJob};
+use crate::job::{Enqueued, KeyHolder, NewJob};
 
 /// Accepts jobs, each call in a transaction of its own.
 #[async_trait]
@@ -14,6 +14,10 @@ pub trait IntakeStore: Send + Sync {
     /// [`TooLarge`](crate::error::StoreError::TooLarge) when there are more than one transaction may take, which some
     /// stores bound.
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>>;
+
+    /// The jobs that hold the keys of these, in their order; `None` where nobody does. Finds, too, those that are forgotten but for their
+    /// key.
+    async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>>;
 
     /// Stores one job, as [`enqueue_many`](Self::enqueue_many) does.
     async fn enqueue(&self, job: &NewJob) -> StoreResult<Enqueued> {

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
+use crate::history::HistoryEntry;
 use crate::ident::JobId;
 use crate::search::{JobSearch, JobsFound, LastFailure};
 
@@ -14,4 +15,7 @@ pub trait SearchStore: Send + Sync {
 
     /// The last failure of each of these jobs that has failed once, in no order. Reads these jobs and nothing else.
     async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>>;
+
+    /// The last state change of each of these jobs of which one is still known, in no order. Reads these jobs and nothing else.
+    async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>>;
 }

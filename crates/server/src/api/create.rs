@@ -148,7 +148,7 @@ async fn create_job(
     let asked = keyed.then(|| job.clone());
     let created = app.intake.create(actor.actor(), job).await?;
     if let Some(asked) = asked.filter(|_| created.duplicate) {
-        idempotency::check_same(app.store.as_ref(), &asked, created.job).await?;
+        idempotency::check_held(app.store.as_ref(), &asked).await?;
     }
     Ok(created.into())
 }
@@ -236,13 +236,12 @@ async fn all(
 ) -> Result<Vec<OneOfMany>, Problem> {
     let jobs: Vec<NewJob> = asked.into_iter().collect::<Result<_, _>>()?;
     check_keys(&jobs)?;
-    let known = idempotency::check_repeated(store, repeatable.iter().map(|&index| &jobs[index])).await?;
+    let keyed: Vec<&NewJob> = repeatable.iter().map(|&index| &jobs[index]).collect();
+    let known = idempotency::check_repeated(store, &keyed).await?;
     let created = store.enqueue_many(&jobs).await?;
-    if !known {
-        // Another with the key may have come in between.
-        for &index in repeatable.iter().filter(|&&index| created[index].duplicate) {
-            idempotency::check_same(store, &jobs[index], created[index].job).await?;
-        }
+    if !known && repeatable.iter().any(|&index| created[index].duplicate) {
+        // Another with the key has come in between.
+        idempotency::check_repeated(store, &keyed).await?;
     }
     Ok(created.into_iter().map(|created| OneOfMany::Created(created.into())).collect())
 }
@@ -278,19 +277,33 @@ async fn each(
             Err(problem) => answers.push(Some(OneOfMany::Refused { problem })),
         }
     }
-    let stored = store_each(store, &accepted).await?;
-    for ((place, job), mut stored) in places.into_iter().zip(&accepted).zip(stored) {
-        if let Ok(made) = &stored
-            && made.duplicate
-            && repeatable.binary_search(&place).is_ok()
-            && let Err(taken) = idempotency::check_same(store, job, made.job).await
-        {
-            stored = Err(taken);
-        }
+    let mut stored = store_each(store, &accepted).await?;
+    let is_repeatable = |index: usize| repeatable.binary_search(&places[index]).is_ok();
+    refuse_taken(store, &accepted, &mut stored, is_repeatable).await?;
+    for (place, stored) in places.into_iter().zip(stored) {
         answers[place] = Some(match stored {
             Ok(created) => OneOfMany::Created(created.into()),
             Err(problem) => OneOfMany::Refused { problem: problem.at(format!("jobs[{place}]")) },
         });
     }
     Ok(answers.into_iter().flatten().collect())
+}
+
+/// Refuses those whose key, the request's, something else was created with.
+async fn refuse_taken(
+    store: &dyn Store,
+    asked: &[NewJob],
+    stored: &mut [Result<Enqueued, Problem>],
+    is_repeatable: impl Fn(usize) -> bool,
+) -> Result<(), Problem> {
+    let was_there = |index: &usize| stored[*index].as_ref().is_ok_and(|made| made.duplicate);
+    let again: Vec<usize> =
+        (0..asked.len()).filter(was_there).filter(|&index| is_repeatable(index)).collect();
+    let keyed: Vec<&NewJob> = again.iter().map(|&index| &asked[index]).collect();
+    for (index, same) in again.into_iter().zip(idempotency::check_each(store, &keyed).await?) {
+        if let Err(taken) = same {
+            stored[index] = Err(taken);
+        }
+    }
+    Ok(())
 }

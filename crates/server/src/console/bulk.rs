@@ -1,5 +1,7 @@
 //! `/bulk/{id}`: one run of a bulk job, with what it may take and what could not be done.
 
+use std::slice;
+
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
@@ -10,7 +12,7 @@ use milepost_core::job::Priority;
 use milepost_core::listing::Waiting;
 
 use super::act::{Action, Field, Sent, acting};
-use super::bulks::{Row, held, stopped};
+use super::bulks::{Row, held, why_stopped};
 use super::flash::Flash;
 use super::page::{Drawn, Page, draw};
 use super::words::{count, length, per_second, pretty, why};
@@ -47,8 +49,9 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
         tokio::try_join!(app.store.job(id), app.store.bulk_failures(id, 0, FAILURES + 1))?;
     let more_failures = failures.len() > FAILURES as usize;
     failures.truncate(FAILURES as usize);
+    let stopped = why_stopped(slice::from_ref(&view), app.store.as_ref()).await?.remove(&id);
     let bulk = Bulk {
-        stopped: stopped(&view, app.store.as_ref()).await?,
+        stopped,
         why: job
             .as_ref()
             .and_then(|job| job.waiting_for.as_ref())

@@ -125,13 +125,19 @@ pub(super) fn held(view: &BulkView) -> Option<&String> {
     view.throttle.as_ref().filter(|_| matches!(view.state, JobState::Running | JobState::Pending))
 }
 
-/// What was said when it was stopped or failed, as it stands.
-pub(super) async fn stopped(view: &BulkView, store: &dyn Store) -> Result<Option<String>, StoreError> {
-    if !matches!(view.state, JobState::Aborted | JobState::Failed) {
-        return Ok(None);
+/// What was said when those that stand were stopped, or failed.
+pub(super) async fn why_stopped(
+    bulks: &[BulkView],
+    store: &dyn Store,
+) -> Result<HashMap<JobId, String>, StoreError> {
+    let stands = |bulk: &&BulkView| matches!(bulk.state, JobState::Aborted | JobState::Failed);
+    let ids: Vec<JobId> = bulks.iter().filter(stands).map(|bulk| bulk.id).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
     }
-    let history = store.history(view.id).await?;
-    Ok(history.into_iter().rfind(|entry| entry.to == view.state).and_then(|it| it.error_message.or(it.note)))
+    let changes = store.last_changes(&ids).await?;
+    let said = changes.into_iter().filter_map(|it| Some((it.job, it.error_message.or(it.note)?)));
+    Ok(said.collect())
 }
 
 /// How far it is: `12,300 of 1,000,000 (1.2 %)`. What is not quite all is not said to be.

@@ -110,10 +110,10 @@ async fn bulks(store: &dyn Store) -> Result<Vec<(BulkView, Option<String>)>, Sto
     for state in [JobState::Failed, JobState::Aborted] {
         bulks.extend(store.bulks(&of(Some(state))).await?);
     }
-    let mut with_why = Vec::with_capacity(bulks.len());
-    for bulk in bulks {
-        let why = bulks::stopped(&bulk, store).await?;
-        with_why.push((bulk, why));
-    }
-    Ok(with_why)
+    let mut why = bulks::why_stopped(&bulks, store).await?;
+    let with_why = |bulk: BulkView| {
+        let why = why.remove(&bulk.id);
+        (bulk, why)
+    };
+    Ok(bulks.into_iter().map(with_why).collect())
 }

@@ -96,6 +96,20 @@ pub(crate) async fn nothing_is_created_under_a_key_that_other_jobs_have(place: P
     assert_eq!((answer["jobs"][2]["duplicate"].as_bool(), count().await), (Some(false), 3));
 }
 
+pub(crate) async fn a_key_of_jobs_of_which_some_were_refused_is_of_these(place: Place) {
+    let many = |path: &'static str, kinds: [&'static str; 2]| {
+        let jobs = kinds.map(|kind| json!({ "kind": kind }));
+        let request = place.request(Method::POST, path).header("Idempotency-Key", "r-1");
+        place.send(request.json(&json!({ "jobs": jobs })))
+    };
+    let answer = many("/v1/jobs/create-many?each=true", ["", "mail"]).await.body;
+    assert_eq!(answer["jobs"][0]["problem"]["code"], "invalid_job", "{answer}");
+    let refused = many("/v1/jobs/create-many", ["mail", "mail"]).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::CONFLICT, "idempotency_key_taken"));
+    let jobs = place.get("/v1/jobs").await.body;
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 1, "{jobs}");
+}
+
 pub(crate) async fn many_jobs_are_created_in_the_order_of_the_request(place: Place) {
     let jobs: Vec<Value> = (0..700).map(|n| json!({"kind": "k", "payload": n})).collect();
     let answer = place.post("/v1/jobs/create-many", &json!({ "jobs": jobs })).await;

@@ -62,6 +62,7 @@ on_both! {
         a_job_that_is_created_can_be_looked_at
         a_key_that_is_asked_for_again_is_the_same_job
         a_request_is_repeated_under_its_idempotency_key
+        a_key_of_jobs_of_which_some_were_refused_is_of_these
         nothing_is_created_under_a_key_that_other_jobs_have
         many_jobs_are_created_in_the_order_of_the_request
         a_list_goes_on_where_its_page_ended

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use milepost_core::feed::{Activity, FeedPage, FeedPosition};
+use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::port::{FeedStore, SearchStore, StoreResult};
 use milepost_core::search::{JobSearch, JobsFound, LastFailure};
@@ -36,5 +37,9 @@ impl SearchStore for Faulty {
 
     async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {
         self.inner.last_failures(jobs).await
+    }
+
+    async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>> {
+        self.inner.last_changes(jobs).await
     }
 }

@@ -25,7 +25,7 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, Run, WorkerId};
-use milepost_core::job::{Enqueued, NewJob, Priority};
+use milepost_core::job::{Enqueued, KeyHolder, NewJob, Priority};
 use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobFilter, JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::ownership::{Put, Synced};
@@ -77,6 +77,8 @@ pub struct Faults {
     looks_held: watch::Sender<bool>,
     /// How many of them wait.
     looks_waiting: AtomicUsize,
+    /// Answers to whether there are tokens wait while this is true.
+    pub(super) access_held: watch::Sender<bool>,
 }
 
 impl Faulty {
@@ -180,6 +182,10 @@ impl WorkerStore for Faulty {
 impl IntakeStore for Faulty {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
         self.inner.enqueue_many(jobs).await
+    }
+
+    async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
+        self.inner.key_holders(jobs).await
     }
 }
 

@@ -7,6 +7,13 @@ use milepost_core::token::{Digest, FoundToken, NewToken, TokenView};
 
 use super::Faulty;
 
+impl Faulty {
+    /// Keeps back answers to whether there are tokens, or lets them go.
+    pub fn hold_access(&self, hold: bool) {
+        self.access_held.send_replace(hold);
+    }
+}
+
 #[async_trait]
 impl TokenStore for Faulty {
     async fn create_token(&self, token: &NewToken) -> StoreResult<TokenView> {
@@ -22,6 +29,7 @@ impl TokenStore for Faulty {
     }
 
     async fn has_tokens(&self) -> StoreResult<bool> {
+        self.access_held.subscribe().wait_for(|held| !held).await.expect("the sender is here");
         self.inner.has_tokens().await
     }
 

@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use milepost_core::error::StoreError;
-use milepost_core::job::NewJob;
+use milepost_core::job::{KeyHolder, NewJob};
 use milepost_core::listing::JobFilter;
 use milepost_core::state::JobState;
 use serde_json::json;
@@ -67,6 +67,24 @@ pub async fn a_call_repeated_after_a_lost_answer_changes_nothing(scene: Scene) {
     let again = scene.store.enqueue_many(&jobs).await.unwrap();
     assert!(first.iter().zip(&again).all(|(a, b)| a.job == b.job && b.duplicate), "{again:?}");
     assert_eq!(scene.claim(100).await.len(), 3);
+}
+
+pub async fn who_holds_a_key_is_told_and_whether_it_was_asked_for_with_the_same(scene: Scene) {
+    let asked =
+        |payload: &str| NewJob::from_json(KIND, payload.to_owned()).unwrap().key("k").queue("q").group("g");
+    let held = scene.enqueue(asked(r#"{"a": 1e2, "b": [true]}"#)).await;
+    let others = [
+        asked(r#"{"b":[true],"a":100}"#),
+        asked(r#"{"a": 101}"#),
+        asked(r#"{"a": 1e2, "b": [true]}"#).queue("another"),
+        asked(r#"{"a": 1e2, "b": [true]}"#).group("another"),
+        asked("1").key("free"),
+        NewJob::new("another", &1).unwrap().key("k"),
+        Scene::job(),
+    ];
+    let answers = scene.store.key_holders(&others.iter().collect::<Vec<_>>()).await.unwrap();
+    let is = |is_same| Some(KeyHolder { job: held, is_same: Some(is_same) });
+    assert_eq!(answers, [is(true), is(false), is(false), is(false), None, None, None]);
 }
 
 pub async fn one_bad_job_refuses_the_whole_call(scene: Scene) {

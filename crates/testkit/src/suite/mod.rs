@@ -144,6 +144,7 @@ macro_rules! conformance {
                 jobs_are_found_by_what_is_in_their_payload
                 jobs_are_found_by_kind_state_queue_key_and_error
                 jobs_are_found_in_every_state
+                the_last_change_and_the_last_failure_of_many_are_told
                 a_key_finds_all_that_ever_had_it
                 a_search_within_a_time_finds_what_is_of_it
                 a_search_goes_on_where_it_stopped
@@ -158,6 +159,7 @@ macro_rules! conformance {
                 fifty_callers_with_one_key_make_one_job
                 calls_with_the_same_keys_in_opposite_order_both_return
                 a_call_repeated_after_a_lost_answer_changes_nothing
+                who_holds_a_key_is_told_and_whether_it_was_asked_for_with_the_same
                 one_bad_job_refuses_the_whole_call
                 payloads_come_back_as_they_were
             }

@@ -12,7 +12,7 @@ use milepost_core::event::{Aggregate, Begin, NewEvent};
 use milepost_core::finish::End;
 use milepost_core::history::fold_rest;
 use milepost_core::ident::JobId;
-use milepost_core::job::NewJob;
+use milepost_core::job::{KeyHolder, NewJob};
 use milepost_core::port::Operation;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::state::JobState;
@@ -143,6 +143,8 @@ pub async fn a_key_can_outlive_its_job(scene: Scene) {
     assert!(is_gone(&scene, first).await);
     let again = scene.try_enqueue(Scene::job().key("k")).await.unwrap();
     assert!(again.duplicate && again.job == first, "the key still says that the job was done");
+    let holders = scene.store.key_holders(&[&Scene::job().key("k")]).await.unwrap();
+    assert_eq!(holders, [Some(KeyHolder { job: first, is_same: None })], "nobody knows what it was");
     assert_eq!(scene.claim(10).await.len(), 0);
 
     assert_eq!(scene.store.prunable(&NOTHING_KEPT).await.unwrap().keys, 1);

@@ -60,6 +60,25 @@ async fn fail(scene: &Scene, kind: &str, code: &str, message: &str) -> JobId {
     id
 }
 
+pub async fn the_last_change_and_the_last_failure_of_many_are_told(scene: Scene) {
+    let fresh = scene.enqueue(Scene::job()).await;
+    let run = scene.claim(1).await.remove(0);
+    scene.finish(&run, End::Succeed { result: None }).await;
+    let stopped = fail(&scene, "other", "disk_full", "No space left").await;
+    let abort = Operation { note: Some("enough".to_owned()), ..Operation::new(Verb::Cancel) };
+    scene.operate(stopped, Operation::new(Verb::RetryNow)).await.expect("retried");
+    scene.operate(stopped, abort).await.expect("canceled");
+    let jobs = [fresh, stopped, JobId::new()];
+    let mut changes = scene.store.last_changes(&jobs).await.expect("changes");
+    changes.sort_by_key(|entry| entry.pos);
+    let told: Vec<_> = changes.iter().map(|entry| (entry.job, entry.verb, entry.note.as_deref())).collect();
+    assert_eq!(told, [(fresh, Verb::Succeed, None), (stopped, Verb::Cancel, Some("enough"))]);
+    let failures = scene.store.last_failures(&jobs).await.expect("failures");
+    let told: Vec<_> =
+        failures.iter().map(|it| (it.job, it.code.as_deref(), it.message.as_deref())).collect();
+    assert_eq!(told, [(stopped, Some("disk_full"), Some("No space left"))]);
+}
+
 pub async fn jobs_are_found_by_kind_state_queue_key_and_error(scene: Scene) {
     let done = scene.enqueue(Scene::job()).await;
     let run = scene.claim(1).await.remove(0);

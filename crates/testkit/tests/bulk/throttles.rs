@@ -132,9 +132,9 @@ pub(crate) async fn settings_that_cannot_be_are_refused(members: Members) {
         ("duty", Settings { duty: Some(0.0), ..none }),
         ("duty", Settings { duty: Some(1.5), ..none }),
         ("chunk", Settings { chunk_ms: Some(0), ..none }),
-        ("chunk rows", Settings { chunk_rows_min: Some(0), ..none }),
-        ("chunk rows", Settings { chunk_rows_max: Some(0), ..none }),
-        ("chunk rows", Settings { chunk_rows_min: Some(10), chunk_rows_max: Some(9), ..none }),
+        ("chunk_rows_min", Settings { chunk_rows_min: Some(0), ..none }),
+        ("chunk_rows_max", Settings { chunk_rows_max: Some(0), ..none }),
+        ("chunk_rows_min", Settings { chunk_rows_min: Some(10), chunk_rows_max: Some(9), ..none }),
     ] {
         let error = members.store().set_bulk(job, &settings, None).await.unwrap_err();
         let StoreError::Bulk(InvalidBulk::Setting { name: told, .. }) = &error else { panic!("{error}") };

@@ -10,9 +10,8 @@ use super::super::schema::InputSchema;
 use super::super::version::{Version, canonical};
 use super::{BYTES_MAX, CheckedTask, Content, Dag, EDGES_MAX, TASKS_MAX};
 use crate::error::InvalidJob;
-use crate::job::{
-    NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_name, check_payload, check_timeout,
-};
+use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_name, check_timeout};
+use crate::json::check_payload;
 
 /// How many unknown predecessors get suggestions, for which all keys are looked at.
 const SUGGESTING_MAX: usize = 10;

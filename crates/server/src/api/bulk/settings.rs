@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use milepost_core::bulk::run::{CHUNK_MS_MAX, CHUNK_ROWS_MAX, Settings};
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::run::Settings;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use serde::Deserialize;
@@ -46,21 +47,9 @@ struct SettingsRequest {
     reason: Option<String>,
 }
 
-fn refused(at: &str, words: impl Into<String>) -> Problem {
-    Problem::unprocessable("invalid_bulk", words).at(at)
-}
-
 impl SettingsRequest {
     /// The changes, and what stands with them.
     fn settings(&self, before: Settings) -> Result<(Settings, Settings), Problem> {
-        if self.chunk_ms.is_some_and(|ms| ms > CHUNK_MS_MAX) {
-            return Err(refused("chunk_ms", format!("a chunk takes at most {CHUNK_MS_MAX} ms")));
-        }
-        for (at, rows) in [("chunk_rows_min", self.chunk_rows_min), ("chunk_rows_max", self.chunk_rows_max)] {
-            if rows.is_some_and(|rows| rows > CHUNK_ROWS_MAX) {
-                return Err(refused(at, format!("a chunk has at most {CHUNK_ROWS_MAX} rows")));
-            }
-        }
         let settings = Settings {
             rows_per_s: self.rows_per_s,
             duty: self.duty,
@@ -72,8 +61,16 @@ impl SettingsRequest {
             return Err(Problem::unprocessable("invalid_bulk", "there is nothing to set"));
         }
         let all = settings.over(before);
-        all.check().map_err(|invalid| Problem::unprocessable("invalid_bulk", invalid.to_string()))?;
+        all.check().map_err(refused)?;
         Ok((settings, all))
+    }
+}
+
+fn refused(invalid: InvalidBulk) -> Problem {
+    let problem = Problem::unprocessable("invalid_bulk", invalid.to_string());
+    match invalid {
+        InvalidBulk::Setting { name, .. } => problem.at(name),
+        _ => problem,
     }
 }
 

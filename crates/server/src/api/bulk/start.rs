@@ -99,7 +99,7 @@ async fn start_bulk_run(
     job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid)?;
     let started = store.start_bulk(&job).await?;
     if keyed && started.duplicate {
-        idempotency::check_same(app.store.as_ref(), &job, started.job).await?;
+        idempotency::check_held(app.store.as_ref(), &job).await?;
     }
     Ok(started.into())
 }
