@@ -96,10 +96,10 @@ alter default privileges for role milepost_migrator in schema milepost grant usa
 grant select on milepost.schema_migration, milepost.transition, milepost.arrival, milepost.arrival_part
     to milepost_server, milepost_worker, milepost_reader;
 
--- Who may ask: the server alone says it. A worker that tells its numbers (`milepost serve --only work`) looks up who asks for them; what it
--- finds are digests, of which no token can be made.
+-- Who may ask: the server alone says it. A worker that tells its numbers (`milepost serve --only work`) looks up who asks for them, and
+-- notes when; what it finds are digests, of which no token can be made.
 grant select, insert, update, delete on milepost.access_token, milepost.console_session to milepost_server;
-grant select on milepost.access_token to milepost_worker;
+grant select, update (last_used_at) on milepost.access_token to milepost_worker;
 
 -- What people did is added to, and forgotten after its time; nobody rewrites it. What is to be forgotten is locked first, which takes the
 -- right to update a column: this one cannot be given a value.

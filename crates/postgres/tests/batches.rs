@@ -8,7 +8,6 @@ use milepost_core::dag::definition::Definition;
 use milepost_core::dag::rule::{Rule, Tally, decide};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::state::JobState;
-use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::database::Database;
 use milepost_testkit::suite::batches::{Batches, done, graph};
 use serde_json::json;

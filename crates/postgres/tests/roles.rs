@@ -134,6 +134,7 @@ async fn a_worker_makes_no_tokens_and_rewrites_no_audit() {
     may(&worker, "insert into milepost.audit (who, what, detail) values ('config', 'limit.put', '{}')").await;
     assert!(!worker.has_tokens().await.unwrap(), "it can ask who may see its numbers");
     assert!(worker.token("none").await.unwrap().is_none());
+    may(&worker, "update milepost.access_token set last_used_at = now()").await;
     for refused in [
         "insert into milepost.access_token (prefix) values ('mine')",
         "delete from milepost.access_token",

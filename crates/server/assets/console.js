@@ -20,7 +20,7 @@ let again = 0;
 function busy() {
   const at = document.activeElement;
   const typing = at && at.closest("main") && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
-  return document.hidden || typing || one("[popover]:popover-open, input.pick:checked") !== null;
+  return typing || one("[popover]:popover-open, input.pick:checked") !== null;
 }
 
 // `asked`: somebody wants it. What the page does by itself is no use of the session, which ends when nobody uses it.

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use tokio::sync::Mutex;
 
 use crate::app::App;
+use crate::patience::in_time;
 use crate::problem::Problem;
 
 /// How long an answer of the store holds. Anybody may ask, as often as they like.
@@ -21,7 +22,7 @@ pub(crate) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// The store answers too.
+/// The store answers too: what every request needs first, whose connections are its own, so that long lists do not make it unready.
 pub(crate) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
     if app.stop.is_cancelled() {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "the server shuts down"));
@@ -32,7 +33,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<&'static str, Proble
     let answer = match fresh {
         Some((_, answer)) => answer.clone(),
         None => {
-            let answer = app.store.workers().await.map(drop).map_err(Problem::from);
+            let answer = in_time(app.store.has_tokens()).await.map(drop).map_err(Problem::from);
             *last = Some((Instant::now(), answer.clone()));
             answer
         }

@@ -24,6 +24,7 @@ pub mod metrics;
 mod openapi;
 mod pages;
 mod params;
+mod patience;
 mod problem;
 mod reference;
 mod session;
@@ -165,6 +166,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     Ok(routes
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .layer(middleware::from_fn_with_state(app.clone(), console::look_anew))
         .layer(middleware::from_fn(session::guard_forms))
         .layer(middleware::from_fn_with_state(app.clone(), limits::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))

@@ -10,6 +10,7 @@ use milepost_core::port::Store;
 use milepost_core::token::{FoundToken, Secret, Standing};
 
 use super::{FRESH, Memory, Recalled};
+use crate::patience::in_time;
 use crate::problem::Problem;
 
 /// How old the note of a token's last use may be.
@@ -40,7 +41,7 @@ impl Tokens {
         if let Some((_, asked)) = known.filter(|(at, _)| at.elapsed() < FRESH) {
             return Ok(asked);
         }
-        match (self.store.has_tokens().await, known) {
+        match (in_time(self.store.has_tokens()).await, known) {
             (Ok(asked), _) => {
                 *lock(&self.asked) = Some((Instant::now(), asked));
                 Ok(asked)
@@ -57,7 +58,7 @@ impl Tokens {
 
     /// The token that this is, whatever its standing; `None` when it is none.
     pub(crate) async fn find(&self, secret: &Secret) -> Result<Option<FoundToken>, StoreError> {
-        let found = self.store.token(secret.prefix()).await?;
+        let found = in_time(self.store.token(secret.prefix())).await?;
         let Some(token) = found.filter(|token| token.hash == secret.hash()) else { return Ok(None) };
         self.note_use(&token);
         self.known.keep(&token.hash, token.clone());

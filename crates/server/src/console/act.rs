@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use milepost_core::port::Store;
@@ -142,9 +144,18 @@ impl Action {
 
 /// The store as whoever sent a form uses it, with why.
 pub(crate) fn acting(app: &App, sent: &Sent) -> Arc<dyn Store> {
-    app.known.forget();
     let actor = sent.actor.because(sent.field("reason")).unwrap_or_else(|_| sent.actor.actor());
     app.acting(actor)
+}
+
+/// Has looked at anew what a form may have changed, once it is done: the next page shows it.
+pub(crate) async fn look_anew(State(app): State<App>, request: Request, next: Next) -> Response {
+    let is_form = request.method() == Method::POST && !request.uri().path().starts_with("/v1/");
+    let response = next.run(request).await;
+    if is_form {
+        app.known.forget();
+    }
+    response
 }
 
 /// A form that was sent.

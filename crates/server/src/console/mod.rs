@@ -45,6 +45,7 @@ use milepost_core::token::Role;
 use crate::access::Needed;
 use crate::pages::Pages;
 use crate::reference;
+pub(crate) use act::look_anew;
 pub(crate) use assets::url as asset;
 pub(crate) use bulks::Paces;
 pub(crate) use explain::explain;

@@ -40,15 +40,15 @@ impl Metrics {
         Self { own, of_store: Mutex::new(None) }
     }
 
-    /// All of them. A store that does not answer leaves its own out, and one number says so.
+    /// All of them. What the store does not answer is left out, and one number says whether it answers at all.
     async fn samples(&self, store: &dyn Store) -> Vec<Sample> {
         let mut all: Vec<Sample> = self.own.iter().flat_map(|counts| counts.samples()).collect();
-        let of_store = self.of_store(store).await;
-        all.push(Sample::gauge(
-            "store_up",
-            "Whether the store answers",
-            f64::from(u8::from(of_store.is_ok())),
-        ));
+        let up = store::is_up(store).await;
+        all.push(Sample::gauge("store_up", "Whether the store answers", f64::from(u8::from(up.is_ok()))));
+        let of_store = match up {
+            Ok(()) => self.of_store(store).await,
+            Err(error) => Err(error),
+        };
         match of_store {
             Ok(samples) => all.extend(samples),
             Err(error) => tracing::warn!(error = error.chain(), "the store's metrics are left out"),

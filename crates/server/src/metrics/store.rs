@@ -1,7 +1,5 @@
 //! What the store says of all nodes.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::dag::state::BatchState;
@@ -12,16 +10,13 @@ use milepost_core::listing::QueueKinds;
 use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
-use tokio::time::timeout;
 
 use super::sample::Sample;
+use crate::patience::in_time;
 
 /// How many kinds are told of one by one, those that have the most jobs; all others have the empty kind, so that kinds without end
 /// (names made of ids, say) make no page without end.
 const KINDS_MAX: u32 = 200;
-/// How long the store may take for the first and easiest question: less than Prometheus waits (10 s unless told otherwise), which would
-/// hear nothing at all of a store that is down.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// How many bulk jobs are counted: those that run or wait come first.
 const BULKS_MAX: u32 = 1000;
 /// What bulk jobs that are not over are in.
@@ -34,11 +29,15 @@ const OPEN: [JobState; 6] = [
     JobState::Aborted,
 ];
 
+/// Whether the store answers. Its connections for this are those of requests for access: one that is busy with long lists does, too.
+pub(super) async fn is_up(store: &dyn Store) -> Result<(), StoreError> {
+    in_time(store.has_tokens()).await.map(drop)
+}
+
 /// Asks the store for all its numbers.
 pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
-    let workers = timeout(PATIENCE, store.workers())
-        .await
-        .map_err(|late| StoreError::Unavailable { place: "the store".to_owned(), cause: late.into() })??;
+    // The easiest first: one that has no time for it is left alone with the others.
+    let workers = in_time(store.workers()).await?;
     let mut all = of_queues(&store.queues_by_kind(KINDS_MAX).await?);
     all.extend(of_workers(&workers));
     all.extend(of_batches(&store.count_batches().await?));

@@ -24,6 +24,7 @@ pub(crate) use self::sign_in::{routes, sign_in_path};
 use crate::access::{Identity, Memory, Recalled, check, cookie as read_cookie};
 use crate::app::App;
 use crate::client::Client;
+use crate::patience::in_time;
 use crate::problem::Problem;
 
 /// What scripts of a page say when they ask by themselves.
@@ -101,7 +102,8 @@ async fn recall(
         Recalled::Fresh(_) | Recalled::Stale => {}
         Recalled::Nothing => app.limits.check_stranger(client)?,
     }
-    let Some(found) = app.store.session(id, &sessions.times, used).await? else { return Ok(None) };
+    let found = in_time(app.store.session(id, &sessions.times, used)).await?;
+    let Some(found) = found else { return Ok(None) };
     check(&found.token)?;
     let FoundSession { id: present, token, csrf, rotate } = found;
     let known = Known { id: present, token, csrf: csrf.into(), used };
@@ -125,7 +127,7 @@ fn identity(known: &Known) -> Identity {
 
 /// A session as it stands, unless it is over; nobody uses it by this.
 pub(crate) async fn look(app: &App, id: &Digest) -> Result<Option<FoundSession>, StoreError> {
-    app.store.session(id, &app.sessions.times, false).await
+    in_time(app.store.session(id, &app.sessions.times, false)).await
 }
 
 /// Changes the id; answers the cookie with the next one, unless somebody else has it.

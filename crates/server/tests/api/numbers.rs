@@ -7,6 +7,7 @@ use milepost_core::bulk::operation;
 use milepost_core::event::{Aggregate, Begin, NewEvent};
 use milepost_core::worker::NewWorker;
 use milepost_testkit::faulty::Faulty;
+use reqwest::StatusCode;
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -78,14 +79,24 @@ pub(crate) async fn the_worker_that_a_server_keeps_for_operators_is_not_counted(
 
 pub(crate) async fn a_store_that_does_not_answer_is_told_before_prometheus_gives_up(place: Place) {
     let silent = Faulty::before(Arc::clone(&place.store));
-    silent.hold_looks(true);
     let server = Place::serve(silent.clone()).await;
-    let answer = timeout(SCRAPE_TIMEOUT, server.get("/metrics")).await.expect("an answer in time");
-    assert!(
-        tells(&answer, "milepost_store_up 0.0")
-            && tells(&answer, "milepost_things_done_total{by=\"me\"} 7.0")
-    );
+    assert_eq!(server.get("/readyz").await.status, StatusCode::OK);
+    let ask = async || timeout(SCRAPE_TIMEOUT, server.get("/metrics")).await.expect("an answer in time");
+    let own = "milepost_things_done_total{by=\"me\"} 7.0";
+    silent.hold_looks(true);
+    let busy = ask().await;
+    assert!(tells(&busy, "milepost_store_up 1.0") && tells(&busy, own), "{}", busy.body);
+    assert!(!busy.body.to_string().contains("milepost_workers"), "{}", busy.body);
+    silent.hold_access(true);
+    let down = ask().await;
+    assert!(tells(&down, "milepost_store_up 0.0") && tells(&down, own), "{}", down.body);
+    assert_eq!(server.get("/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    silent.hold_access(false);
     silent.hold_looks(false);
-    let answer = server.get("/metrics").await;
-    assert!(tells(&answer, "milepost_store_up 1.0"), "{}", answer.body);
+    let answer = ask().await;
+    assert!(
+        tells(&answer, "milepost_store_up 1.0") && tells(&answer, "milepost_workers 0.0"),
+        "{}",
+        answer.body
+    );
 }
