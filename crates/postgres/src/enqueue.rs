@@ -67,12 +67,9 @@ impl IntakeStore for PostgresStore {
             .bind(each(|job| &job.queue))
             .bind(jobs.iter().map(|job| job.group.as_deref()).collect::<Vec<_>>())
             .bind(each(|job| job.payload.get()));
-        let rows = self.inner.intake.rows(query).await;
-        self.decode("key_holders", rows, |row| {
-            let job: Option<Uuid> = row.try_get("job_id")?;
-            let is_same = row.try_get("is_same")?;
-            Ok(job.map(|job| KeyHolder { job: JobId(job), is_same }))
-        })
+        let holders = self.inner.intake.rows(query).await;
+        let holders = holders.and_then(|rows| rows.iter().map(key_holder).collect());
+        holders.map_err(|e| enqueue_error(&self.inner.place, e))
     }
 }
 
@@ -161,6 +158,12 @@ fn some_of<'a, T>(jobs: &'a [NewJob], option: impl Fn(&'a NewJob) -> Option<T>) 
 
 fn all_enqueued(rows: Vec<PgRow>) -> Decoded<Vec<Enqueued>> {
     rows.iter().map(enqueued).collect()
+}
+
+fn key_holder(row: &PgRow) -> Decoded<Option<KeyHolder>> {
+    let job: Option<Uuid> = row.try_get("job_id")?;
+    let is_same = row.try_get("is_same")?;
+    Ok(job.map(|job| KeyHolder { job: JobId(job), is_same }))
 }
 
 pub(crate) fn enqueued(row: &PgRow) -> Decoded<Enqueued> {
