@@ -11,6 +11,7 @@ pub mod hosts;
 pub mod inbox;
 pub mod nats;
 pub mod notes;
+pub mod port;
 pub mod process;
 pub mod proxy;
 pub mod pulse;

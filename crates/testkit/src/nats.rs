@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-use crate::wait;
+use crate::{port, wait};
 
 /// A server on a port of its own, on the loopback address, whose streams outlive it. Killed when dropped, and its streams removed.
 pub struct NatsServer {
@@ -22,10 +22,8 @@ impl NatsServer {
     /// A running server, with these arguments besides its own.
     pub async fn running(settings: &[&str]) -> Self {
         let home = tempfile::Builder::new().prefix("milepost-nats.").tempdir().expect("a temporary folder");
-        let listener = std::net::TcpListener::bind("127.0.0.1:0");
-        let port = listener.and_then(|listener| listener.local_addr()).expect("a free port").port();
         let settings = settings.iter().map(ToString::to_string).collect();
-        let server = Self { home, port, settings, child: Mutex::new(None) };
+        let server = Self { home, port: port::free(), settings, child: Mutex::new(None) };
         server.start().await;
         server
     }

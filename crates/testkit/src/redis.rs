@@ -10,7 +10,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::process::{Child, Command};
 
 use crate::tls::Tls;
-use crate::wait;
+use crate::{port, wait};
 
 /// A server on a port of its own, on the loopback address, that keeps nothing. Killed when dropped.
 pub struct RedisServer {
@@ -22,7 +22,7 @@ pub struct RedisServer {
 impl RedisServer {
     /// A place for a server that does not run yet.
     pub fn absent() -> Self {
-        Self { port: free_port(), settings: Vec::new(), child: Mutex::new(None) }
+        Self { port: port::free(), settings: Vec::new(), child: Mutex::new(None) }
     }
 
     /// A running server.
@@ -34,7 +34,7 @@ impl RedisServer {
 
     /// A running server that also speaks TLS; answers its host and port for that.
     pub async fn with_tls(tls: &Tls) -> (Self, String) {
-        let port = free_port();
+        let port = port::free();
         let file = |path: PathBuf| path.to_str().expect("a path in UTF-8").to_owned();
         let settings = [
             ("--tls-port", port.to_string()),
@@ -131,9 +131,4 @@ impl RedisServer {
         let pid = child.as_ref().and_then(Child::id).expect("it runs");
         signal::kill(Pid::from_raw(pid.cast_signed()), signal).expect("it is there");
     }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0");
-    listener.and_then(|listener| listener.local_addr()).expect("a free port").port()
 }

@@ -7,7 +7,7 @@ use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
 
 use crate::tls::Tls;
-use crate::wait;
+use crate::{port, wait};
 
 /// A running server on a free port, durable as in production. Stopped and removed when dropped.
 pub struct Server {
@@ -28,11 +28,7 @@ impl Server {
     /// Makes a cluster and starts it.
     pub async fn create() -> Self {
         let home = tempfile::Builder::new().prefix("milepost-server.").tempdir().expect("a temporary folder");
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a free port")
-            .port();
-        let server = Self { home, port };
+        let server = Self { home, port: port::free() };
         tokio::task::block_in_place(|| {
             if is_root() {
                 let chown = Command::new("chown").arg("postgres").arg(server.home.path()).status();

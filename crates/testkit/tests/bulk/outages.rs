@@ -65,6 +65,7 @@ async fn a_run_goes_on_by_itself_when_the_server_has_crashed_and_is_back() {
     let lease = Duration::from_secs(5);
     let worker = Worker::builder(Arc::new(store.clone())).bulk(bulk).options(|its| its.lease = lease);
     let worker = worker.start().await.unwrap();
+    let scene = Scene::on(Arc::new(store.clone())).await;
     let notes = async || -> i64 {
         sqlx::query_scalar("select count(*) from note").fetch_one(store.pool()).await.unwrap_or(0)
     };
@@ -73,7 +74,6 @@ async fn a_run_goes_on_by_itself_when_the_server_has_crashed_and_is_back() {
         server.crash().await;
         server.start().await;
     }
-    let scene = Scene::on(Arc::new(store.clone())).await;
     scene.until(job, JobState::Succeeded).await;
     let [all, distinct]: [i64; 2] = {
         let row: (i64, i64) = sqlx::query_as("select count(*), count(distinct member) from note")

@@ -126,12 +126,12 @@ pub(crate) async fn settings_that_cannot_be_are_refused(members: Members) {
     let job = members.start(&bulk).await;
     let none = Settings::default();
     for (name, settings) in [
-        ("rate", Settings { rows_per_s: Some(0.0), ..none }),
-        ("rate", Settings { rows_per_s: Some(-1.0), ..none }),
-        ("rate", Settings { rows_per_s: Some(f64::NAN), ..none }),
+        ("rows_per_s", Settings { rows_per_s: Some(0.0), ..none }),
+        ("rows_per_s", Settings { rows_per_s: Some(-1.0), ..none }),
+        ("rows_per_s", Settings { rows_per_s: Some(f64::NAN), ..none }),
         ("duty", Settings { duty: Some(0.0), ..none }),
         ("duty", Settings { duty: Some(1.5), ..none }),
-        ("chunk", Settings { chunk_ms: Some(0), ..none }),
+        ("chunk_ms", Settings { chunk_ms: Some(0), ..none }),
         ("chunk_rows_min", Settings { chunk_rows_min: Some(0), ..none }),
         ("chunk_rows_max", Settings { chunk_rows_max: Some(0), ..none }),
         ("chunk_rows_min", Settings { chunk_rows_min: Some(10), chunk_rows_max: Some(9), ..none }),
