@@ -36,7 +36,7 @@ class Failed(Exception):
 
     def __init__(self, message: str, code: str = "failed", retryable: bool = True, delay_s: float | None = None) -> None:
         super().__init__(message)
-        self.code, self.retryable = code, retryable
+        self.code, self.retryable, self.delay_s = code, retryable, delay_s
         self.delay = {} if delay_s is None else {"delay_ms": int(delay_s * 1000)}
 
 
@@ -140,7 +140,7 @@ class Worker:
                 thread.join()
         if self._id is not None:
             with contextlib.suppress(Unreachable, Problem):
-                self._client.ask("DELETE", f"/v1/workers/{self._id}", tries=3)
+                self._client.ask("DELETE", f"/v1/workers/{self._id}", tries=3, timeout_s=5.0)
 
     def _tell(self, holder: int, verb: str, body: Any, tries: int = 1, timeout_s: float | None = None) -> Any:
         return self._client.ask("POST", f"/v1/workers/{holder}/{verb}", body, tries=tries, timeout_s=timeout_s)

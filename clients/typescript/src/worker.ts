@@ -128,7 +128,7 @@ export class Worker {
       over.abort();
       await Promise.all(beside);
     }
-    if (this.#id !== undefined) await this.#client.ask("DELETE", `/v1/workers/${this.#id}`, undefined, { tries: 3 }).catch(() => undefined);
+    if (this.#id !== undefined) await this.#client.ask("DELETE", `/v1/workers/${this.#id}`, undefined, { tries: 3, timeoutMs: 5_000 }).catch(() => undefined);
   }
 
   async #tell<T>(holder: number, verb: string, body: object, tries = 1, timeoutMs = 60_000): Promise<T> {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::InvalidJob;
 use crate::ident::JobId;
-use crate::json::{check_payload, check_values};
+use crate::json::{check_payload, check_values, is_same_json};
 use crate::trace::Traceparent;
 
 /// The largest payload accepted unless configured otherwise.
@@ -280,6 +280,14 @@ pub struct Enqueued {
     pub job: JobId,
     /// Whether it was there before, under the same key; then nothing was changed.
     pub duplicate: bool,
+}
+
+impl NewJob {
+    /// Whether one with this queue, group and payload (JSON text) was asked for with the same: such a one is a repetition.
+    #[must_use]
+    pub fn is_same(&self, queue: &str, group: Option<&str>, payload: &str) -> bool {
+        self.queue == queue && self.group.as_deref() == group && is_same_json(self.payload.get(), payload)
+    }
 }
 
 /// The job that holds the key of one that is asked for.

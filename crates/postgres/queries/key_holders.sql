@@ -1,13 +1,11 @@
--- The jobs that hold the keys of others, and whether they were asked for with the same: $1 kinds, $2 keys, $3 queues, $4 groups, $5 payloads
--- (JSON text), aligned. Nulls: nobody holds the key; the job that does is forgotten. Each key is looked up by itself, however large the tables.
-select h.job_id, h.is_same
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]::jsonb[])
-     with ordinality as i(kind, key, queue, grp, payload, ord)
+-- The jobs that hold keys, and what they were asked for with, unless they are forgotten: $1 kinds, $2 keys, aligned; nulls where nobody holds
+-- the key. Each key is looked up by itself, however large the tables.
+select h.job_id, h.queue, h.group_key, h.payload
+from unnest($1::text[], $2::text[]) with ordinality as i(kind, key, ord)
 left join lateral (
-    select k.job_id,
-           (select j.queue = i.queue and j.group_key is not distinct from i.grp and j.payload = i.payload
-            from milepost.job j where j.id = k.job_id) as is_same
+    select k.job_id, j.queue, j.group_key, j.payload::text
     from milepost.job_key k
+    left join milepost.job j on j.id = k.job_id
     where k.kind = i.kind and k.key = i.key
     limit 1
 ) h on true

@@ -60,15 +60,12 @@ impl IntakeStore for PostgresStore {
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
-        let each = |value: fn(&NewJob) -> &str| jobs.iter().map(|job| value(job)).collect::<Vec<_>>();
         let query = sqlx::query(statement::KEY_HOLDERS)
-            .bind(each(|job| &job.kind))
-            .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>())
-            .bind(each(|job| &job.queue))
-            .bind(jobs.iter().map(|job| job.group.as_deref()).collect::<Vec<_>>())
-            .bind(each(|job| job.payload.get()));
+            .bind(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>())
+            .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>());
         let holders = self.inner.intake.rows(query).await;
-        let holders = holders.and_then(|rows| rows.iter().map(key_holder).collect());
+        let holder = |(row, asked): (PgRow, &&NewJob)| key_holder(&row, asked);
+        let holders = holders.and_then(|rows| rows.into_iter().zip(jobs).map(holder).collect());
         holders.map_err(|e| enqueue_error(&self.inner.place, e))
     }
 }
@@ -160,10 +157,14 @@ fn all_enqueued(rows: Vec<PgRow>) -> Decoded<Vec<Enqueued>> {
     rows.iter().map(enqueued).collect()
 }
 
-fn key_holder(row: &PgRow) -> Decoded<Option<KeyHolder>> {
-    let job: Option<Uuid> = row.try_get("job_id")?;
-    let is_same = row.try_get("is_same")?;
-    Ok(job.map(|job| KeyHolder { job: JobId(job), is_same }))
+fn key_holder(row: &PgRow, asked: &NewJob) -> Decoded<Option<KeyHolder>> {
+    let Some(job) = row.try_get("job_id")? else { return Ok(None) };
+    let queue: Option<&str> = row.try_get("queue")?;
+    let is_same = match queue {
+        None => None,
+        Some(queue) => Some(asked.is_same(queue, row.try_get("group_key")?, row.try_get("payload")?)),
+    };
+    Ok(Some(KeyHolder { job: JobId(job), is_same }))
 }
 
 pub(crate) fn enqueued(row: &PgRow) -> Decoded<Enqueued> {

@@ -89,12 +89,16 @@ pub(crate) async fn check_same_batch(
 }
 
 /// Refuses, before anything is created, jobs of a request whose key other ones were created with; answers whether it is a repetition. The
-/// jobs of a request are created all or none, so that a key that some of them hold is that of a request with fewer.
+/// jobs of a request are created all or none, so that a key that only some of them hold is that of another request, or of one that is being
+/// forgotten.
 pub(crate) async fn check_repeated(store: &dyn Store, asked: &[&NewJob]) -> Result<bool, Problem> {
     let holders = holders(store, asked).await?;
     let Some(first) = holders.iter().flatten().next() else { return Ok(false) };
     if holders.iter().any(Option::is_none) {
-        return Err(taken(format_args!("job {} was created", first.job), "fewer others"));
+        return Err(taken(
+            format_args!("job {} was created", first.job),
+            "fewer others, or some of them are forgotten",
+        ));
     }
     holders.iter().flatten().try_for_each(check_same).map(|()| true)
 }

@@ -5,7 +5,6 @@ use milepost_core::duration::{WAIT_MAX, whole_ms};
 use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::ident::{BatchId, JobId, RunToken};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, PAYLOAD_BYTES_MAX};
-use milepost_core::json::is_same_json;
 use milepost_core::port::StoreResult;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -99,8 +98,7 @@ fn read_holder(row: &Row<'_>, asked: &NewJob) -> rusqlite::Result<KeyHolder> {
         Some(queue) => {
             let group: Option<String> = row.get(2)?;
             let payload: String = row.get(3)?;
-            let same_place = queue == asked.queue && group == asked.group;
-            Some(same_place && is_same_json(&payload, asked.payload.get()))
+            Some(asked.is_same(&queue, group.as_deref(), &payload))
         }
     };
     Ok(KeyHolder { job: row::job_id(row, 0)?, is_same })

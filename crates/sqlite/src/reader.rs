@@ -19,7 +19,7 @@ type Reader = (Connection, Patience);
 /// The connections that read; opened when they are first needed.
 pub(crate) struct Readers {
     pool: Arc<Pool>,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     /// How many reads go on at once.
     max: u32,
     /// How many times one had to be waited for.
@@ -37,7 +37,12 @@ impl Readers {
     /// So many on the file.
     pub(crate) fn new(max: u32, path: &Path, busy_timeout: Duration, place: Arc<str>) -> Self {
         let pool = Pool { path: path.to_owned(), place, busy_timeout, idle: Mutex::new(Vec::new()) };
-        Self { pool: Arc::new(pool), turns: Semaphore::new(max as usize), max, waits: AtomicU64::new(0) }
+        Self {
+            pool: Arc::new(pool),
+            turns: Arc::new(Semaphore::new(max as usize)),
+            max,
+            waits: AtomicU64::new(0),
+        }
     }
 
     /// Waits for the reads that go on and closes their connections.
@@ -66,9 +71,16 @@ impl Readers {
         if self.turns.available_permits() == 0 {
             self.waits.fetch_add(1, Ordering::Relaxed);
         }
-        let _turn = self.turns.acquire().await.map_err(|closed| defect(verb, closed.to_string()))?;
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let turn = turn.map_err(|closed| defect(verb, closed.to_string()))?;
         let pool = Arc::clone(&self.pool);
-        tokio::task::spawn_blocking(move || pool.read(verb, work))
+        // It is the read's turn until the read is over, however long somebody waits for it.
+        let read = move || {
+            let outcome = pool.read(verb, work);
+            drop(turn);
+            outcome
+        };
+        tokio::task::spawn_blocking(read)
             .await
             .unwrap_or_else(|stopped| Err(defect(verb, format!("the read stopped: {stopped}"))))
     }
@@ -104,5 +116,30 @@ impl Pool {
         snapshot.finish()?;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((conn, patience));
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::task::Poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_read_that_nobody_waits_for_keeps_its_turn_until_it_is_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n)").unwrap();
+        let readers = Readers::new(1, &path, Duration::from_secs(1), "the file".into());
+        let (go_on, told) = mpsc::channel::<()>();
+        let mut read = Box::pin(readers.read("wait", move |_| Ok(told.recv().is_ok())));
+        let begun = std::future::poll_fn(|context| Poll::Ready(read.as_mut().poll(context)));
+        assert!(begun.await.is_pending());
+        drop(read);
+        assert_eq!(readers.view("test").in_use, 1);
+        go_on.send(()).unwrap();
+        assert!(readers.read("next", |_| Ok(true)).await.unwrap());
+        assert_eq!(readers.view("test").in_use, 0);
     }
 }

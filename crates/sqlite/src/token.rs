@@ -12,6 +12,7 @@ use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenView
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::clock::{later_ms, now_ms};
 use crate::command::Hint;
@@ -23,6 +24,8 @@ type Sql<T> = rusqlite::Result<T>;
 
 /// How often it is written that something was used.
 const USED_EVERY_MS: i64 = 60_000;
+/// How long a page waits for that, behind whoever writes; it is written even so.
+const USE_NOTED_WITHIN: Duration = Duration::from_millis(250);
 
 #[async_trait]
 impl TokenStore for SqliteStore {
@@ -162,11 +165,13 @@ impl SessionStore for SqliteStore {
         let Some((session, seen_ms)) = found else { return Ok(None) };
         let every_ms = (whole_ms(times.idle) / 4).min(USED_EVERY_MS);
         if used && seen_ms < now_ms() - every_ms {
-            self.write("session", Hint::NONE, move |tx| {
+            let noted = self.write("session", Hint::NONE, move |tx| {
                 tx.prepare_cached(query::SESSION_TOUCH)?.execute((id.as_bytes(), now_ms()))?;
                 Ok(())
-            })
-            .await?;
+            });
+            if let Ok(noted) = timeout(USE_NOTED_WITHIN, noted).await {
+                noted?;
+            }
         }
         Ok(Some(session))
     }

@@ -208,7 +208,8 @@ impl Settings {
         }
         match min.zip(max) {
             Some((min, max)) if min > max => {
-                refuse("chunk_rows_min", min.to_string(), "no more than chunk_rows_max")
+                let given = format!("{min} with a chunk_rows_max of {max}");
+                refuse("chunk_rows_min", given, "no more than that")
             }
             _ => Ok(()),
         }

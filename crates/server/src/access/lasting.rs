@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Identity, check};
 use crate::app::App;
+use crate::patience::in_time;
 use crate::session;
 
 /// How often the store is asked whether it still counts. Well within the time for which the id before the present one of a session does.
@@ -81,7 +82,7 @@ impl Lasting {
                 return Ok(asked.then(|| Over::new("no_token", "a token is asked for now")));
             }
             By::Token(prefix) => {
-                let found = self.app.store.token(prefix).await?;
+                let found = in_time(self.app.store.token(prefix)).await?;
                 found.ok_or_else(|| Over::new("unknown_token", "this store has no such token any more"))
             }
             By::Session(id) => match session::look(&self.app, id).await? {

@@ -279,7 +279,7 @@ async fn each(
     }
     let mut stored = store_each(store, &accepted).await?;
     let is_repeatable = |index: usize| repeatable.binary_search(&places[index]).is_ok();
-    refuse_taken(store, &accepted, &mut stored, is_repeatable).await?;
+    refuse_taken(store, &accepted, &mut stored, is_repeatable).await;
     for (place, stored) in places.into_iter().zip(stored) {
         answers[place] = Some(match stored {
             Ok(created) => OneOfMany::Created(created.into()),
@@ -289,21 +289,22 @@ async fn each(
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// Refuses those whose key, the request's, something else was created with.
+/// Refuses those whose key, the request's, something else was created with, or may have been: the others are told what became of them.
 async fn refuse_taken(
     store: &dyn Store,
     asked: &[NewJob],
     stored: &mut [Result<Enqueued, Problem>],
     is_repeatable: impl Fn(usize) -> bool,
-) -> Result<(), Problem> {
+) {
     let was_there = |index: &usize| stored[*index].as_ref().is_ok_and(|made| made.duplicate);
     let again: Vec<usize> =
         (0..asked.len()).filter(was_there).filter(|&index| is_repeatable(index)).collect();
     let keyed: Vec<&NewJob> = again.iter().map(|&index| &asked[index]).collect();
-    for (index, same) in again.into_iter().zip(idempotency::check_each(store, &keyed).await?) {
-        if let Err(taken) = same {
-            stored[index] = Err(taken);
+    let checked = idempotency::check_each(store, &keyed).await;
+    let checked = checked.unwrap_or_else(|unknown| vec![Err(unknown); again.len()]);
+    for (index, same) in again.into_iter().zip(checked) {
+        if let Err(problem) = same {
+            stored[index] = Err(problem);
         }
     }
-    Ok(())
 }

@@ -11,9 +11,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use milepost_core::port::Store;
+use milepost_core::token::Role;
 
 use super::flash::Flash;
 use super::page::Page;
+use crate::access::Identity;
 use crate::actor::RequestActor;
 use crate::app::App;
 use crate::destination::own_path;
@@ -148,14 +150,25 @@ pub(crate) fn acting(app: &App, sent: &Sent) -> Arc<dyn Store> {
     app.acting(actor)
 }
 
-/// Has looked at anew what a form may have changed, once it is done: the next page shows it.
+/// Has looked at anew what a form may have changed, once it is done or nobody waits for it any more: the next page shows it.
 pub(crate) async fn look_anew(State(app): State<App>, request: Request, next: Next) -> Response {
+    let _anew = may_change(&request).then(|| LookAnew(app));
+    next.run(request).await
+}
+
+/// Whether it is a form of somebody who may change something.
+fn may_change(request: &Request) -> bool {
     let is_form = request.method() == Method::POST && !request.uri().path().starts_with("/v1/");
-    let response = next.run(request).await;
-    if is_form {
-        app.known.forget();
+    let sender = request.extensions().get::<Identity>();
+    is_form && sender.is_some_and(|sender| sender.may(Role::Operator))
+}
+
+struct LookAnew(App);
+
+impl Drop for LookAnew {
+    fn drop(&mut self) {
+        self.0.known.forget();
     }
-    response
 }
 
 /// A form that was sent.
@@ -223,9 +236,32 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
     use axum::http::Extensions;
 
     use super::*;
+    use crate::access::Allowed;
+
+    #[test]
+    fn nobody_but_who_may_change_something_has_it_looked_at_anew() {
+        use Allowed::{Everything, Nothing};
+        for (method, path, sender, may) in [
+            (Method::POST, "/jobs/operate", Some(Everything), true),
+            (Method::POST, "/jobs/operate", Some(Allowed::Role(Role::Operator)), true),
+            (Method::POST, "/jobs/operate", Some(Allowed::Role(Role::Viewer)), false),
+            (Method::POST, "/sign-in", Some(Nothing), false),
+            (Method::POST, "/nowhere", None, false),
+            (Method::POST, "/v1/jobs", Some(Everything), false),
+            (Method::GET, "/jobs", Some(Everything), false),
+        ] {
+            let mut request = Request::new(Body::empty());
+            (*request.method_mut(), *request.uri_mut()) = (method, path.parse().unwrap());
+            if let Some(allowed) = sender {
+                request.extensions_mut().insert(Identity::anonymous(allowed));
+            }
+            assert_eq!(may_change(&request), may, "{path} {sender:?}");
+        }
+    }
 
     #[test]
     fn a_form_leads_back_to_this_server_only() {

@@ -136,7 +136,9 @@ pub(super) async fn why_stopped(
         return Ok(HashMap::new());
     }
     let changes = store.last_changes(&ids).await?;
-    let said = changes.into_iter().filter_map(|it| Some((it.job, it.error_message.or(it.note)?)));
+    // One that has gone on since is stopped no more.
+    let stopped = changes.into_iter().filter(|it| matches!(it.to, JobState::Aborted | JobState::Failed));
+    let said = stopped.filter_map(|it| Some((it.job, it.error_message.or(it.note)?)));
     Ok(said.collect())
 }
 

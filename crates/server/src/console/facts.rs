@@ -110,9 +110,9 @@ async fn bulks(store: &dyn Store) -> Result<Vec<(BulkView, Option<String>)>, Sto
     for state in [JobState::Failed, JobState::Aborted] {
         bulks.extend(store.bulks(&of(Some(state))).await?);
     }
-    let mut why = bulks::why_stopped(&bulks, store).await?;
+    let why = bulks::why_stopped(&bulks, store).await?;
     let with_why = |bulk: BulkView| {
-        let why = why.remove(&bulk.id);
+        let why = why.get(&bulk.id).cloned();
         (bulk, why)
     };
     Ok(bulks.into_iter().map(with_why).collect())

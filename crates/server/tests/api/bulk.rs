@@ -174,15 +174,20 @@ pub(crate) async fn bulk_jobs_that_cannot_be_are_refused(place: Place) {
         assert_eq!(answer.at(), at, "{body}: {answer:?}");
     }
     let id = started(&place, json!({"name": "popular"})).await;
-    for body in [
-        json!({}),
-        json!({"duty": 2.0}),
-        json!({"rows_per_s": -1.0}),
-        json!({"chunk_ms": u64::MAX}),
-        json!({"chunk_rows_min": 5, "chunk_rows_max": 1}),
-        json!({"chunk_rows_max": 0}),
+    let settings = format!("/v1/bulk-runs/{id}/settings");
+    let before = place.ask(Method::PATCH, &settings, json!({"chunk_rows_min": 10})).await;
+    assert_eq!(before.status, StatusCode::OK, "{before:?}");
+    for (body, at) in [
+        (json!({}), ""),
+        (json!({"duty": 2.0}), "duty"),
+        (json!({"rows_per_s": -1.0}), "rows_per_s"),
+        (json!({"chunk_ms": u64::MAX}), "chunk_ms"),
+        (json!({"chunk_rows_min": 5, "chunk_rows_max": 1}), "chunk_rows_min"),
+        (json!({"chunk_rows_max": 9}), "chunk_rows_max"),
+        (json!({"chunk_rows_max": 0}), "chunk_rows_max"),
     ] {
-        let answer = place.ask(Method::PATCH, &format!("/v1/bulk-runs/{id}/settings"), body.clone()).await;
+        let answer = place.ask(Method::PATCH, &settings, body.clone()).await;
+        assert_eq!(answer.at(), at, "{body}: {answer:?}");
         assert_eq!(
             (answer.status, answer.code()),
             (StatusCode::UNPROCESSABLE_ENTITY, "invalid_bulk"),

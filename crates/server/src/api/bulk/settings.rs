@@ -61,16 +61,20 @@ impl SettingsRequest {
             return Err(Problem::unprocessable("invalid_bulk", "there is nothing to set"));
         }
         let all = settings.over(before);
-        all.check().map_err(refused)?;
+        all.check().map_err(|invalid| self.refused(invalid))?;
         Ok((settings, all))
     }
-}
 
-fn refused(invalid: InvalidBulk) -> Problem {
-    let problem = Problem::unprocessable("invalid_bulk", invalid.to_string());
-    match invalid {
-        InvalidBulk::Setting { name, .. } => problem.at(name),
-        _ => problem,
+    fn refused(&self, invalid: InvalidBulk) -> Problem {
+        let problem = Problem::unprocessable("invalid_bulk", invalid.to_string());
+        match invalid {
+            // The most is below the fewest that was set before.
+            InvalidBulk::Setting { name: "chunk_rows_min", .. } if self.chunk_rows_min.is_none() => {
+                problem.at("chunk_rows_max")
+            }
+            InvalidBulk::Setting { name, .. } => problem.at(name),
+            _ => problem,
+        }
     }
 }
 
