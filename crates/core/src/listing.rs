@@ -1,5 +1,7 @@
 //! What operators see: jobs and queues as rows.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -163,6 +165,30 @@ pub struct QueueKinds {
     pub paused_at: Option<Timestamp>,
     /// How many of its jobs need attention, by kind and state.
     pub counts: Vec<KindCount>,
+}
+
+impl QueueKinds {
+    /// How many of its jobs need attention, by state.
+    #[must_use]
+    pub fn by_state(&self) -> Vec<(JobState, i64)> {
+        let mut jobs: BTreeMap<JobState, i64> = BTreeMap::new();
+        for count in &self.counts {
+            *jobs.entry(count.state).or_default() += count.jobs;
+        }
+        jobs.into_iter().collect()
+    }
+
+    /// How many of its jobs may be claimed, by kind, as far as kinds are told of one by one.
+    #[must_use]
+    pub fn due_by_kind(&self) -> BTreeMap<&str, i64> {
+        let mut due = BTreeMap::new();
+        for count in self.counts.iter().filter(|count| count.state.is_waiting()) {
+            if let Some(kind) = &count.kind {
+                *due.entry(kind.as_str()).or_default() += count.due;
+            }
+        }
+        due
+    }
 }
 
 /// Jobs of a queue that are of one kind and in one state.

@@ -88,6 +88,12 @@ impl JobState {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Skipped)
     }
 
+    /// Whether the job waits to be claimed.
+    #[must_use]
+    pub const fn is_waiting(self) -> bool {
+        matches!(self, Self::Pending | Self::RetryWait)
+    }
+
     /// Whether a job of a group keeps its slot in this state, given that it had taken one.
     #[must_use]
     pub const fn holds_group_slot(self) -> bool {

@@ -9,7 +9,7 @@ use milepost_core::bulk::listing::BulkView;
 use milepost_core::dag::state::BatchState;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
-use milepost_core::listing::{JobRow, QueueView};
+use milepost_core::listing::{JobRow, QueueKinds};
 use milepost_core::schedule::ScheduleView;
 use milepost_core::search::LastFailure;
 use milepost_core::state::JobState;
@@ -22,7 +22,7 @@ use super::words::{between, count, cut, encoded, length, query, relative, severa
 use super::{batch, bulks, events, schedules};
 
 /// How many causes of failures are told one by one.
-const CAUSES_MAX: usize = 8;
+pub(super) const CAUSES_MAX: usize = 8;
 /// Later than this an event or a tick is late.
 const LATE: Duration = Duration::from_secs(60);
 /// For so long a worker that died is news.
@@ -48,7 +48,7 @@ impl Facts {
     /// All that is wrong, what needs somebody first.
     pub(super) fn alerts(&self, page: &Page) -> Vec<Alert> {
         let mut alerts = Vec::new();
-        alerts.extend(self.nobody_works(page));
+        alerts.extend(self.unserved(page));
         alerts.extend(self.failing(page));
         alerts.extend(self.batches.iter().map(|batch| of_batch(batch, page)));
         alerts.extend(self.more_runs());
@@ -65,29 +65,6 @@ impl Facts {
                 std::mem::take(&mut alert.actions).into_iter().map(|action| action.among(place)).collect();
         }
         alerts
-    }
-
-    /// Queues in which jobs wait that nobody serves.
-    fn nobody_works(&self, page: &Page) -> Vec<Alert> {
-        let queues = self.queues.iter().flatten();
-        let waits = |queue: &&QueueView| {
-            waiting(queue) > 0
-                && queue.paused_at.is_none()
-                && !self.alive().any(|worker| worker.queues.contains(&queue.name))
-        };
-        queues
-            .filter(waits)
-            .map(|queue| Alert {
-                error: true,
-                title: format!("Nobody works on queue {}", queue.name),
-                words: format!(
-                    "{}, and no living worker serves the queue. Start one, or look why the last one ended.",
-                    several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
-                ),
-                url: "/workers".to_owned(),
-                actions: pause_of(&queue.name, page).into_iter().collect(),
-            })
-            .collect()
     }
 
     /// Failed jobs, by kind and by what their failures are called.
@@ -172,14 +149,13 @@ impl Facts {
 }
 
 /// What is done on another page.
-fn to_look_at(error: bool, title: String, words: &str, url: &str) -> Alert {
+pub(super) fn to_look_at(error: bool, title: String, words: &str, url: &str) -> Alert {
     Alert { error, title, words: words.to_owned(), url: url.to_owned(), actions: Vec::new() }
 }
 
 /// How many jobs of the queue wait to be claimed.
-pub(super) fn waiting(queue: &QueueView) -> i64 {
-    let waits = |state: JobState| matches!(state, JobState::Pending | JobState::RetryWait);
-    queue.counts.iter().filter(|(state, _)| waits(*state)).map(|(_, number)| number).sum()
+pub(super) fn waiting(queue: &QueueKinds) -> i64 {
+    queue.counts.iter().filter(|count| count.state.is_waiting()).map(|count| count.jobs).sum()
 }
 
 /// The button that stops a queue.
@@ -206,7 +182,7 @@ pub(super) fn resume_of(queue: &str, page: &Page) -> Option<Action> {
     page.viewer.operates.then_some(action)
 }
 
-fn paused(queue: &QueueView, page: &Page) -> Option<Alert> {
+fn paused(queue: &QueueKinds, page: &Page) -> Option<Alert> {
     let since = queue.paused_at?;
     Some(Alert {
         error: false,

@@ -8,7 +8,7 @@ use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
-use milepost_core::listing::{JobFilter, JobRow, QueueView};
+use milepost_core::listing::{JobFilter, JobRow, QueueKinds};
 use milepost_core::port::Store;
 use milepost_core::schedule::ScheduleView;
 use milepost_core::search::LastFailure;
@@ -24,7 +24,7 @@ pub(super) const RUNS_MAX: u32 = 20;
 
 /// What is known.
 pub(super) struct Facts {
-    pub(super) queues: Option<Vec<QueueView>>,
+    pub(super) queues: Option<Vec<QueueKinds>>,
     pub(super) subscriptions: Option<Vec<SubscriptionView>>,
     pub(super) consumers: Option<Vec<ConsumerView>>,
     pub(super) workers: Vec<WorkerView>,

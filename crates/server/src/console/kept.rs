@@ -7,12 +7,13 @@ use std::time::Duration;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::ident::BatchId;
 use milepost_core::inbox::listing::ConsumerView;
-use milepost_core::listing::QueueView;
+use milepost_core::listing::QueueKinds;
 use milepost_core::port::{Store, StoreResult};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::board::Board;
+use crate::metrics::KINDS_MAX;
 use crate::problem::Problem;
 
 /// For how long an answer is good that took no time.
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// What pages share.
 #[derive(Default)]
 pub(crate) struct Known {
-    queues: Kept<Vec<QueueView>>,
+    queues: Kept<Vec<QueueKinds>>,
     subscriptions: Kept<Vec<SubscriptionView>>,
     consumers: Kept<Vec<ConsumerView>>,
     boards: Mutex<HashMap<BatchId, Kept<Arc<Board>>>>,
@@ -37,9 +38,9 @@ pub(crate) struct Known {
 
 impl Known {
     /// Every queue with its counts.
-    pub(crate) async fn queues(&self, store: &Arc<dyn Store>) -> Seen<Vec<QueueView>> {
+    pub(crate) async fn queues(&self, store: &Arc<dyn Store>) -> Seen<Vec<QueueKinds>> {
         let store = Arc::clone(store);
-        self.queues.get(async move { store.queues().await }).await
+        self.queues.get(async move { store.queues_by_kind(KINDS_MAX).await }).await
     }
 
     pub(crate) async fn subscriptions(&self, store: &Arc<dyn Store>) -> Seen<Vec<SubscriptionView>> {

@@ -35,6 +35,7 @@ mod schedules;
 pub(crate) mod series;
 mod settings;
 mod stack;
+mod unserved;
 mod words;
 mod workers;
 

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use milepost_core::event::relay_listing::SubscriptionView;
-use milepost_core::listing::QueueView;
+use milepost_core::listing::QueueKinds;
 use milepost_core::state::JobState;
 
 use super::alerts::{Alert, waiting};
@@ -66,12 +66,12 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
         app.known.consumers(&app.store)
     );
     let facts = Facts { queues: queues?, subscriptions: subscriptions?, consumers: consumers?, ..facts? };
-    let mut queues: Vec<&QueueView> = facts.queues.iter().flatten().collect();
+    let mut queues: Vec<&QueueKinds> = facts.queues.iter().flatten().collect();
     let waits: i64 = queues.iter().map(|queue| waiting(queue)).sum();
     if facts.queues.is_some() {
         app.series.record_backlog(page.now, waits);
     }
-    queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|(_, number)| number).sum::<i64>()));
+    queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|count| count.jobs).sum::<i64>()));
     let alerts = facts.alerts(&page);
     let overview = Overview {
         is_new: alerts.is_empty() && facts.are_empty(),
@@ -87,8 +87,8 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
     Ok(draw(&overview))
 }
 
-fn number(queue: &QueueView, state: JobState) -> i64 {
-    queue.counts.iter().find(|(of, _)| *of == state).map_or(0, |(_, number)| *number)
+fn number(queue: &QueueKinds, state: JobState) -> i64 {
+    queue.counts.iter().filter(|count| count.state == state).map(|count| count.jobs).sum()
 }
 
 fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
@@ -129,14 +129,14 @@ fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
     ]
 }
 
-fn backlog(queue: &QueueView) -> Backlog {
+fn backlog(queue: &QueueKinds) -> Backlog {
     Backlog {
         name: queue.name.clone(),
         paused: queue.paused_at.is_some(),
         waiting: count(waiting(queue)),
         running: count(number(queue, JobState::Running)),
         failed: count(number(queue, JobState::Failed)),
-        stack: Stack::of_jobs(&queue.counts),
+        stack: Stack::of_jobs(&queue.by_state()),
     }
 }
 

@@ -52,7 +52,8 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
         } else {
             pause_of(&queue.name, &page)
         };
-        let some = queue.counts.iter().filter(|(_, number)| *number > 0);
+        let counts = queue.by_state();
+        let some = counts.iter().filter(|(_, number)| *number > 0);
         Row {
             encoded: encoded(&queue.name),
             paused_at: queue.paused_at,
@@ -60,7 +61,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
             forsaken: served == 0 && waiting(&queue) > 0,
             waiting: count(waiting(&queue)),
             counts: some.map(|(state, number): &(JobState, i64)| (state.as_str(), count(*number))).collect(),
-            stack: Stack::of_jobs(&queue.counts),
+            stack: Stack::of_jobs(&counts),
             action: action.map(|action| action.among(place)),
             name: queue.name,
         }

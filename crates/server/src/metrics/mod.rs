@@ -14,6 +14,7 @@ use milepost_core::port::Store;
 use tokio::sync::Mutex;
 
 pub use self::sample::{Kind, Sample, Value};
+pub(crate) use self::store::KINDS_MAX;
 use crate::app::App;
 use crate::problem::Problem;
 

@@ -16,7 +16,7 @@ use crate::patience::in_time;
 
 /// How many kinds are told of one by one, those that have the most jobs; all others have the empty kind, so that kinds without end
 /// (names made of ids, say) make no page without end.
-const KINDS_MAX: u32 = 200;
+pub(crate) const KINDS_MAX: u32 = 200;
 /// How many bulk jobs are counted: those that run or wait come first.
 const BULKS_MAX: u32 = 1000;
 /// What bulk jobs that are not over are in.

@@ -7,7 +7,7 @@ use milepost_core::bulk::operation;
 use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::ident::{Run, WorkerId};
-use milepost_core::job::NewJob;
+use milepost_core::job::{NewJob, StartAt};
 use milepost_core::port::{Operation, Store};
 use milepost_core::schedule::{Schedule, Source, Spec};
 use milepost_core::transition::Verb;
@@ -49,6 +49,37 @@ pub(crate) async fn a_store_in_which_nothing_was_done_tells_what_to_do(place: Pl
     store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap();
     wait::until("the job is told", async || told().await.contains("Nobody works on queue default")).await;
     assert!(!told().await.contains("Nothing was ever done here"));
+}
+
+pub(crate) async fn kinds_that_no_worker_of_their_queue_runs_are_told(place: Place) {
+    let store = place.store.as_ref();
+    worker(store, &["mail".to_owned()]).await;
+    let elsewhere = NewWorker {
+        name: "elsewhere".into(),
+        queues: vec!["night".to_owned()],
+        kinds: vec!["invoice".to_owned()],
+        lease: Duration::from_secs(600),
+    };
+    store.register_worker(&elsewhere).await.unwrap();
+    let told = async || place.page("/").await.1;
+    let job = |kind: &str| NewJob::new(kind, &1).unwrap();
+    let later = NewJob { start: StartAt::After(Duration::from_secs(3600)), ..job("report") };
+    let others = (0..10).map(|n| job(&format!("old-{n}")));
+    let jobs: Vec<NewJob> =
+        [job("mail"), job("invoice"), job("invoice"), later].into_iter().chain(others).collect();
+    store.enqueue_many(&jobs).await.unwrap();
+    wait::until("the kind is told", async || told().await.contains("Nobody runs kind invoice")).await;
+    let html = told().await;
+    for part in [
+        "2 jobs wait in queue default",
+        "state=pending&#38;kind=invoice&#38;queue=default",
+        "Nobody runs 3 more kinds",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    for none in ["Nobody works on queue", "Nobody runs kind mail", "Nobody runs kind report"] {
+        assert!(!html.contains(none), "{none}: {html}");
+    }
 }
 
 pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place) {

@@ -103,6 +103,7 @@ on_both! {
     }
     console_overview {
         a_store_in_which_nothing_was_done_tells_what_to_do
+        kinds_that_no_worker_of_their_queue_runs_are_told
         all_is_well_only_where_nothing_failed_or_rests
         failed_bulk_jobs_are_told_behind_many_that_wait
         what_runs_for_longest_is_shown_of_many

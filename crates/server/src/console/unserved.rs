@@ -1,0 +1,72 @@
+//! Jobs that wait although nobody is there who would run them.
+
+use std::cmp::Reverse;
+
+use milepost_core::listing::QueueKinds;
+
+use super::alerts::{Alert, CAUSES_MAX, pause_of, to_look_at, waiting};
+use super::facts::Facts;
+use super::page::Page;
+use super::words::{query, several};
+
+/// A queue, a kind of it, and how many of its jobs could be claimed.
+type Forsaken<'a> = (&'a QueueKinds, &'a str, i64);
+
+impl Facts {
+    /// Queues that nobody serves; and in those that are served, kinds that nobody has a handler for.
+    pub(super) fn unserved(&self, page: &Page) -> Vec<Alert> {
+        let queues = self.queues.iter().flatten();
+        let waits = queues.filter(|queue| queue.paused_at.is_none() && waiting(queue) > 0);
+        let (served, others): (Vec<&QueueKinds>, Vec<&QueueKinds>) =
+            waits.partition(|queue| self.alive().any(|worker| worker.queues.contains(&queue.name)));
+        let mut kinds: Vec<Forsaken<'_>> =
+            served.into_iter().flat_map(|queue| self.forsaken(queue)).collect();
+        kinds.sort_by_key(|(.., jobs)| Reverse(*jobs));
+        let more = kinds.split_off(kinds.len().min(CAUSES_MAX));
+        let more = (!more.is_empty()).then(|| {
+            let kinds = several(more.len() as u64, "more kind", "more kinds");
+            let words = "Their jobs could run, and no living worker of their queues has a handler for them.";
+            to_look_at(true, format!("Nobody runs {kinds}"), words, "/queues")
+        });
+        let others = others.into_iter().map(|queue| of_queue(queue, page));
+        others.chain(kinds.into_iter().map(of_kind)).chain(more).collect()
+    }
+
+    /// The kinds of a queue whose time has come and for which none of its workers has a handler.
+    fn forsaken<'a>(&'a self, queue: &'a QueueKinds) -> Vec<Forsaken<'a>> {
+        let has_handler = |kind: &str| {
+            self.alive().any(|worker| {
+                worker.queues.contains(&queue.name) && worker.kinds.iter().any(|its| its == kind)
+            })
+        };
+        queue
+            .due_by_kind()
+            .into_iter()
+            .filter(|(kind, due)| *due > 0 && !has_handler(kind))
+            .map(|(kind, due)| (queue, kind, due))
+            .collect()
+    }
+}
+
+fn of_queue(queue: &QueueKinds, page: &Page) -> Alert {
+    Alert {
+        error: true,
+        title: format!("Nobody works on queue {}", queue.name),
+        words: format!(
+            "{}, and no living worker serves the queue. Start one, or look why the last one ended.",
+            several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
+        ),
+        url: "/workers".to_owned(),
+        actions: pause_of(&queue.name, page).into_iter().collect(),
+    }
+}
+
+fn of_kind((queue, kind, due): Forsaken<'_>) -> Alert {
+    let words = format!(
+        "{} in queue {}, and no living worker of it has a handler for the kind. Start one that has, or look which deploy lost it.",
+        several(due.unsigned_abs(), "job waits", "jobs wait"),
+        queue.name
+    );
+    let url = format!("/jobs?{}", query(&[("state", "pending"), ("kind", kind), ("queue", &queue.name)]));
+    to_look_at(true, format!("Nobody runs kind {kind}"), &words, &url)
+}
