@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use support::http::ask;
 use support::process::Process;
 use support::{Place, Ran, on_each_store};
 
@@ -112,18 +113,26 @@ fn a_demo_whose_checks_fail_says_so_by_its_status_though_nobody_reads_its_table(
 #[cfg(target_os = "linux")]
 #[test]
 fn a_demo_ends_by_serving_the_console_of_what_it_did() {
-    use std::io::{Read, Write};
-
     let place = Place::without_store();
     let mut command = place.command(&["demo", "--places", "1000"]);
     let mut demo = Process::spawn(command.env_remove("MILEPOST_STORE").env("TMPDIR", place.path("")));
     let line = demo.hear("look at it: http://");
     let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
-    let mut stream = std::net::TcpStream::connect(&address).unwrap();
-    write!(stream, "GET /batches HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
+    let page = ask(&address, "GET", "/batches", "");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("demo.settlement"), "{page}");
+    let jobs = |path: &str| -> serde_json::Value {
+        let answer = ask(&address, "GET", path, "");
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    let failed = jobs("/v1/jobs?state=failed&kind=demo.notify&limit=1")["items"][0].clone();
+    let path = format!("/v1/jobs/{}", failed["id"].as_str().unwrap());
+    let retried = ask(&address, "POST", &format!("{path}/operate"), r#"{"operation": "retry"}"#);
+    assert!(retried.starts_with("HTTP/1.1 2"), "{retried}");
+    let began = Instant::now();
+    while jobs(&format!("{path}/attempts")).as_array().unwrap().len() < 2 {
+        assert!(began.elapsed() < Duration::from_secs(30), "nobody ran {failed} again");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     demo.signal("TERM");
     assert_eq!(demo.end().0, Some(0));
     assert!(left_in(&place).is_empty(), "{:?}", left_in(&place));

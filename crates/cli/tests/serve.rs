@@ -9,12 +9,14 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use support::http::{ask, ask_with};
 use support::process::Process;
 use support::{Place, on_each_store};
 
 on_each_store! {
     a_job_that_was_answered_for_stands_when_the_server_is_killed,
     a_server_that_is_asked_to_leave_ends_well,
+    what_is_under_way_when_a_server_is_asked_to_leave_is_answered,
     an_address_at_which_it_cannot_listen_is_refused_with_what_to_do,
     a_server_that_asks_for_tokens_of_which_there_are_none_says_so,
     a_process_runs_jobs_and_publishes_events_beside_the_api,
@@ -33,25 +35,6 @@ fn serve(place: &Place) -> (Process, String) {
     let line = server.hear("serving http://");
     let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
     (server, address)
-}
-
-/// The answer to one request, status line and all.
-fn ask(address: &str, method: &str, path: &str, body: &str) -> String {
-    ask_with(address, method, path, body, "Accept: */*")
-}
-
-/// The same, with one more header.
-fn ask_with(address: &str, method: &str, path: &str, body: &str, header: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let bytes = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{header}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 fn a_job_that_was_answered_for_stands_when_the_server_is_killed(place: Place) {
@@ -74,6 +57,31 @@ fn a_server_that_is_asked_to_leave_ends_well(place: Place) {
     assert_eq!(status, Some(0), "{log}");
     let open = place.run(&["serve", "--listen", "0.0.0.0:0"]);
     assert!(open.status == 1 && open.err.contains("no token is asked for"), "{}", open.err);
+}
+
+fn what_is_under_way_when_a_server_is_asked_to_leave_is_answered(place: Place) {
+    let (mut server, address) = serve(&place);
+    let body = r#"{"kind": "mail"}"#;
+    let mut stream = TcpStream::connect(&address).unwrap();
+    write!(
+        stream,
+        "POST /v1/jobs HTTP/1.1\r\nHost: {address}\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .unwrap();
+    let mut heard = [0; 25];
+    stream.read_exact(&mut heard).unwrap();
+    assert_eq!(heard.as_slice(), b"HTTP/1.1 100 Continue\r\n\r\n", "it reads the request");
+    server.signal("TERM");
+    server.hear("ending what is under way");
+    until("nobody new is let in", || TcpStream::connect(&address).is_err());
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let (status, log) = server.end();
+    assert_eq!(status, Some(0), "{log}");
+    assert_eq!(place.ids().len(), 1);
 }
 
 fn an_address_at_which_it_cannot_listen_is_refused_with_what_to_do(place: Place) {

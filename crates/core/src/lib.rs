@@ -35,6 +35,7 @@ pub mod schema;
 pub mod search;
 pub mod session;
 pub mod state;
+pub mod stats;
 pub mod token;
 pub mod trace;
 pub mod transition;

@@ -208,15 +208,7 @@ impl Claimer {
     }
 
     fn start(&self, jobs: Vec<ClaimedJob>, mut places: OwnedSemaphorePermit) {
-        self.shared.stats.claimed.add(jobs.len());
-        if !jobs.is_empty() {
-            self.shared.stats.claim_jobs.add(jobs.len() as f64);
-        }
-        for job in &jobs {
-            if let Some(waited) = job.waited {
-                self.shared.stats.waits.add(&(job.queue.clone(), job.kind.clone()), waited);
-            }
-        }
+        self.shared.stats.count_claimed(&jobs);
         let stops = self.shared.flight.board(jobs.iter().map(|job| job.run));
         for (job, stop) in jobs.into_iter().zip(stops) {
             if let Some(place) = places.split(1) {

@@ -134,7 +134,7 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
     let stats = &shared.stats;
     for (finish, answer) in batch.iter().zip(answers) {
         match answer {
-            Finished::Accepted => count(shared, &finish.end),
+            Finished::Accepted => stats.count_end(&finish.end),
             Finished::Repeated => stats.repeated.add(1),
             // The handler had completed it in its own transaction: what came here only checked that.
             Finished::Fenced if is_check(&finish.end) => stats.succeeded.add(1),
@@ -165,15 +165,4 @@ fn makes_ready(finish: &Finish) -> bool {
 
 fn is_check(end: &End) -> bool {
     matches!(end, End::Retry { failure, .. } | End::Fail { failure } if failure.code == NOT_COMMITTED)
-}
-
-fn count(shared: &Shared, end: &End) {
-    let stats = &shared.stats;
-    match end {
-        End::Succeed { .. } => stats.succeeded.add(1),
-        End::Retry { .. } => stats.retried.add(1),
-        End::Fail { .. } => stats.failed.add(1),
-        End::Yield { .. } => stats.yielded.add(1),
-        End::Cancel | End::Abort => stats.stopped.add(1),
-    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use milepost_core::finish::{End, Finish};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::{Coordination, Store, StoreResult, Wake, WakeStream};
+use milepost_core::stats::Stats;
 use milepost_core::worker::NewWorker;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,6 @@ use crate::coordinator::{self, Coordinator};
 use crate::flight::Flight;
 use crate::handler::Kinds;
 use crate::reporter::Reporter;
-use crate::stats::Stats;
 use crate::worker::WorkerOptions;
 use crate::{batches, heartbeat, maintenance, retention, ticker};
 

@@ -7,7 +7,6 @@ mod claimer;
 mod completer;
 mod context;
 mod coordinator;
-mod distribution;
 mod executor;
 mod flight;
 mod handler;
@@ -18,13 +17,11 @@ mod maintenance;
 mod reporter;
 mod retention;
 mod span;
-mod stats;
 pub mod testing;
 mod ticker;
 mod worker;
 
 pub use context::Context;
-pub use distribution::DistributionView;
 pub use handler::{Handler, IntoOutcome, Job, JobError, KindOptions, Outcome};
 pub use jiff::Timestamp;
 #[doc(inline)]
@@ -56,12 +53,13 @@ pub use milepost_core::schedule::{InvalidSchedule, Misfire, Schedule, ScheduleVi
 #[doc(inline)]
 pub use milepost_core::state::JobState;
 #[doc(inline)]
+pub use milepost_core::stats::{DistributionView, SpreadView, StatsView};
+#[doc(inline)]
 pub use milepost_core::transition::{IllegalTransition, Verb};
 #[doc(inline)]
 pub use milepost_core::worker::{Progress, WorkerView};
 #[doc(no_inline)]
 pub use milepost_core::{event, inbox, limit, schedule, trace};
 pub use retention::forget_events;
-pub use stats::{SpreadView, StatsView};
 pub use tokio_util::sync::CancellationToken;
 pub use worker::{Worker, WorkerBuilder, WorkerCounters, WorkerOptions};

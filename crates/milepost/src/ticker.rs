@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use milepost_core::port::{Store, StoreResult};
 use milepost_core::schedule::{ScheduleView, Tick};
+use milepost_core::stats::Stats;
 
 use crate::incarnation::Shared;
-use crate::stats::Stats;
 
 /// How long a schedule that was added or changed may go unseen.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

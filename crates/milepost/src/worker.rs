@@ -7,6 +7,7 @@ use std::time::Duration;
 use milepost_core::job::QUEUE_DEFAULT;
 use milepost_core::port::{Coordination, Store, StoreResult};
 use milepost_core::retention::RetentionPolicy;
+use milepost_core::stats::{SpreadView, Stats, StatsView};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +15,6 @@ use crate::bulk::Bulk;
 use crate::context::Context;
 use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
 use crate::incarnation::{Ended, Incarnation, Settings};
-use crate::stats::{SpreadView, Stats, StatsView};
 
 /// How a worker works.
 #[derive(Clone, Debug)]

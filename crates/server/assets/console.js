@@ -1,7 +1,7 @@
 // What the console does in the browser: it keeps the page new, draws charts and answers keys. Without it every page and form works.
 "use strict";
 
-const EVERY_MS = 5000; // for what no event tells
+const EVERY_MS = 5000; // for what no event tells; a page of which it tells too little says another time by data-live
 const AT_MOST_EVERY_MS = 1000;
 
 const one = (selector, within = document) => within.querySelector(selector);
@@ -60,7 +60,7 @@ function take(page) {
 
 function live(how) {
   const mark = one("#live");
-  if (!mark) return;
+  if (!mark || mark.dataset.how === how) return;
   const words = { live: "live", held: "held while you choose", failing: "server fails", offline: "no connection" };
   mark.dataset.how = how;
   mark.textContent = words[how];
@@ -69,6 +69,16 @@ function live(how) {
 // Soon, but at most once a second.
 function soon() {
   if (!again) again = setTimeout(refresh, Math.max(0, fetchedAt + AT_MOST_EVERY_MS - Date.now()));
+}
+
+// Of what no event tells, a page learns by the timer, which runs on once the last answer is there.
+function later() {
+  const every = Number(one("#page").dataset.live) || EVERY_MS;
+  const left = fetchedAt + every - Date.now();
+  setTimeout(async () => {
+    if (Date.now() - fetchedAt >= every - 100) await refresh();
+    later();
+  }, Math.max(left, AT_MOST_EVERY_MS));
 }
 
 // A page says by data-stream which changes it wants to be told of: few enough for a browser, however busy the store is. Of all
@@ -194,7 +204,7 @@ document.addEventListener("click", click);
 document.addEventListener("change", change);
 addEventListener("resize", draw);
 if (one("#page")?.dataset.live !== undefined) {
-  setInterval(() => { if (Date.now() - fetchedAt >= EVERY_MS - 100) refresh(); }, EVERY_MS);
+  later();
   document.addEventListener("visibilitychange", () => {
     listen();
     if (!document.hidden) refresh();

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Hosts, Roles, Tokens};
+use crate::api::Tally;
 use crate::console::series::Series;
 use crate::console::{Known, Paces};
 use crate::health::Readiness;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Arc<Counted>,
     /// The numbers of `/metrics`.
     pub(crate) metrics: Arc<Metrics>,
+    /// What workers that speak to this server do.
+    pub(crate) tally: Arc<Tally>,
     /// What happens, for who watches.
     pub(crate) feed: Feed,
     /// How many watch.

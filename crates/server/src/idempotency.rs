@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use milepost_core::batch::start::NewBatch;
-use milepost_core::ident::{BatchId, EventId};
+use milepost_core::ident::{BatchId, EventId, JobId};
 use milepost_core::job::{KeyHolder, NewJob};
 use milepost_core::json::is_same_json;
 use milepost_core::port::Store;
@@ -106,6 +106,12 @@ pub(crate) async fn check_repeated(store: &dyn Store, asked: &[&NewJob]) -> Resu
 /// Refuses a key that a job of other content holds.
 pub(crate) async fn check_held(store: &dyn Store, asked: &NewJob) -> Result<(), Problem> {
     check_each(store, &[asked]).await?.into_iter().collect()
+}
+
+/// The job of the same content that holds the key of this one, if there is one.
+pub(crate) async fn holder(store: &dyn Store, asked: &NewJob) -> Result<Option<JobId>, Problem> {
+    let Some(holder) = holders(store, &[asked]).await?.into_iter().flatten().next() else { return Ok(None) };
+    check_same(&holder).map(|()| Some(holder.job))
 }
 
 /// The same for each of many, in their order.

@@ -49,7 +49,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use crate::access::AccessOptions;
 use crate::access::{Hosts, Needed, Roles, Tokens};
+use crate::api::Tally;
 use crate::app::{App, Shared};
+use crate::console::Known;
 use crate::console::series::Series;
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
@@ -121,12 +123,13 @@ pub enum ServerError {
 /// All that the server answers. Must be called within a Tokio runtime.
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
     let Options { mut counts, about, api, streams, access, limits, tls } = options;
-    let series = Arc::<Series>::default();
-    let (seats, feed) = (Seats::new(streams), Feed::default());
+    let (series, known) = (Arc::<Series>::default(), Arc::<Known>::default());
+    let (seats, feed, tally) = (Seats::new(streams), Feed::default(), Arc::<Tally>::default());
     counts.push(Box::new(seats.clone()));
     if api {
+        counts.push(Box::new(Arc::clone(&tally)));
         feed.start(Arc::clone(&store), stop.clone());
-        series.start(Arc::clone(&store), stop.clone());
+        series.start(&store, Arc::clone(&known), &stop);
     }
     let console = if api { console::routes() } else { Pages::default() };
     let api = if api { api::routes().merge(stream::routes()) } else { OpenApiRouter::new() };
@@ -150,12 +153,13 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         limits: Arc::new(Counted::new(&limits)),
         roles: Arc::new(roles),
         metrics: Arc::new(Metrics::new(counts)),
+        tally,
         feed,
         seats,
         store,
         doctor: Arc::new(Semaphore::new(1)),
         readiness: Arc::default(),
-        known: Arc::default(),
+        known,
         paces: Arc::default(),
         about: Arc::new(about),
         // The document has just been written.

@@ -6,6 +6,7 @@ use milepost_core::job::NewJob;
 use milepost_core::port::Store;
 use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
 
 use crate::problem::Problem;
 
@@ -33,21 +34,29 @@ pub(crate) async fn find(store: &dyn Store, search: JobSearch) -> Result<Vec<(Jo
     Ok(jobs)
 }
 
-/// Starts the bulk job that does it to these.
+/// The bulk job that does it.
+pub(crate) fn job(operation: &OperateJobs) -> Result<NewJob, Problem> {
+    let definition = operation::definition().map_err(|e| failed(&e))?;
+    Ok(definition.direct(NewJob::new(operation::NAME, operation).map_err(|e| failed(&e))?))
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Problem {
+    Problem::unprocessable("invalid_body", error.to_string())
+}
+
+/// Has it done to these; answers the bulk job that does it, which is another one if that has its key.
 pub(crate) async fn start(
     store: &dyn Store,
-    operation: &OperateJobs,
+    verb: Verb,
+    job: &NewJob,
     jobs: &[JobId],
 ) -> Result<JobId, Problem> {
-    let failed = |error: &dyn std::fmt::Display| Problem::unprocessable("invalid_body", error.to_string());
-    let definition = operation::definition().map_err(|e| failed(&e))?;
-    let job = NewJob::new(operation::NAME, operation).map_err(|e| failed(&e))?;
-    let name = format!("{} of {} jobs", operation.verb, jobs.len());
+    let name = format!("{verb} of {} jobs", jobs.len());
     let mut staging = store.stage_bulk(&name).await?;
     for some in jobs.chunks(PAGE as usize) {
         let row = |&job: &JobId| serde_json::to_string(&OperateTarget { job });
         let rows: Result<Vec<String>, _> = some.iter().map(row).collect();
         staging.add(rows.map_err(|e| failed(&e))?).await?;
     }
-    Ok(staging.start(&definition.direct(job)).await?.job)
+    Ok(staging.start(job).await?.job)
 }

@@ -38,6 +38,12 @@ pub(crate) struct Serve {
     /// them, and what goes beyond is closed; of this machine's any.
     #[schemars(range(min = 1, max = 100_000))]
     connections: Option<usize>,
+    /// How many streams of what happens there may be at once. The default is 1000.
+    #[schemars(range(min = 1, max = 100_000))]
+    streams: Option<usize>,
+    /// How many of them a token may have open, or an address that shows none. The default is 32.
+    #[schemars(range(min = 1, max = 100_000))]
+    streams_per_client: Option<usize>,
     /// After how long without use somebody must sign in again. The default is `30m`.
     #[schemars(extend("format" = "milepost-duration-positive"))]
     session_idle: Option<Humane>,
@@ -57,7 +63,7 @@ impl Serve {
         if let (Some(cert), Some(key)) = (self.tls_cert, self.tls_key) {
             options.tls = Some(TlsFiles { cert: folder.join(cert), key: folder.join(key) });
         }
-        let (access, limits) = (&mut options.access, &mut options.limits);
+        let (access, limits, streams) = (&mut options.access, &mut options.limits, &mut options.streams);
         access.require_tokens |= self.require_tokens;
         access.allowed_hosts.extend(self.allowed_hosts.unwrap_or_default());
         if let Some(idle) = self.session_idle {
@@ -70,6 +76,8 @@ impl Serve {
             limits.rate = Some(Rate::new(per_second, twice(per_second)));
         }
         limits.connections = self.connections.unwrap_or(limits.connections);
+        streams.streams_max = self.streams.unwrap_or(streams.streams_max);
+        streams.streams_per_client_max = self.streams_per_client.unwrap_or(streams.streams_per_client_max);
     }
 }
 

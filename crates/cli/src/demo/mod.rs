@@ -27,9 +27,13 @@ use crate::store::StoreAddress;
 use ledger::Scope;
 use places::PLACES_MAX;
 use plan::Plan;
+use process::WorkerProcess;
+use settlement::Settled;
 use show::Show;
 pub(crate) use worker::{DemoWorkerArgs, run as work};
 
+/// The number of the process that runs what somebody retries in the console.
+const WORKER_AT_THE_END: u32 = 8;
 /// With fewer places it is all over before a worker can be killed half way.
 const PLACES_MIN: u32 = 1000;
 
@@ -54,7 +58,7 @@ against what the places come to without any batch, and each task must have
 succeeded once, after all that it waits for.
 
 At the end the console serves what happened, at an address that is printed,
-until Ctrl-C; --no-serve ends at once.
+until Ctrl-C, and workers run what you retry there; --no-serve ends at once.
 
 Without --store and MILEPOST_STORE the demo works in a temporary SQLite file,
 which it removes. A store that you name is made when it is empty. What the demo
@@ -102,25 +106,43 @@ pub(crate) async fn run(args: &DemoArgs, named: Option<&StoreAddress>) -> Result
 
 /// Shows it, and then the console until somebody has seen enough.
 async fn show(args: &DemoArgs, plan: Plan, address: &StoreAddress) -> Result<Outcome> {
-    let outcome = unless_interrupted(demonstrate(plan, address)).await?;
+    let scope = Scope::new();
+    let (outcome, settled) = unless_interrupted(demonstrate(plan, address, &scope)).await?;
     if !args.no_serve {
-        let stop = CancellationToken::new();
-        let console = console::show(address, stop.clone());
-        tokio::pin!(console);
-        tokio::select! {
-            served = &mut console => served?,
-            signal = interrupted() => {
-                signal.context("cannot listen for signals")?;
-                stop.cancel();
-                console.await?;
-            }
+        // What somebody retries there is run.
+        let mut workers = vec![WorkerProcess::spawn(WORKER_AT_THE_END, address, &scope, plan)?];
+        if let Some(settled) = &settled {
+            workers.push(settled.worker(address, &scope)?);
+        }
+        serve(address).await?;
+        for worker in workers {
+            worker.finish().await?;
         }
     }
     Ok(outcome)
 }
 
-async fn demonstrate(plan: Plan, address: &StoreAddress) -> Result<Outcome> {
-    let scope = Scope::new();
+/// Serves the console until somebody has seen enough.
+async fn serve(address: &StoreAddress) -> Result<()> {
+    let stop = CancellationToken::new();
+    let console = console::show(address, stop.clone());
+    tokio::pin!(console);
+    tokio::select! {
+        served = &mut console => served,
+        signal = interrupted() => {
+            signal.context("cannot listen for signals")?;
+            stop.cancel();
+            console.await
+        }
+    }
+}
+
+/// Whether all went as promised, and what is left of the batch.
+async fn demonstrate(
+    plan: Plan,
+    address: &StoreAddress,
+    scope: &Scope,
+) -> Result<(Outcome, Option<Settled>)> {
     let ledger = ledger::open(address).await.with_context(|| format!("cannot use the store {address}"))?;
     ledger.lay(address).await?;
     let places = HumanCount(plan.places.into());
@@ -128,25 +150,25 @@ async fn demonstrate(plan: Plan, address: &StoreAddress) -> Result<Outcome> {
         "notifying {places} places of the world, a job each, in queue {}",
         scope.queue
     ));
-    let show = Show { ledger: ledger.clone(), address, scope: &scope, plan };
+    let show = Show { ledger: ledger.clone(), address, scope, plan };
     let seen = show.perform().await?;
     output::note("asking the database what happened");
-    let facts = ledger.facts(&scope).await?;
+    let facts = ledger.facts(scope).await?;
     let checks = verify::verify(plan, &facts, &seen);
     output::heard_or_not(report::print(plan, &checks, &seen))?;
-    let notices = notices::perform(address, &scope, plan).await?;
+    let notices = notices::perform(address, scope, plan).await?;
     output::heard_or_not(report::print_notices(&notices))?;
-    let settlement = settlement::perform(ledger.store(), address, &scope, plan).await?;
-    if let Some(checks) = &settlement {
-        output::heard_or_not(report::print_settlement(checks))?;
+    let settled = settlement::perform(ledger.store(), address, scope, plan).await?;
+    if let Some(settled) = &settled {
+        output::heard_or_not(report::print_settlement(&settled.checks))?;
     }
-    let settlement = settlement.unwrap_or_default();
-    let passed = checks.iter().chain(&notices).chain(&settlement).all(|check| check.passed);
-    Ok(if passed { Outcome::Done } else { Outcome::SomeFailed })
+    let settlement = settled.iter().flat_map(|settled| &settled.checks);
+    let passed = checks.iter().chain(&notices).chain(settlement).all(|check| check.passed);
+    Ok((if passed { Outcome::Done } else { Outcome::SomeFailed }, settled))
 }
 
 /// The workers die with the future that is dropped here.
-async fn unless_interrupted(demo: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+async fn unless_interrupted<T>(demo: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::select! {
         biased;
         signal = interrupted() => {

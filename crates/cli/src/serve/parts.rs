@@ -93,9 +93,8 @@ impl Parts {
     /// What they count.
     pub(super) fn counts(&self) -> Vec<Box<dyn Counts>> {
         let mut counts: Vec<Box<dyn Counts>> = Vec::new();
-        if !self.workers.is_empty() {
-            counts.push(Box::new(WorkerNumbers(self.workers.iter().map(Worker::counters).collect())));
-        }
+        let workers = self.workers.iter().chain(&self.operations);
+        counts.push(Box::new(WorkerNumbers(workers.map(Worker::counters).collect())));
         if let Some(publishers) = &self.publishers {
             counts.push(Box::new(PublisherNumbers(publishers.counted())));
         }

@@ -90,6 +90,11 @@ impl Browser {
         });
     }
 
+    /// Has Chromium do what its own protocol calls so: show the page as on another screen, say.
+    pub(crate) fn command(&self, name: &str, parameters: Value) {
+        self.runtime.block_on(self.web().cdp().send_raw(name, parameters)).unwrap();
+    }
+
     /// Presses keys, wherever the focus is.
     pub(crate) fn press(&self, keys: &str) {
         self.runtime.block_on(self.web().action_chain().send_keys(keys).perform()).unwrap();

@@ -6,6 +6,7 @@
 #[path = "browser.rs"]
 mod chromium;
 mod keys;
+mod layout;
 mod live;
 mod pages;
 mod sign_in;

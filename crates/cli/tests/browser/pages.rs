@@ -31,7 +31,7 @@ const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
 const NOWHERE: [&str; 3] = ["/jobs/no-such-job", "/batches/no-such-batch/rerun?what=failed", "/no/such/path"];
 
 /// A store in which there is something of everything; answers the paths of its pages.
-fn filled(place: &Place) -> Vec<String> {
+pub(crate) fn filled(place: &Place) -> Vec<String> {
     place.write("milepost.toml", CONFIG);
     place.write("chain.toml", CHAIN);
     place.run(&["batch", "define", "chain.toml"]).ok();

@@ -23,6 +23,7 @@ mod workers;
 
 use utoipa_axum::router::OpenApiRouter;
 
+pub(crate) use self::protocol::Tally;
 use crate::app::App;
 
 /// All routes under `/v1`, with what the OpenAPI document says of them.

@@ -5,8 +5,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::bulk::operation::OperateJobs;
 use milepost_core::ident::JobId;
+use milepost_core::job::NewJob;
+use milepost_core::port::Store;
 use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -20,6 +23,7 @@ use super::operate::{JobOperation, Settings};
 use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
+use crate::idempotency::{self, IdempotencyKey};
 use crate::many;
 use crate::problem::Problem;
 
@@ -92,13 +96,14 @@ struct OperateManyAnswer {
 /// With `dry`, says how many there are and names some. Without, starts a bulk job over those that fit now, 100,000 at most, which can be watched, aborted and resumed at
 /// `/v1/bulk`; a job to which it cannot be done is one of its failures. A server does it beside its API.
 #[utoipa::path(
-    post, path = "/v1/jobs/operate-many", tag = "jobs", request_body = OperateManyRequest,
+    post, path = "/v1/jobs/operate-many", tag = "jobs", params(IdempotencyKey), request_body = OperateManyRequest,
     responses((status = 200, body = OperateManyAnswer), (status = 202, body = OperateManyAnswer)),
     security(("token" = ["operator"]))
 )]
 async fn operate_jobs(
     State(app): State<App>,
     actor: RequestActor,
+    idempotency: IdempotencyKey,
     Body(request): Body<OperateManyRequest>,
 ) -> Result<Response, Problem> {
     if request.reason.trim().is_empty() {
@@ -114,7 +119,13 @@ async fn operate_jobs(
         delay_ms: request.delay_ms,
         reason: Some(request.reason),
     };
-    let operation = OperateJobs::new(&settings.operation(verb)?);
+    let mut job = many::job(&OperateJobs::new(&settings.operation(verb)?))?;
+    idempotency.give(&mut job.key, 0);
+    if !request.dry
+        && let Some(bulk) = started_before(app.store.as_ref(), &job).await?
+    {
+        return Ok((StatusCode::ACCEPTED, Json(bulk)).into_response());
+    }
     let found = many::find(app.store.as_ref(), search(request.filter)?).await?;
     let jobs: Vec<JobId> = found.into_iter().map(|(job, _)| job).collect();
     let some = jobs.iter().copied().take(NAMED_MAX).collect();
@@ -122,8 +133,20 @@ async fn operate_jobs(
     if request.dry || jobs.is_empty() {
         return Ok(Json(answer).into_response());
     }
-    answer.bulk = Some(many::start(store.as_ref(), &operation, &jobs).await?);
+    answer.bulk = Some(many::start(store.as_ref(), verb, &job, &jobs).await?);
     Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
+}
+
+/// What an earlier request with the same key started; refuses one that asked for something else.
+async fn started_before(store: &dyn Store, job: &NewJob) -> Result<Option<OperateManyAnswer>, Problem> {
+    if job.key.is_none() {
+        return Ok(None);
+    }
+    let Some(bulk) = idempotency::holder(store, job).await? else { return Ok(None) };
+    let filter = BulkFilter { job: Some(bulk), limit: 1, ..BulkFilter::default() };
+    let total = store.bulks(&filter).await?.pop().and_then(|view| view.total);
+    let jobs = total.map_or(0, |total| usize::try_from(total.rows).unwrap_or(usize::MAX));
+    Ok(Some(OperateManyAnswer { bulk: Some(bulk), jobs, some: Vec::new() }))
 }
 
 /// What the operation is for jobs of this state.

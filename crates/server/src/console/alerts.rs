@@ -125,8 +125,8 @@ impl Facts {
         let all = [
             (batches(BatchState::Failed), true, "More batches may have failed", "/batches?state=failed"),
             (batches(BatchState::Aborted), false, "More batches may be stopped", "/batches?state=aborted"),
-            (bulks(JobState::Failed), true, "More bulk jobs may have failed", "/bulk"),
-            (bulks(JobState::Aborted), false, "More bulk jobs may be stopped", "/bulk"),
+            (bulks(JobState::Failed), true, "More bulk jobs may have failed", "/bulk?state=failed"),
+            (bulks(JobState::Aborted), false, "More bulk jobs may be stopped", "/bulk?state=aborted"),
         ];
         let full = all.into_iter().filter(|(number, ..)| *number == RUNS_MAX as usize);
         let words = format!("Only the newest {RUNS_MAX} are told here.");

@@ -13,15 +13,20 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 use milepost_core::state::JobState;
+use serde::Deserialize;
 
 use super::act::{Action, Field};
 use super::deed::Deed;
 use super::page::{Drawn, Page, draw};
-use super::words::{between, count, cut, length, per_second};
+use super::words::{between, count, cut, length, per_second, query};
 use crate::app::App;
+use crate::params::Query;
+use crate::problem::Problem;
 
-/// How many runs are shown.
+/// How many runs a page shows.
 const ROWS: u32 = 100;
+/// After all ids: where those begin that are over.
+const NEWEST: JobId = JobId(uuid::Uuid::max());
 /// Of how many runs the pace is remembered.
 const PACES_MAX: usize = 200;
 
@@ -192,15 +197,79 @@ pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     actions
 }
 
+/// What is looked for; what is empty is not.
+#[derive(Debug, Deserialize)]
+pub(super) struct Search {
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    before: String,
+}
+
 #[derive(Template)]
 #[template(path = "bulks.html")]
 struct Bulks {
     page: Page,
+    states: &'static [JobState],
+    /// The state in which they are looked for.
+    wanted: Option<JobState>,
+    /// Of which state the page is told when jobs come to be in it.
+    told: JobState,
     rows: Vec<Row>,
+    /// Whether more are under way or wait than are shown: they have no order in which a next page could begin.
+    more_wait: bool,
+    next: Option<String>,
+    /// Whether it is not the first page.
+    later: bool,
+    /// The first page's query.
+    first: String,
 }
 
-pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
-    let views = app.store.bulks(&BulkFilter { limit: ROWS, ..BulkFilter::default() }).await?;
-    let rows = views.into_iter().map(|view| Row::of(view, &app.paces, &page)).collect();
-    Ok(draw(&Bulks { rows, page }))
+impl Bulks {
+    fn is_narrowed(&self) -> bool {
+        self.wanted.is_some() || self.later
+    }
+}
+
+pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
+    let state = Some(search.state.trim()).filter(|state| !state.is_empty());
+    let state = state
+        .map(str::parse::<JobState>)
+        .transpose()
+        .map_err(|error| Problem::bad_request("invalid_parameter", error.to_string()).at("query state"))?;
+    let before: Option<JobId> = search.before.parse().ok();
+    let filter = BulkFilter { state, before, limit: ROWS + 1, ..BulkFilter::default() };
+    let mut views = app.store.bulks(&filter).await?;
+    let beyond = views.get(ROWS as usize).map(BulkView::is_over);
+    views.truncate(ROWS as usize);
+    let next = beyond.and_then(|is_over| after(&views, is_over, state));
+    let url = |before: Option<JobId>| {
+        let before = before.map(|run| run.to_string()).unwrap_or_default();
+        query(&[("state", state.map_or("", JobState::as_str)), ("before", &before)])
+    };
+    Ok(draw(&Bulks {
+        states: JobState::ALL,
+        wanted: state,
+        told: told(state),
+        rows: views.into_iter().map(|view| Row::of(view, &app.paces, &page)).collect(),
+        more_wait: beyond == Some(false),
+        next: next.map(|run| url(Some(run))),
+        later: before.is_some(),
+        first: url(None),
+        page,
+    }))
+}
+
+/// After which run the next page begins, when there are more of which the first is over, or not.
+fn after(shown: &[BulkView], is_over: bool, state: Option<JobState>) -> Option<JobId> {
+    match shown.last() {
+        Some(last) if last.is_over() => Some(last.id),
+        // All that are over come behind those that are not; of one state are only the ones or the others.
+        _ => (is_over || state.is_none()).then_some(NEWEST),
+    }
+}
+
+/// Of one state, since nobody can read all that happens to jobs: of those in which somebody is needed, the one that is looked for, or else of failures.
+fn told(state: Option<JobState>) -> JobState {
+    state.filter(|state| matches!(state, JobState::Aborted | JobState::Canceled)).unwrap_or(JobState::Failed)
 }

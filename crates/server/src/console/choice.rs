@@ -1,8 +1,6 @@
 //! Doing something to many jobs at once: first it is shown what would happen, then a bulk job does it.
 
-use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
@@ -21,18 +19,15 @@ use super::deed::{Deed, wait};
 use super::flash::Flash;
 use super::jobs::Search;
 use super::page::{Drawn, Page, draw};
+use super::reach::{Reach, too_many};
 use super::words::{count, several};
 use crate::app::App;
 use crate::destination::own_path;
 use crate::many;
 use crate::problem::Problem;
 
-/// How many jobs are looked at before.
-const LOOKED: usize = 1_000;
-/// How long they are looked for.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// How many are shown before.
-const SHOWN: usize = 20;
+/// How many jobs can be ticked; a page shows fewer.
+const TICKED_MAX: usize = 1_000;
 
 /// What is to be done, and to which jobs: what the query of the preview says, and its form says again.
 struct Wish {
@@ -58,37 +53,44 @@ impl Wish {
         let jobs = if every("all").next().is_some() {
             Chosen::All(Box::new(Search::read(query)?))
         } else {
-            Chosen::Some(every("id").filter_map(|id| id.parse().ok()).take(LOOKED).collect())
+            Chosen::Some(every("id").filter_map(|id| id.parse().ok()).take(TICKED_MAX).collect())
         };
         Ok(Self { deed, jobs })
     }
 
-    /// The jobs, the newest if there are many, and whether there are more.
-    async fn look(&self, now: Timestamp, store: &dyn Store) -> Result<(Vec<JobRow>, bool), Problem> {
+    /// To which jobs it would be done now.
+    async fn reach(&self, now: Timestamp, store: &dyn Store) -> Result<Reach, Problem> {
         match &self.jobs {
-            Chosen::Some(ids) => {
-                let mut jobs = Vec::new();
-                for &id in ids {
-                    jobs.extend(store.job(id).await?.map(|view| view.row));
-                }
-                Ok((jobs, false))
-            }
-            Chosen::All(search) => {
-                let found = search.look(LOOKED, now, PATIENCE, store).await?;
-                Ok((found.jobs.into_iter().map(|job| job.row).collect(), found.next.is_some()))
-            }
+            Chosen::Some(ids) => Ok(Reach::of(self.deed, ticked(ids, store).await?)),
+            Chosen::All(search) => Reach::of_all(self.deed, search.of_store(now), store).await,
+        }
+    }
+
+    /// Since when the jobs are, if that was asked for.
+    fn since(&self) -> Option<String> {
+        match &self.jobs {
+            Chosen::Some(_) => None,
+            Chosen::All(search) => search.since_words(),
+        }
+    }
+
+    /// The list of them, where they can be narrowed.
+    fn list(&self) -> String {
+        match &self.jobs {
+            Chosen::Some(_) => "/jobs".to_owned(),
+            Chosen::All(search) => format!("/jobs?{}", search.query(None)),
         }
     }
 
     /// All of them that were there at this time, by the verb that does it to them; those that stay as they are are left out.
     async fn by_verb(&self, seen: Timestamp, store: &dyn Store) -> Result<Vec<(Verb, Vec<JobId>)>, Problem> {
         let jobs: Vec<(JobId, JobState)> = match &self.jobs {
-            Chosen::Some(_) => {
-                self.look(seen, store).await?.0.into_iter().map(|job| (job.id, job.state)).collect()
+            Chosen::Some(ids) => {
+                ticked(ids, store).await?.into_iter().map(|job| (job.id, job.state)).collect()
             }
             Chosen::All(search) => {
                 let search = JobSearch { created_before: Some(seen), ..search.of_store(seen) };
-                many::find(store, search).await?
+                many::find(store, search).await.map_err(to_be_narrowed)?
             }
         };
         let mut by_verb: Vec<(Verb, Vec<JobId>)> = Vec::new();
@@ -103,6 +105,23 @@ impl Wish {
     }
 }
 
+/// Those of the jobs that there still are.
+async fn ticked(ids: &[JobId], store: &dyn Store) -> Result<Vec<JobRow>, Problem> {
+    let mut jobs = Vec::new();
+    for &id in ids {
+        jobs.extend(store.job(id).await?.map(|view| view.row));
+    }
+    Ok(jobs)
+}
+
+/// Too many jobs are told in the words of the page on which they can be narrowed.
+fn to_be_narrowed(problem: Problem) -> Problem {
+    match problem.code() {
+        code @ "too_many_jobs" => Problem::unprocessable(code, format!("nothing was done: {}", too_many())),
+        _ => problem,
+    }
+}
+
 #[derive(Template)]
 #[template(path = "choice.html")]
 struct Choice {
@@ -114,8 +133,11 @@ struct Choice {
     number: String,
     /// Those that stay as they are, by state.
     cannot: Vec<(&'static str, usize)>,
-    /// Whether there are more than were looked at.
-    more: bool,
+    /// What is to be known of the number.
+    notice: Option<String>,
+    since: Option<String>,
+    /// Where the jobs are listed.
+    list: String,
     action: Option<Action>,
 }
 
@@ -123,36 +145,28 @@ struct Choice {
 pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let query = page.url.split_once('?').map_or("", |(_, query)| query);
     let wish = Wish::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
-    let (jobs, more) = wish.look(page.now, app.store.as_ref()).await?;
-    let deed = wish.deed;
-    let (mut can, stay): (Vec<JobRow>, Vec<JobRow>) =
-        jobs.into_iter().partition(|job| deed.verb(job.state).is_some());
-    let mut cannot: BTreeMap<JobState, usize> = BTreeMap::new();
-    stay.iter().for_each(|job| *cannot.entry(job.state).or_default() += 1);
-    let total = can.len();
-    let and_more = if more { " and more" } else { "" };
-    let number = format!("{}{and_more}", several(total as u64, "job", "jobs"));
-    can.truncate(SHOWN);
+    let reach = wish.reach(page.now, app.store.as_ref()).await?;
     Ok(draw(&Choice {
-        action: (total > 0 || more).then(|| action(&page, deed, &number, query, (!more).then_some(total))),
-        cannot: cannot.into_iter().map(|(state, number)| (state.as_str(), number)).collect(),
+        action: reach.is_possible().then(|| action(&page, wish.deed, query, &reach)),
+        deed: wish.deed,
+        since: wish.since(),
+        list: wish.list(),
+        number: reach.number(),
+        cannot: reach.cannot(),
+        notice: reach.notice(),
+        total: reach.total,
+        can: reach.newest,
         page,
-        deed,
-        can,
-        total,
-        number,
-        more,
     }))
 }
 
-/// `of`: to how many jobs it is done, if that is known.
-fn action(page: &Page, deed: Deed, number: &str, query: &str, of: Option<usize>) -> Action {
+fn action(page: &Page, deed: Deed, query: &str, reach: &Reach) -> Action {
     let action = Action::new(page, "change", "/jobs/change", deed.label())
-        .asks(format!("{}: {number}?", deed.label()), deed.effect())
+        .asks(format!("{}: {}?", deed.label(), reach.number()), deed.effect())
         .with(Field::hidden("chosen", query))
         .with(Field::hidden("seen", page.now.to_string()))
         .with_reason();
-    let action = match of {
+    let action = match reach.exactly() {
         Some(of) => action.with(Field::hidden("of", of.to_string())),
         None => action,
     };
@@ -218,7 +232,8 @@ async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> 
     let mut runs = Vec::new();
     for (verb, jobs) in by_verb {
         let operation = OperateJobs::new(&wish.deed.operation(verb, wait, &reason)?);
-        runs.push(many::start(store.as_ref(), &operation, &jobs).await?);
+        let job = many::job(&operation)?;
+        runs.push(many::start(store.as_ref(), verb, &job, &jobs).await?);
     }
     Ok((several(total as u64, "job", "jobs"), runs))
 }

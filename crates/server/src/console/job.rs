@@ -17,17 +17,15 @@ use super::alerts::resume_of;
 use super::deed::{Deed, told, wait};
 use super::flash::Flash;
 use super::page::{Drawn, Page, draw};
-use super::words::{between, encoded, length, pretty, why};
+use super::words::{between, count, encoded, length, pretty, why};
 use super::{machine, words};
 use crate::api::attempt::{Attempt, attempts};
 use crate::app::App;
 use crate::params::Path;
 use crate::problem::Problem;
 
-/// How many changes are shown: a bulk job that is held for a night has thousands.
-const CHANGES: usize = 200;
-/// How many attempts are drawn.
-const ATTEMPTS: usize = 50;
+/// How many changes and how many attempts are drawn: a bulk job that is held for a night has thousands.
+const DRAWN: usize = 100;
 
 #[derive(Template)]
 #[template(path = "job.html")]
@@ -42,9 +40,11 @@ struct Job {
     why: Option<Why>,
     failure: Option<String>,
     machine: String,
+    /// The newest attempts, and how many there are if these are not all; so with what happened.
     lanes: Vec<Lane>,
+    all_attempts: Option<String>,
     history: Vec<Entry>,
-    earlier: usize,
+    all_changes: Option<String>,
     actions: Vec<Action>,
 }
 
@@ -79,20 +79,22 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     let bulk = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     let is_bulk = !app.store.bulks(&bulk).await?.is_empty();
     let last_failure = history.iter().rev().find_map(failure);
-    let earlier = history.len().saturating_sub(CHANGES);
+    let attempts = attempts(&history);
+    let all_of = |number: usize| (number > DRAWN).then(|| count(number));
     let job = Job {
         why: view.waiting_for.as_ref().map(|waiting| reason_of(waiting, &page)),
         failure: last_failure.filter(|_| !view.row.state.is_ended()),
         machine: machine::draw(view.row.state, &history),
-        lanes: lanes(&history, page.now),
+        all_attempts: all_of(attempts.len()),
+        lanes: lanes(attempts, page.now),
         actions: actions(&page, &view),
         schedule: view.row.key.as_deref().and_then(schedule_of_key).map(str::to_owned),
         payload: pretty(view.payload.get()),
         result: view.result.as_ref().map(|json| pretty(json.get())),
         checkpoint: view.checkpoint.as_ref().map(|json| pretty(json.get())),
-        history: entries(history, earlier),
+        all_changes: all_of(history.len()),
+        history: entries(history),
         is_bulk,
-        earlier,
         view,
         page,
     };
@@ -156,11 +158,9 @@ fn actions(page: &Page, view: &JobView) -> Vec<Action> {
         .collect()
 }
 
-/// The attempts, each with its part of the time between the first and the last.
-fn lanes(history: &[HistoryEntry], now: Timestamp) -> Vec<Lane> {
-    let attempts = attempts(history);
-    let skipped = attempts.len().saturating_sub(ATTEMPTS);
-    let attempts: Vec<Attempt> = attempts.into_iter().skip(skipped).collect();
+/// The newest attempts, each with its part of the time between the first of them and the last.
+fn lanes(mut attempts: Vec<Attempt>, now: Timestamp) -> Vec<Lane> {
+    attempts.drain(..attempts.len().saturating_sub(DRAWN));
     let Some(first) = attempts.first().map(|attempt| attempt.started_at) else { return Vec::new() };
     let last = attempts.iter().map(|attempt| attempt.ended_at.unwrap_or(now)).max().unwrap_or(now);
     let whole = between(first, last).as_secs_f64().max(0.001);
@@ -179,10 +179,11 @@ fn lanes(history: &[HistoryEntry], now: Timestamp) -> Vec<Lane> {
 }
 
 /// The last changes, newest first.
-fn entries(history: Vec<HistoryEntry>, earlier: usize) -> Vec<Entry> {
-    let mut before: Option<Timestamp> = None;
+fn entries(history: Vec<HistoryEntry>) -> Vec<Entry> {
+    let earlier = history.len().saturating_sub(DRAWN);
+    let mut before: Option<Timestamp> = earlier.checked_sub(1).map(|last| history[last].at);
     let mut entries = Vec::new();
-    for entry in history {
+    for entry in history.into_iter().skip(earlier) {
         let mut reasons: Vec<String> = failure(&entry).into_iter().chain(entry.note.clone()).collect();
         if let Some(ready_at) = entry.ready_at.filter(|ready_at| *ready_at > entry.at) {
             reasons.push(format!("not before {} later", length(between(entry.at, ready_at))));
@@ -192,7 +193,6 @@ fn entries(history: Vec<HistoryEntry>, earlier: usize) -> Vec<Entry> {
         before = Some(entry.at);
         entries.push(Entry { after, reasons: reasons.join("; "), entry });
     }
-    entries.drain(..earlier);
     entries.reverse();
     entries
 }

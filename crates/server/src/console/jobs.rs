@@ -15,7 +15,8 @@ use milepost_core::state::JobState;
 
 use super::deed::Deed;
 use super::page::{Drawn, Page, draw};
-use super::words::{self, between, cut, length, query, relative};
+use super::since;
+use super::words::{self, cut, query};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -69,6 +70,9 @@ pub(super) struct Search {
     pub(super) payload: String,
     /// When they were created, if that is chosen.
     window: Option<Window>,
+    /// Since when they are as they are looked for, as it was written and as it was read.
+    pub(super) since: String,
+    since_at: Option<Timestamp>,
     before: Option<JobId>,
     payload_match: Option<PayloadMatch>,
 }
@@ -81,7 +85,7 @@ impl Search {
         let mut take =
             |name: &str| fields.remove(name).map(|value| value.trim().to_owned()).unwrap_or_default();
         let (state, payload, before) = (take("state"), take("payload"), take("before"));
-        let window = take("created");
+        let (window, since) = (take("created"), take("since"));
         let state = (!state.is_empty())
             .then(|| state.parse::<JobState>())
             .transpose()
@@ -90,6 +94,8 @@ impl Search {
         Ok(Self {
             state,
             window: (!window.is_empty()).then(|| Window::parse(&window)).transpose()?,
+            since_at: (!since.is_empty()).then(|| since::read(&since)).transpose()?,
+            since,
             kind: take("kind"),
             queue: take("queue"),
             key: take("key"),
@@ -114,6 +120,7 @@ impl Search {
                 "created",
                 self.window.filter(|window| *window != self.usual()).map_or("", |window| window.name),
             ),
+            ("since", &self.since),
             ("before", &before),
         ])
     }
@@ -131,14 +138,31 @@ impl Search {
         self.window.unwrap_or(self.usual())
     }
 
-    /// Payloads have no index: unless something else is chosen, only those of the last day are looked into.
+    /// Payloads have no index: unless another time is chosen, only those of the last day are looked into.
     fn usual(&self) -> Window {
-        if self.payload.is_empty() { Window::ANY } else { Window::DAY }
+        if self.payload.is_empty() || self.since_at.is_some() { Window::ANY } else { Window::DAY }
+    }
+
+    /// Of jobs that failed somebody wants to know since when they have, however old they are.
+    fn is_of_failures(&self) -> bool {
+        self.state == Some(JobState::Failed)
+    }
+
+    /// Since when the jobs are: what is said of them.
+    pub(super) fn since_words(&self) -> Option<String> {
+        let what = if self.is_of_failures() { "that failed" } else { "created" };
+        self.since_at.map(|at| format!("{what} since {at}"))
     }
 
     /// As the store is asked.
     pub(super) fn of_store(&self, now: Timestamp) -> JobSearch {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let in_window = self.window().since.and_then(|since| now.checked_sub(since).ok());
+        let (created_from, failed_from) = if self.is_of_failures() {
+            (in_window, self.since_at)
+        } else {
+            (in_window.max(self.since_at), None)
+        };
         JobSearch {
             state: self.state,
             kind: some(&self.kind),
@@ -146,14 +170,15 @@ impl Search {
             key: some(&self.key),
             error: some(&self.error),
             payload: self.payload_match.clone(),
-            created_from: self.window().since.and_then(|since| now.checked_sub(since).ok()),
+            created_from,
+            failed_from,
             before: self.before,
             ..JobSearch::default()
         }
     }
 
     /// The jobs that are found, at most so many, within the bounds of one look.
-    pub(super) async fn look(
+    async fn look(
         &self,
         most: usize,
         now: Timestamp,
@@ -187,17 +212,17 @@ impl Search {
 }
 
 /// A job that was found.
-pub(super) struct FoundJob {
-    pub(super) row: JobRow,
-    pub(super) failure: Option<LastFailure>,
+struct FoundJob {
+    row: JobRow,
+    failure: Option<LastFailure>,
 }
 
 /// What was found.
 #[derive(Default)]
-pub(super) struct Found {
-    pub(super) jobs: Vec<FoundJob>,
+struct Found {
+    jobs: Vec<FoundJob>,
     /// From where on there is more.
-    pub(super) next: Option<JobId>,
+    next: Option<JobId>,
     /// Whether the look ended before there were enough.
     gave_up: bool,
 }
@@ -210,7 +235,9 @@ struct Row {
     key: Option<String>,
     state: &'static str,
     tries: String,
-    when: String,
+    /// The time that matters most in its state, and what happens then.
+    what: &'static str,
+    at: Timestamp,
     created_at: Timestamp,
     failure: Option<String>,
 }
@@ -223,9 +250,11 @@ impl Row {
             cut(&words.join(": "), 160)
         });
         let row = job.row;
+        let (what, at) = when(&row, now);
         Self {
             id: row.id,
-            when: when(&row, now),
+            what,
+            at,
             tries: format!("{}/{}", row.attempt, row.max_attempts),
             state: row.state.as_str(),
             created_at: row.created_at,
@@ -237,15 +266,13 @@ impl Row {
     }
 }
 
-/// The time that matters most in the job's state.
-fn when(row: &JobRow, now: Timestamp) -> String {
+/// What happens when.
+fn when(row: &JobRow, now: Timestamp) -> (&'static str, Timestamp) {
     match (row.state, row.ready_at, row.started_at, row.ended_at) {
-        (JobState::Pending | JobState::RetryWait, Some(at), _, _) if at > now => {
-            format!("due {}", relative(at, now))
-        }
-        (JobState::Running, _, Some(at), _) => format!("for {}", length(between(at, now))),
-        (state, _, _, Some(at)) if state.is_ended() => relative(at, now),
-        _ => format!("{} old", length(between(row.created_at, now))),
+        (JobState::Pending | JobState::RetryWait, Some(at), _, _) if at > now => ("due", at),
+        (JobState::Running, _, Some(at), _) => ("began", at),
+        (state, _, _, Some(at)) if state.is_ended() => ("ended", at),
+        _ => ("created", row.created_at),
     }
 }
 

@@ -68,9 +68,6 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
     let facts = Facts { queues: queues?, subscriptions: subscriptions?, consumers: consumers?, ..facts? };
     let mut queues: Vec<&QueueKinds> = facts.queues.iter().flatten().collect();
     let waits: i64 = queues.iter().map(|queue| waiting(queue)).sum();
-    if facts.queues.is_some() {
-        app.series.record_backlog(page.now, waits);
-    }
     queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|count| count.jobs).sum::<i64>()));
     let alerts = facts.alerts(&page);
     let overview = Overview {

@@ -14,6 +14,8 @@ use milepost_core::transition::Verb;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::alerts::waiting;
+use super::kept::Known;
 use crate::app::App;
 
 /// How long a bucket is, in seconds.
@@ -24,6 +26,8 @@ const BUCKETS: usize = 180;
 const LENGTHS_MAX: usize = 512;
 /// How often the store is asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often it is asked how many jobs wait: each bucket has one, or two.
+const BACKLOG_EVERY: Duration = Duration::from_secs(3);
 /// After how long without an answer it is begun anew: to count all that happened meanwhile could take as long again.
 const GAP_MAX: Duration = Duration::from_secs(60);
 /// Of how many jobs of a second the store tells how long they waited or ran.
@@ -101,9 +105,29 @@ impl Series {
     }
 
     /// Begins to ask the store, until it is to stop. Must be called within a Tokio runtime.
-    pub(crate) fn start(self: &Arc<Self>, store: Arc<dyn Store>, stop: CancellationToken) {
-        let series = Arc::clone(self);
-        tokio::spawn(stop.run_until_cancelled_owned(async move { series.look(store.as_ref()).await }));
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        store: &Arc<dyn Store>,
+        known: Arc<Known>,
+        stop: &CancellationToken,
+    ) {
+        let (series, asked) = (Arc::clone(self), Arc::clone(store));
+        let happened = async move { series.look(asked.as_ref()).await };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(happened));
+        let (series, asked) = (Arc::clone(self), Arc::clone(store));
+        let waits = async move { series.look_at_backlog(&known, &asked).await };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(waits));
+    }
+
+    /// Takes in how many jobs wait, also while nobody looks: who is woken up sees since when.
+    async fn look_at_backlog(&self, known: &Known, store: &Arc<dyn Store>) {
+        loop {
+            if let Ok(Some(queues)) = known.queues(store).await {
+                let jobs = queues.iter().map(waiting).sum();
+                self.fill(Timestamp::now().as_second(), |bucket| bucket.backlog = Some(jobs));
+            }
+            tokio::time::sleep(BACKLOG_EVERY).await;
+        }
     }
 
     async fn look(&self, store: &dyn Store) {
@@ -162,11 +186,6 @@ impl Series {
             Verb::Retry | Verb::Fail => bucket.failed += counted.times,
             _ => {}
         });
-    }
-
-    /// Takes in how many jobs wait now.
-    pub(crate) fn record_backlog(&self, at: Timestamp, jobs: i64) {
-        self.fill(at.as_second(), |bucket| bucket.backlog = Some(jobs));
     }
 
     fn fill(&self, at_s: i64, fill: impl FnOnce(&mut Bucket)) {

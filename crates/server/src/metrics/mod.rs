@@ -3,6 +3,7 @@
 mod sample;
 mod store;
 mod text;
+pub mod work;
 
 use std::time::{Duration, Instant};
 

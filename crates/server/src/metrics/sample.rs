@@ -63,6 +63,18 @@ impl Sample {
         Self { name, help, kind: Kind::Histogram, labels: Vec::new(), value }
     }
 
+    /// With what somebody else counted of the same. Of what goes up and down the first says it for all.
+    pub(super) fn add(&mut self, other: Self) {
+        match (&mut self.value, other.value) {
+            (Value::One(value), Value::One(more)) if self.kind == Kind::Counter => *value += more,
+            (Value::Spread(buckets, sum), Value::Spread(more, more_sum)) => {
+                buckets.iter_mut().zip(more).for_each(|((_, count), (_, more))| *count += more);
+                *sum += more_sum;
+            }
+            _ => {}
+        }
+    }
+
     /// With this label.
     #[must_use]
     pub fn of(mut self, label: &'static str, value: impl Into<String>) -> Self {

@@ -1,6 +1,7 @@
 //! Numbers as OpenMetrics text.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
 use prometheus_client::collector::Collector;
@@ -14,11 +15,17 @@ use super::sample::{Kind, Sample, Value};
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Writes them, those of one name together.
+/// The numbers of one name, each with its labels.
+type Family = BTreeMap<Vec<(&'static str, String)>, Sample>;
+
+/// Writes them, those of one name together; those of the same labels, too, are one: what several count adds up.
 pub(super) fn write(samples: Vec<Sample>) -> Result<String, fmt::Error> {
-    let mut families: BTreeMap<&'static str, Vec<Sample>> = BTreeMap::new();
+    let mut families: BTreeMap<&'static str, Family> = BTreeMap::new();
     for sample in samples {
-        families.entry(sample.name).or_default().push(sample);
+        match families.entry(sample.name).or_default().entry(sample.labels.clone()) {
+            Entry::Vacant(place) => drop(place.insert(sample)),
+            Entry::Occupied(mut there) => there.get_mut().add(sample),
+        }
     }
     let mut registry = Registry::with_prefix("milepost");
     registry.register_collector(Box::new(Families(families)));
@@ -28,12 +35,12 @@ pub(super) fn write(samples: Vec<Sample>) -> Result<String, fmt::Error> {
 }
 
 #[derive(Debug)]
-struct Families(BTreeMap<&'static str, Vec<Sample>>);
+struct Families(BTreeMap<&'static str, Family>);
 
 impl Collector for Families {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for (name, samples) in &self.0 {
-            let Some(first) = samples.first() else { continue };
+            let Some(first) = samples.values().next() else { continue };
             let kind = match first.kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
@@ -44,7 +51,7 @@ impl Collector for Families {
                 write_one(first, family)?;
                 continue;
             }
-            for sample in samples {
+            for sample in samples.values() {
                 write_one(sample, family.encode_family(&sample.labels)?)?;
             }
         }

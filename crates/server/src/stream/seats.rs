@@ -50,8 +50,9 @@ impl Seats {
         }
         let of_client = taken.entry(client.clone()).or_default();
         if *of_client >= streams_per_client_max {
-            let words =
-                format!("this client has {streams_per_client_max} streams open; close some, or share one");
+            let words = format!(
+                "this client has {streams_per_client_max} streams open; close some, share one, or let the server allow more ([serve] streams_per_client)"
+            );
             return Err(Problem::too_many("too_many_streams", words));
         }
         *of_client += 1;

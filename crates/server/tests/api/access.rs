@@ -124,6 +124,87 @@ pub(crate) async fn every_route_is_open_to_the_roles_that_the_document_names_and
     assert!(routes.len() > 25 && met.len() > 8, "{met:?}");
 }
 
+/// What only admins may do.
+const OF_ADMINS: [(&str, &str); 3] =
+    [("POST", "/v1/doctor/repair"), ("POST", "/v1/events/reseed"), ("DELETE", "/v1/subscriptions/{name}")];
+/// The worker protocol: for workers, and for nobody else.
+const OF_WORKERS: [(&str, &str); 7] = [
+    ("POST", "/v1/workers"),
+    ("DELETE", "/v1/workers/{id}"),
+    ("GET", "/v1/workers/{id}/jobs"),
+    ("POST", "/v1/workers/{id}/claim"),
+    ("POST", "/v1/workers/{id}/finish"),
+    ("POST", "/v1/workers/{id}/heartbeat"),
+    ("POST", "/v1/workers/{id}/report"),
+];
+/// What viewers may not look at: it tells who did what.
+const LOOKED_AT_BY_OPERATORS: [(&str, &str); 1] = [("GET", "/v1/audit")];
+/// What is open to nobody known.
+const OPEN: [(&str, &str); 6] = [
+    ("GET", "/assets/{edition}/{name}"),
+    ("GET", "/healthz"),
+    ("GET", "/openapi.json"),
+    ("GET", "/readyz"),
+    ("GET", "/sign-in"),
+    ("POST", "/sign-in"),
+];
+
+/// Which role an operation of the API needs, whatever the document says.
+fn pinned(method: &str, path: &str) -> Role {
+    let operation = (method, path);
+    if OF_WORKERS.contains(&operation) {
+        Role::Worker
+    } else if OF_ADMINS.contains(&operation) || path.contains("token") {
+        Role::Admin
+    } else if method != "GET" || LOOKED_AT_BY_OPERATORS.contains(&operation) {
+        Role::Operator
+    } else {
+        Role::Viewer
+    }
+}
+
+pub(crate) async fn a_role_that_is_changed_is_changed_here_too(place: Place) {
+    let viewer = place.token(Role::Viewer).await;
+    let (mut changing, mut met) = (0, BTreeSet::new());
+    for (method, path, needed) in routes(&place).await {
+        if !path.starts_with("/v1/") {
+            continue;
+        }
+        assert_eq!(needed, Some(pinned(method.as_str(), &path)), "{method} {path}");
+        if path.starts_with("/v1/workers/") {
+            assert_eq!(needed, Some(Role::Worker), "{method} {path} is of the worker protocol");
+        }
+        if method != Method::GET {
+            let answer = ask(&place, &method, &path, Some(&viewer)).await;
+            assert_eq!(refusal(&answer), Some("role_needed"), "{method} {path} for a viewer: {answer:?}");
+            changing += 1;
+        }
+        met.insert((method.to_string(), path));
+    }
+    for (method, path) in OF_ADMINS.iter().chain(&OF_WORKERS).chain(&LOOKED_AT_BY_OPERATORS) {
+        assert!(met.contains(&((*method).to_owned(), (*path).to_owned())), "there is no {method} {path}");
+    }
+    assert!(changing > 25, "{changing} operations change something: {met:#?}");
+}
+
+pub(crate) async fn what_is_open_to_nobody_known_is_changed_here_too(place: Place) {
+    let mut open = BTreeSet::new();
+    for (method, path, needed) in routes(&place).await {
+        match needed {
+            None => assert!(open.insert((method.to_string(), path))),
+            Some(Role::Viewer) => {
+                let is_own = (method.as_str(), &*path) == ("POST", "/sign-out");
+                assert!(method == Method::GET || is_own, "{method} {path} is for viewers");
+            }
+            Some(_) => {}
+        }
+    }
+    let open: Vec<(&str, &str)> = open.iter().map(|(method, path)| (&**method, &**path)).collect();
+    let mut expected = OPEN;
+    expected.sort_unstable();
+    assert_eq!(open, expected);
+}
+
 pub(crate) async fn nobody_is_asked_until_there_is_a_token_and_everybody_from_then_on(place: Place) {
     assert_eq!(place.get("/v1/queues").await.status, StatusCode::OK);
     let strict = Options {

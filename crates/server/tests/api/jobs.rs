@@ -290,8 +290,22 @@ pub(crate) async fn an_operation_on_many_is_previewed_and_becomes_a_bulk_job(pla
     let ask = |dry: bool| json!({ "filter": { "state": "aborted", "kind": "mail" }, "operation": "retry", "reason": "fixed", "dry": dry });
     let preview = place.post("/v1/jobs/operate-many", &ask(true)).await;
     assert_eq!((preview.status, &preview.body), (StatusCode::OK, &json!({ "jobs": 3, "some": ids })));
-    let started = place.post("/v1/jobs/operate-many", &ask(false)).await;
+    let keyed = |body: serde_json::Value| {
+        let request = place.request(Method::POST, "/v1/jobs/operate-many").header("Idempotency-Key", "once");
+        place.send(request.json(&body))
+    };
+    let started = keyed(ask(false)).await;
     assert_eq!((started.status, &started.body["jobs"]), (StatusCode::ACCEPTED, &json!(3)), "{started:?}");
+    let again = keyed(ask(false)).await;
+    assert_eq!(
+        (again.status, &again.body["bulk"]),
+        (StatusCode::ACCEPTED, &started.body["bulk"]),
+        "{again:?}"
+    );
+    assert_eq!(again.body["jobs"], 3);
+    let mut other = ask(false);
+    other["reason"] = json!("for something else");
+    assert_eq!(keyed(other).await.code(), "idempotency_key_taken");
     let bulk = place.get(&format!("/v1/jobs/{}", started.body["bulk"].as_str().unwrap())).await;
     assert_eq!((&bulk.body["kind"], &bulk.body["queue"]), (&json!("milepost.operate"), &json!("milepost")));
     assert_eq!(

@@ -9,8 +9,11 @@ mod batches;
 mod bulk;
 mod console;
 mod console_batches;
+mod console_bulk;
 mod console_events;
+mod console_jobs;
 mod console_overview;
+mod corpus;
 mod described;
 mod doctor;
 mod events;
@@ -18,6 +21,7 @@ mod inbox;
 mod jobs;
 mod kind_limits;
 mod limits;
+mod markup;
 mod numbers;
 mod place;
 mod protocol;
@@ -86,7 +90,6 @@ on_both! {
     }
     console {
         an_empty_store_has_pages_that_say_what_to_do_next
-        every_link_leads_to_a_page_and_nothing_stored_becomes_markup
         the_first_page_is_small_and_loads_nothing_from_elsewhere
         a_form_does_what_it_says_and_wants_to_know_why
         jobs_are_found_by_what_they_say
@@ -100,6 +103,14 @@ on_both! {
         a_batch_is_stopped_goes_on_and_runs_again
         a_long_history_begins_with_what_happened_last
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
+    }
+    console_bulk {
+        bulk_jobs_are_listed_by_state_and_page_by_page
+    }
+    console_jobs {
+        jobs_that_failed_since_a_time_are_found_and_retried
+        all_jobs_that_are_changed_are_counted_before
+        of_a_long_history_the_newest_changes_are_drawn
     }
     console_overview {
         a_store_in_which_nothing_was_done_tells_what_to_do
@@ -122,6 +133,7 @@ on_both! {
         what_a_worker_says_wrong_is_told
         a_worker_serves_no_more_pairs_than_a_claim_can_look_for
         a_job_is_spoken_of_once_in_a_request
+        what_workers_that_speak_http_do_is_counted
         of_a_long_failure_the_beginning_is_kept
     }
     events {
@@ -146,7 +158,10 @@ on_both! {
         a_restart_of_the_server_loses_nothing
         a_watcher_is_told_of_what_it_wants_only
         a_position_that_cannot_be_gone_on_from_is_told
+        a_watcher_of_a_queue_is_told_of_its_jobs_only
+        a_watcher_of_a_batch_is_told_of_it_and_of_the_jobs_of_its_tasks
         only_so_many_streams_are_open_for_one_client
+        only_so_many_streams_are_open_for_all_clients
         who_does_not_read_is_dropped_told_why_and_goes_on_where_it_was
     }
     schedules {
@@ -180,6 +195,8 @@ on_both! {
     }
     access {
         every_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_else
+        a_role_that_is_changed_is_changed_here_too
+        what_is_open_to_nobody_known_is_changed_here_too
         nobody_is_asked_until_there_is_a_token_and_everybody_from_then_on
         a_revoked_token_is_refused_within_a_second
         a_stream_ends_with_the_token_of_its_reader
@@ -209,6 +226,7 @@ on_both! {
         metrics_tell_of_jobs_that_are_due_and_not_of_reminders
         the_worker_that_a_server_keeps_for_operators_is_not_counted
         a_store_that_does_not_answer_is_told_before_prometheus_gives_up
+        how_many_jobs_wait_is_charted_also_while_nobody_looks
     }
     described {
         people_can_read_all_that_the_document_says

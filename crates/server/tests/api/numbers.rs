@@ -7,6 +7,7 @@ use milepost_core::bulk::operation;
 use milepost_core::event::{Aggregate, Begin, NewEvent};
 use milepost_core::worker::NewWorker;
 use milepost_testkit::faulty::Faulty;
+use milepost_testkit::wait;
 use reqwest::StatusCode;
 use serde_json::json;
 use tokio::time::timeout;
@@ -99,4 +100,15 @@ pub(crate) async fn a_store_that_does_not_answer_is_told_before_prometheus_gives
         "{}",
         answer.body
     );
+}
+
+pub(crate) async fn how_many_jobs_wait_is_charted_also_while_nobody_looks(place: Place) {
+    for _ in 0..3 {
+        place.created(&json!({"kind": "k"})).await;
+    }
+    wait::until("the three are on the chart", || async {
+        let series = place.get("/series.json").await.body;
+        series["backlog"].as_array().unwrap().iter().any(|jobs| *jobs == json!(3))
+    })
+    .await;
 }

@@ -209,3 +209,38 @@ pub(crate) async fn a_job_is_spoken_of_once_in_a_request(place: Place) {
     let refused = worker.tell("finish", json!({"runs": [end, end]})).await;
     assert_eq!((refused.code(), refused.at()), ("run_twice", "runs[1]"));
 }
+
+pub(crate) async fn what_workers_that_speak_http_do_is_counted(place: Place) {
+    for _ in 0..2 {
+        place.created(&json!({"kind": "k"})).await;
+    }
+    let worker = Worker::register(&place).await;
+    let jobs = worker.claim(json!({"wait_ms": 20_000, "limit": 2})).await;
+    worker.finish(&jobs[0]["run"], json!({"outcome": "succeeded"})).await;
+    worker.finish(&jobs[0]["run"], json!({"outcome": "succeeded"})).await;
+    let cancel = json!({"operation": "cancel", "grace_ms": 0});
+    let path = format!("/v1/jobs/{}/operate", jobs[1]["id"].as_str().unwrap());
+    assert!(place.post(&path, &cancel).await.status.is_success());
+    assert_eq!(worker.finish(&jobs[1]["run"], json!({"outcome": "failed"})).await, "fenced");
+    place.send(place.request(Method::DELETE, &format!("/v1/workers/{}", worker.id))).await;
+    worker.tell("heartbeat", json!({})).await;
+    let told = place.get("/metrics").await;
+    let told = told.body.as_str().unwrap();
+    for line in [
+        "milepost_worker_claimed_jobs_total 2",
+        "milepost_worker_claim_jobs_count 1",
+        "milepost_worker_claim_jobs_sum 2.0",
+        "milepost_worker_end_jobs_count 3",
+        "milepost_worker_runs_total{outcome=\"succeeded\"} 1",
+        "milepost_worker_repeated_ends_total 1",
+        "milepost_worker_fenced_ends_total 1",
+        "milepost_worker_leases_lost_total 1",
+        "milepost_worker_run_seconds_count{kind=\"k\"} 2",
+        "milepost_job_wait_seconds_count{queue=\"default\",kind=\"k\"} 2",
+    ] {
+        assert!(
+            told.lines().any(|its| its.trim_end_matches(".0") == line.trim_end_matches(".0")),
+            "{line} is not in\n{told}"
+        );
+    }
+}

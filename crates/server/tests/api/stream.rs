@@ -2,11 +2,18 @@
 
 use std::time::Duration;
 
-use milepost_core::ident::JobId;
+use milepost_core::batch::listing::TaskFilter;
+use milepost_core::batch::operation::{BatchOperation, BatchVerb};
+use milepost_core::batch::start::NewBatch;
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::ident::{BatchId, JobId};
 use milepost_core::job::NewJob;
 use milepost_core::port::Operation;
+use milepost_core::token::Role;
 use milepost_core::transition::Verb;
 use milepost_server::{Options, StreamLimits};
+use milepost_testkit::wait;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -174,6 +181,73 @@ pub(crate) async fn a_watcher_is_told_of_what_it_wants_only(place: Place) {
     assert!(told.is_err(), "nothing happened to a batch: {told:?}");
 }
 
+pub(crate) async fn a_watcher_of_a_queue_is_told_of_its_jobs_only(place: Place) {
+    let mut night = Stream::open(&place, "/v1/stream?queue=night", None).await;
+    let mut nightly = Stream::open(&place, "/v1/stream?queue=night&kind=report", None).await;
+    let mut ids = Vec::new();
+    for (queue, kind) in [("day", "report"), ("night", "mail"), ("nights", "report"), ("night", "report")] {
+        ids.push(place.created(&json!({ "kind": kind, "queue": queue })).await);
+    }
+    place.store.define_dag(&Dag::check(night_dag()).unwrap()).await.unwrap();
+    place.store.start_batch(&NewBatch::new("close", &()).unwrap()).await.unwrap();
+    let last = place.created(&json!({ "kind": "report", "queue": "night" })).await;
+    let told = night.take(4).await;
+    assert!(told.iter().all(|told| told.event == "job" && told.data["queue"] == "night"), "{told:#?}");
+    let task = told.iter().filter(|told| told.data["batch"].is_string()).count();
+    assert_eq!(task, 1, "the job of a task is one of its queue, the batch is not: {told:#?}");
+    let others = told.iter().filter(|told| told.data["batch"].is_null());
+    let others: Vec<&str> = others.map(|told| told.data["job"].as_str().unwrap()).collect();
+    assert_eq!(others, [&ids[1], &ids[3], &last]);
+    assert_eq!(jobs(&nightly.take(2).await), [&ids[3], &last]);
+}
+
+/// A DAG of one task, whose jobs wait in queue `night`.
+fn night_dag() -> Definition {
+    let task = Task { queue: "night".to_owned(), ..Task::job("work") };
+    Definition::new("close").task("only", task)
+}
+
+/// Starts a batch and stops it again; answers the job of its task.
+async fn start_and_abort(place: &Place, id: BatchId) -> JobId {
+    let store = place.store.as_ref();
+    store.start_batch(&NewBatch { id, ..NewBatch::new("close", &()).unwrap() }).await.unwrap();
+    let job = store.batch_tasks(id, &TaskFilter::default()).await.unwrap()[0].job.unwrap();
+    let (grace, what) = (Duration::ZERO, BatchVerb::Abort);
+    let abort = BatchOperation { batch: id, generation: None, grace, note: None, what };
+    store.operate_batch(&abort).await.unwrap();
+    job
+}
+
+pub(crate) async fn a_watcher_of_a_batch_is_told_of_it_and_of_the_jobs_of_its_tasks(place: Place) {
+    let store = place.store.as_ref();
+    store.define_dag(&Dag::check(night_dag()).unwrap()).await.unwrap();
+    let (own, other) = (BatchId::new(), BatchId::new());
+    let mut all = Stream::open(&place, &format!("/v1/stream?batch={own}"), None).await;
+    let mut itself = Stream::open(&place, &format!("/v1/stream?batch={own}&type=batch"), None).await;
+    start_and_abort(&place, other).await;
+    place.created(&json!({ "kind": "work", "queue": "night" })).await;
+    let job = start_and_abort(&place, own).await;
+    let (of_batch, of_job) =
+        (store.batch_history(own, 0, 100).await.unwrap(), store.history(job).await.unwrap());
+    assert!(of_batch.len() >= 2 && of_job.len() == 2, "{of_batch:#?} {of_job:#?}");
+    let told = all.take(of_batch.len() + of_job.len()).await;
+    assert!(told.iter().all(|told| told.data["batch"] == json!(own)), "nothing of others: {told:#?}");
+    let facts = |told: &Told| ["pos", "verb", "from", "to"].map(|name| told.data[name].clone());
+    let of = |event: &str| -> Vec<[Value; 4]> {
+        told.iter().filter(|told| told.event == event).map(facts).collect()
+    };
+    let batch: Vec<[Value; 4]> =
+        of_batch.iter().map(|it| [json!(it.pos), json!(it.verb), json!(it.from), json!(it.to)]).collect();
+    let jobs: Vec<[Value; 4]> =
+        of_job.iter().map(|it| [json!(it.pos), json!(it.verb), json!(it.from), json!(it.to)]).collect();
+    assert_eq!((of("batch"), of("job")), (batch.clone(), jobs));
+    let of_its_job = |told: &Told| told.event == "batch" || told.data["job"] == json!(job);
+    assert!(told.iter().all(of_its_job), "{told:#?}");
+    let alone = itself.take(batch.len()).await;
+    assert!(alone.iter().all(|told| told.event == "batch" && told.data["dag"] == "close"), "{alone:#?}");
+    assert_eq!(alone.iter().map(facts).collect::<Vec<_>>(), batch);
+}
+
 pub(crate) async fn a_position_that_cannot_be_gone_on_from_is_told(place: Place) {
     for (path, id) in [("/v1/stream", Some("4711")), ("/v1/stream?last_event_id=x", None)] {
         let request = place.request(Method::GET, path);
@@ -211,6 +285,29 @@ pub(crate) async fn only_so_many_streams_are_open_for_one_client(place: Place) {
         }
     };
     timeout(SOON, opened).await.expect("the place of the one that left is free");
+}
+
+pub(crate) async fn only_so_many_streams_are_open_for_all_clients(place: Place) {
+    let streams = StreamLimits { streams_max: 2, ..StreamLimits::default() };
+    let place = place.beside(Options { streams, ..Options::default() }).await;
+    let mut tokens = Vec::new();
+    for role in [Role::Viewer, Role::Operator, Role::Admin] {
+        tokens.push(place.token(role).await);
+    }
+    let open = async |n: usize| {
+        let request = place.request(Method::GET, "/v1/stream").bearer_auth(tokens[n].reveal());
+        request.send().await.unwrap()
+    };
+    let (first, second) = (open(0).await, open(1).await);
+    assert_eq!((first.status(), second.status()), (StatusCode::OK, StatusCode::OK));
+    let request = place.request(Method::GET, "/v1/stream").bearer_auth(tokens[2].reveal());
+    let refused = place.send(request).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::TOO_MANY_REQUESTS, "too_many_streams"));
+    let why = refused.body["detail"].as_str().unwrap();
+    assert!(why.contains("2 streams are open, as many as this server keeps"), "{why}");
+    drop(first);
+    let opened = async || open(2).await.status() == StatusCode::OK;
+    wait::until("the place of the one that left is free", opened).await;
 }
 
 /// How many streams were ended since their reader was too slow.

@@ -16,7 +16,7 @@ use super::ledger::Scope;
 use crate::store::StoreAddress;
 use crate::work::kinds;
 
-pub(super) use show::perform;
+pub(super) use show::{Settled, perform};
 
 /// The name of the demo's DAG: a DAG of the user's may have the one that the example has.
 const DAG: &str = "demo.settlement";

@@ -31,6 +31,8 @@ use crate::store::StoreAddress;
 
 /// The numbers of the worker processes; the first of them is killed.
 const WORKERS: std::ops::RangeInclusive<u32> = 5..=7;
+/// The number of the one that runs what somebody retries later.
+const WORKER_AT_THE_END: u32 = 9;
 /// When one of so many countries is done, the process is killed.
 const KILL_AT: u64 = 3;
 /// How often the batch is looked at.
@@ -40,13 +42,26 @@ const STALL_MAX: Duration = Duration::from_secs(60);
 /// How many countries are named.
 const NAMED: usize = 3;
 
-/// Shows it, and answers what was verified; `None` when there are no programs here that could run.
+/// What was verified, and the folder with the programs, which goes with this.
+pub(crate) struct Settled {
+    pub(crate) checks: Vec<Check>,
+    folder: Folder,
+}
+
+impl Settled {
+    /// One more process that runs them.
+    pub(crate) fn worker(&self, address: &StoreAddress, scope: &Scope) -> Result<WorkerProcess> {
+        WorkerProcess::spawn_in(WORKER_AT_THE_END, address, &queue(scope), self.folder.path())
+    }
+}
+
+/// Shows it; `None` when there are no programs here that could run.
 pub(crate) async fn perform(
     store: Arc<dyn Store>,
     address: &StoreAddress,
     scope: &Scope,
     plan: Plan,
-) -> Result<Option<Vec<Check>>> {
+) -> Result<Option<Settled>> {
     if !programs_run().await {
         output::note("the batch is left out: its programs are written for sh and awk, which are not here");
         return Ok(None);
@@ -83,7 +98,7 @@ pub(crate) async fn perform(
         wrong: totals::wrong(&lines, &expected),
     };
     let facts = Facts::read(store.as_ref(), batch.id, &dag).await?;
-    Ok(Some(verify(&facts, report, countries, held)))
+    Ok(Some(Settled { checks: verify(&facts, report, countries, held), folder }))
 }
 
 /// Whether there is what the programs are written for.

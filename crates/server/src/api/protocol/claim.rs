@@ -123,6 +123,7 @@ async fn claim_jobs(
     let wait = Duration::from_millis(request.wait_ms.unwrap_or_default().min(WAIT_MS_MAX));
     let claim = claim(worker, request)?;
     let claimed = wait_for_some(&app, &claim, wait).await?;
+    app.tally.claimed(&claimed);
     held(app.store.as_ref(), claimed).await
 }
 

@@ -126,6 +126,7 @@ async fn finish_runs(
     check_once(request.runs.iter().map(|end| end.run.run.job), "a job ends once")?;
     let finishes: Vec<Finish> = request.runs.into_iter().map(RunEnd::into_finish).collect();
     let finished = app.store.finish_many(worker, &finishes).await?;
+    app.tally.ended(&finishes, &finished);
     Ok(Json(FinishAnswer { runs: finished.into_iter().map(Told::from).collect() }))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
 use milepost_core::job::check_queue;
 use milepost_core::transition::Verb;
@@ -146,7 +147,11 @@ async fn heartbeat_worker(
     State(app): State<App>,
     Path(id): Path<WorkerId>,
 ) -> Result<Json<HeartbeatAnswer>, Problem> {
-    let heartbeat = app.store.heartbeat(id).await?;
+    let heartbeat = app.store.heartbeat(id).await.inspect_err(|error| {
+        if matches!(error, StoreError::WorkerLost(_)) {
+            app.tally.lease_lost();
+        }
+    })?;
     let stops = heartbeat
         .stops
         .into_iter()

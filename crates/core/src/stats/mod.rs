@@ -1,26 +1,31 @@
-//! What a worker has done so far, counted.
+//! What workers have done so far, counted where they are: in their own process, or in the server that they speak to.
+
+mod distribution;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::distribution::{Distribution, DistributionView, Durations, JOBS};
+use self::distribution::JOBS;
+pub use self::distribution::{Distribution, DistributionView, Durations};
+use crate::claim::ClaimedJob;
+use crate::finish::End;
 
 macro_rules! stats {
     ($($(#[$meta:meta])* $name:ident,)+) => {
         /// Counters of one worker, over all its incarnations.
         #[derive(Debug)]
-        pub(crate) struct Stats {
-            $(pub(crate) $name: Counter,)+
+        pub struct Stats {
+            $($(#[$meta])* pub $name: Counter,)+
             /// Jobs of a claim that brought some.
-            pub(crate) claim_jobs: Distribution,
+            pub claim_jobs: Distribution,
             /// Ends that were told at once.
-            pub(crate) end_jobs: Distribution,
+            pub end_jobs: Distribution,
             /// How long jobs could have been claimed before they were, by queue and kind.
-            pub(crate) waits: Durations<(String, String)>,
+            pub waits: Durations<(String, String)>,
             /// How long handlers took, by kind.
-            pub(crate) runs: Durations<String>,
+            pub runs: Durations<String>,
         }
 
         impl Default for Stats {
@@ -46,7 +51,9 @@ macro_rules! stats {
         }
 
         impl Stats {
-            pub(crate) fn view(&self) -> StatsView {
+            /// What they stand at.
+            #[must_use]
+            pub fn view(&self) -> StatsView {
                 StatsView { $($name: self.$name.get(),)+ ..StatsView::default() }
             }
         }
@@ -102,7 +109,33 @@ pub struct SpreadView {
 }
 
 impl Stats {
-    pub(crate) fn spread(&self) -> SpreadView {
+    /// Counts a claim that the store has answered.
+    pub fn count_claimed(&self, jobs: &[ClaimedJob]) {
+        self.claimed.add(jobs.len());
+        if !jobs.is_empty() {
+            self.claim_jobs.add(jobs.len() as f64);
+        }
+        for job in jobs {
+            if let Some(waited) = job.waited {
+                self.waits.add(&(job.queue.clone(), job.kind.clone()), waited);
+            }
+        }
+    }
+
+    /// Counts an end that the store has taken.
+    pub fn count_end(&self, end: &End) {
+        match end {
+            End::Succeed { .. } => self.succeeded.add(1),
+            End::Retry { .. } => self.retried.add(1),
+            End::Fail { .. } => self.failed.add(1),
+            End::Yield { .. } => self.yielded.add(1),
+            End::Cancel | End::Abort => self.stopped.add(1),
+        }
+    }
+
+    /// How they are spread.
+    #[must_use]
+    pub fn spread(&self) -> SpreadView {
         SpreadView {
             claim_jobs: self.claim_jobs.view(),
             end_jobs: self.end_jobs.view(),
@@ -114,14 +147,17 @@ impl Stats {
 
 /// A number that only rises.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub struct Counter(AtomicU64);
 
 impl Counter {
-    pub(crate) fn add(&self, more: usize) {
+    /// So many more.
+    pub fn add(&self, more: usize) {
         self.0.fetch_add(more as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> u64 {
+    /// What it stands at.
+    #[must_use]
+    pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -7,14 +7,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 /// How many jobs came at once.
-pub(crate) const JOBS: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
+pub(super) const JOBS: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
 /// How many seconds something took: from handlers that do nothing to bulk jobs that run for hours.
-pub(crate) const SECONDS: &[f64] =
+const SECONDS: &[f64] =
     &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0];
 
 /// Counts values by the first bound that is not below them.
 #[derive(Debug)]
-pub(crate) struct Distribution {
+pub struct Distribution {
     bounds: &'static [f64],
     /// One more than there are bounds.
     counts: Vec<AtomicU64>,
@@ -46,12 +46,15 @@ impl DistributionView {
 }
 
 impl Distribution {
-    pub(crate) fn new(bounds: &'static [f64]) -> Self {
+    /// Of none, by these upper bounds, which rise.
+    #[must_use]
+    pub fn new(bounds: &'static [f64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self { bounds, counts, sum: AtomicU64::new(0) }
     }
 
-    pub(crate) fn add(&self, value: f64) {
+    /// With one more value.
+    pub fn add(&self, value: f64) {
         let bucket = self.bounds.partition_point(|bound| *bound < value);
         if let Some(count) = self.counts.get(bucket) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -59,15 +62,20 @@ impl Distribution {
         self.sum.fetch_add((value * 1e6) as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn view(&self) -> DistributionView {
+    /// What it stands at.
+    #[must_use]
+    pub fn view(&self) -> DistributionView {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         DistributionView { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) as f64 / 1e6 }
     }
 }
 
-/// Durations by what they are of: a kind, say, of those that the worker has handlers for.
+/// How many different things durations are kept of; what comes beyond is not counted.
+const DIFFERENT_MAX: usize = 1_000;
+
+/// Durations by what they are of: a kind, say, of those that a worker has handlers for.
 #[derive(Debug)]
-pub(crate) struct Durations<K>(RwLock<BTreeMap<K, Arc<Distribution>>>);
+pub struct Durations<K>(RwLock<BTreeMap<K, Arc<Distribution>>>);
 
 impl<K> Default for Durations<K> {
     fn default() -> Self {
@@ -76,20 +84,33 @@ impl<K> Default for Durations<K> {
 }
 
 impl<K: Ord + Clone> Durations<K> {
-    pub(crate) fn add<Q>(&self, of: &Q, took: Duration)
+    /// With one more, of this.
+    pub fn add<Q>(&self, of: &Q, took: Duration)
     where
         K: Borrow<Q>,
         Q: Ord + ToOwned<Owned = K> + ?Sized,
     {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(of).cloned();
-        let its = known.unwrap_or_else(|| {
-            let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            all.entry(of.to_owned()).or_insert_with(|| Arc::new(Distribution::new(SECONDS))).clone()
-        });
-        its.add(took.as_secs_f64());
+        if let Some(its) = known.or_else(|| self.first(of)) {
+            its.add(took.as_secs_f64());
+        }
     }
 
-    pub(crate) fn view(&self) -> BTreeMap<K, DistributionView> {
+    fn first<Q>(&self, of: &Q) -> Option<Arc<Distribution>>
+    where
+        K: Borrow<Q>,
+        Q: Ord + ToOwned<Owned = K> + ?Sized,
+    {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= DIFFERENT_MAX && !all.contains_key(of) {
+            return None;
+        }
+        Some(all.entry(of.to_owned()).or_insert_with(|| Arc::new(Distribution::new(SECONDS))).clone())
+    }
+
+    /// What they stand at.
+    #[must_use]
+    pub fn view(&self) -> BTreeMap<K, DistributionView> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
         all.iter().map(|(of, its)| (of.clone(), its.view())).collect()
     }
@@ -108,5 +129,17 @@ mod tests {
         let view = sizes.view();
         assert_eq!(view.counts, [1, 1, 1, 0, 0, 0, 0, 0, 1, 1]);
         assert_eq!(view.sum, 1007.0);
+    }
+
+    #[test]
+    fn durations_are_kept_of_so_many_different_things_only() {
+        let durations: Durations<String> = Durations::default();
+        for n in 0..=DIFFERENT_MAX {
+            durations.add(format!("kind-{n}").as_str(), Duration::from_secs(1));
+        }
+        durations.add("kind-0", Duration::from_secs(1));
+        let view = durations.view();
+        assert_eq!(view.len(), DIFFERENT_MAX);
+        assert_eq!(view["kind-0"].sum, 2.0);
     }
 }

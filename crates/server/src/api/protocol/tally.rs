@@ -1,0 +1,76 @@
+//! What is counted of the workers that speak to this server: they tell Prometheus nothing themselves.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use milepost_core::claim::ClaimedJob;
+use milepost_core::finish::{Finish, Finished};
+use milepost_core::ident::Run;
+use milepost_core::stats::Stats;
+use tokio::time::Instant;
+
+use crate::metrics::{Counts, Sample, work};
+
+/// Of how many runs the beginning is remembered.
+const BEGUN_MAX: usize = 100_000;
+/// After how long a run is not waited for any more when there is no place: its end was told to another server, or never.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
+
+/// Numbers of all those workers together.
+#[derive(Default)]
+pub(crate) struct Tally {
+    stats: Stats,
+    begun: Mutex<HashMap<Run, Begun>>,
+}
+
+/// A run that was claimed here.
+struct Begun {
+    kind: String,
+    at: Instant,
+}
+
+impl Tally {
+    /// Counts a claim.
+    pub(super) fn claimed(&self, jobs: &[ClaimedJob]) {
+        self.stats.count_claimed(jobs);
+        let at = Instant::now();
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if begun.len() + jobs.len() > BEGUN_MAX {
+            begun.retain(|_, run| run.at.elapsed() < FORGOTTEN_AFTER);
+        }
+        let places = BEGUN_MAX.saturating_sub(begun.len());
+        begun.extend(jobs.iter().take(places).map(|job| (job.run, Begun { kind: job.kind.clone(), at })));
+    }
+
+    /// Counts ends, and what the store says of them.
+    pub(super) fn ended(&self, finishes: &[Finish], answers: &[Finished]) {
+        let begun: Vec<Option<Begun>> = {
+            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            finishes.iter().map(|finish| begun.remove(&finish.run)).collect()
+        };
+        for ((finish, answer), begun) in finishes.iter().zip(answers).zip(begun) {
+            match answer {
+                Finished::Accepted => self.stats.count_end(&finish.end),
+                Finished::Repeated => self.stats.repeated.add(1),
+                Finished::Fenced => self.stats.fenced.add(1),
+            }
+            if let Some(Begun { kind, at }) = begun {
+                self.stats.runs.add(kind.as_str(), at.elapsed());
+            }
+        }
+        self.stats.acknowledged.add(finishes.len());
+        self.stats.end_jobs.add(finishes.len() as f64);
+    }
+
+    /// Counts a worker that hears that its lease is over.
+    pub(super) fn lease_lost(&self) {
+        self.stats.leases_lost.add(1);
+    }
+}
+
+impl Counts for Arc<Tally> {
+    fn samples(&self) -> Vec<Sample> {
+        work::samples(&self.stats.view(), &self.stats.spread())
+    }
+}

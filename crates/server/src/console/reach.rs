@@ -1,0 +1,153 @@
+//! How far a change of many jobs reaches: to how many of them it would be done, counted as the change itself finds them.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use milepost_core::listing::JobRow;
+use milepost_core::port::Store;
+use milepost_core::search::{JobSearch, SCAN_MAX};
+use milepost_core::state::JobState;
+
+use super::deed::Deed;
+use super::words::{count, several};
+use crate::many::JOBS_MAX;
+use crate::problem::Problem;
+
+/// How long jobs are counted.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many are shown.
+const SHOWN: usize = 20;
+
+/// Where the count ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum End {
+    /// At the last of them.
+    #[default]
+    Last,
+    /// Where the time was up.
+    Late,
+    /// Where there were more than one change is done to.
+    TooMany,
+}
+
+#[derive(Default)]
+pub(super) struct Reach {
+    /// The newest of those that it can be done to.
+    pub(super) newest: Vec<JobRow>,
+    /// How many these are.
+    pub(super) total: usize,
+    /// Those that stay as they are.
+    cannot: BTreeMap<JobState, usize>,
+    end: End,
+}
+
+impl Reach {
+    /// Of these jobs.
+    pub(super) fn of(deed: Deed, jobs: Vec<JobRow>) -> Self {
+        let mut reach = Self::default();
+        reach.take_in(deed, jobs);
+        reach
+    }
+
+    /// Of all that fit.
+    pub(super) async fn of_all(deed: Deed, search: JobSearch, store: &dyn Store) -> Result<Self, Problem> {
+        let begun = Instant::now();
+        let (mut reach, mut search) = (Self::default(), JobSearch { limit: SCAN_MAX, ..search });
+        loop {
+            let page = store.search_jobs(&search).await?;
+            reach.take_in(deed, page.rows);
+            if reach.total + reach.cannot.values().sum::<usize>() > JOBS_MAX {
+                reach.end = End::TooMany;
+                return Ok(reach);
+            }
+            let Some(next) = page.next else { return Ok(reach) };
+            if begun.elapsed() > PATIENCE {
+                reach.end = End::Late;
+                return Ok(reach);
+            }
+            search.before = Some(next);
+        }
+    }
+
+    fn take_in(&mut self, deed: Deed, jobs: Vec<JobRow>) {
+        for job in jobs {
+            if deed.verb(job.state).is_none() {
+                *self.cannot.entry(job.state).or_default() += 1;
+                continue;
+            }
+            self.total += 1;
+            if self.newest.len() < SHOWN {
+                self.newest.push(job);
+            }
+        }
+    }
+
+    /// To how many it is done, in words.
+    pub(super) fn number(&self) -> String {
+        let jobs = several(self.total as u64, "job", "jobs");
+        match self.end {
+            End::Last => jobs,
+            End::Late => format!("at least {jobs}"),
+            End::TooMany => "too many jobs".to_owned(),
+        }
+    }
+
+    /// To how many it is done, if that is known.
+    pub(super) fn exactly(&self) -> Option<usize> {
+        (self.end == End::Last).then_some(self.total)
+    }
+
+    /// Whether it can be done to any.
+    pub(super) fn is_possible(&self) -> bool {
+        match self.end {
+            End::Last => self.total > 0,
+            End::Late => true,
+            End::TooMany => false,
+        }
+    }
+
+    /// Those that stay as they are, by state.
+    pub(super) fn cannot(&self) -> Vec<(&'static str, usize)> {
+        self.cannot.iter().map(|(state, number)| (state.as_str(), *number)).collect()
+    }
+
+    /// What whoever counts on the number has to know.
+    pub(super) fn notice(&self) -> Option<String> {
+        match self.end {
+            End::Last => None,
+            End::Late => Some(format!(
+                "At least {}: counting took too long. It is done to all that fit, {} at most; jobs that are created \
+                 after this page stay as they are. Narrow them by a time (since) to be shown how many they are.",
+                several(self.total as u64, "job", "jobs"),
+                count(JOBS_MAX)
+            )),
+            End::TooMany => Some(format!("Nothing can be done: {}.", too_many())),
+        }
+    }
+}
+
+/// That there are more jobs than one change is done to, and what to do about it.
+pub(super) fn too_many() -> String {
+    let most = count(JOBS_MAX);
+    format!(
+        "more than {most} jobs fit, and one change is done to {most} at most; narrow them by a time (since)"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_not_known_is_not_told_as_one_that_is() {
+        let reach = |end| Reach { total: 1_200, end, ..Reach::default() };
+        let (exact, late, too_many) = (reach(End::Last), reach(End::Late), reach(End::TooMany));
+        assert_eq!((exact.number(), exact.exactly()), ("1,200 jobs".to_owned(), Some(1_200)));
+        assert!(exact.notice().is_none() && exact.is_possible() && !Reach::default().is_possible());
+        assert_eq!((late.number(), late.exactly()), ("at least 1,200 jobs".to_owned(), None));
+        assert!(late.notice().unwrap().starts_with("At least 1,200 jobs: counting took too long."));
+        assert!(late.is_possible() && !too_many.is_possible());
+        let notice = too_many.notice().unwrap();
+        assert!(notice.contains("more than 100,000 jobs fit") && notice.contains("(since)"), "{notice}");
+    }
+}
