@@ -19,8 +19,8 @@ const FAULTS: &str = r"(() => {
   const faults = [];
   const page = document.documentElement;
   if (page.scrollWidth > innerWidth) faults.push(`the page is ${page.scrollWidth} wide of ${innerWidth}`);
-  const seen = (it) => {
-    const box = it.getBoundingClientRect();
+  // What is broken into lines has a box a line.
+  const seen = (it) => [...it.getClientRects()].map((box) => {
     let [left, top, right, bottom] = [box.left, box.top, box.right, box.bottom];
     for (let around = it.parentElement; around; around = around.parentElement) {
       if (getComputedStyle(around).overflowX === 'visible') continue;
@@ -29,16 +29,16 @@ const FAULTS: &str = r"(() => {
       [right, bottom] = [Math.min(right, edge.right), Math.min(bottom, edge.bottom)];
     }
     return { it, left, top, right, bottom };
-  };
+  });
   const name = (it) => `${it.tagName} ${(it.textContent || it.name || '').trim().slice(0, 40)}`;
   const buttons = [...document.querySelectorAll('main :is(button, .button, input:not([type=hidden]), select, td > a)')];
-  const shown = buttons.filter((it) => it.checkVisibility() && !it.closest('[popover]')).map(seen);
+  const shown = buttons.filter((it) => it.checkVisibility() && !it.closest('[popover]')).flatMap(seen);
   const there = shown.filter((one) => one.right - one.left > 2 && one.bottom - one.top > 2);
   for (const one of there) {
     const words = one.it.matches('button, .button') && one.it.scrollWidth > one.it.clientWidth + 1;
     if (words) faults.push(`${name(one.it)} is cut off`);
     for (const other of there) {
-      if (one === other || one.it.contains(other.it) || other.it.contains(one.it)) continue;
+      if (one.it === other.it || one.it.contains(other.it) || other.it.contains(one.it)) continue;
       const wide = Math.min(one.right, other.right) - Math.max(one.left, other.left);
       const high = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
       if (wide > 1 && high > 1) faults.push(`${name(one.it)} lies over ${name(other.it)}`);
