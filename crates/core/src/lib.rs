@@ -33,6 +33,7 @@ pub mod retry;
 pub mod schedule;
 pub mod schema;
 pub mod search;
+pub mod secrets;
 pub mod session;
 pub mod state;
 pub mod stats;

@@ -1,14 +1,15 @@
 //! What somebody else's program said, as a job's result.
 
 use milepost::Outcome;
+use milepost_core::secrets::Secrets;
 use milepost_http::Capped;
 
 /// The most bytes kept of what may become a job's result: a response's body, a line of a program's output.
 pub(crate) const RESULT_BYTES_MAX: usize = 64 * 1024;
 
-/// JSON as it is, any other text as a JSON string, nothing as nothing.
-pub(crate) fn outcome(said: &Capped) -> Outcome {
-    let text = said.text();
+/// JSON as it is, any other text as a JSON string, nothing as nothing; without secrets.
+pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Outcome {
+    let text = secrets.hide(said.text());
     if text.is_empty() {
         Outcome::Done
     } else if !said.cut && is_storable(&text) {
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     fn result(text: &str) -> Outcome {
-        outcome(&Capped { bytes: text.into(), cut: false })
+        outcome(&Capped { bytes: text.into(), cut: false }, &Secrets::default())
     }
 
     #[test]
@@ -51,6 +52,6 @@ mod tests {
     #[test]
     fn a_cut_text_is_never_taken_for_json() {
         let cut = Capped { bytes: b"123".to_vec(), cut: true };
-        assert_eq!(outcome(&cut), Outcome::Result("\"123…\"".to_owned()));
+        assert_eq!(outcome(&cut, &Secrets::default()), Outcome::Result("\"123…\"".to_owned()));
     }
 }

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
+use milepost_core::secrets::Secrets;
+use milepost_executors::exec::ExecConfig;
 use milepost_executors::http::HttpConfig;
+use serde_json::{Value, json};
 use support::Stage;
 use support::server::Server;
 
@@ -46,4 +49,33 @@ async fn headers_and_urls_are_not_told() {
     assert!(!log.is_empty(), "something was logged");
     let told: Vec<&str> = log.lines().filter(|line| line.contains("s3cret")).collect();
     assert!(told.is_empty(), "{told:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_was_told_is_not_kept_when_it_says_it_again() {
+    let server = Server::start().await;
+    let headers = || BTreeMap::from([("X-Token".to_owned(), "Bearer s3cret-of-the-shop".to_owned())]);
+    let told =
+        |path: &str| HttpConfig { headers: headers(), ..support::local(format!("{}{path}", server.url)) };
+    let stage = Stage::http(told("/told")).await;
+    assert_eq!(stage.result(&Value::Null).await, Some(json!({ "told": "[secret]" })));
+    let end = Stage::http(told("/told-refusal")).await.first_end().await;
+    let message = end.error_message.unwrap();
+    assert!(message.ends_with("I do not know [secret]"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_program_was_told_is_not_kept_when_it_says_it_again() {
+    let script = |text: &str| {
+        let mut config = ExecConfig::of("/bin/sh");
+        config.args = vec!["-c".to_owned(), text.to_owned()];
+        config.env = BTreeMap::from([("TOKEN".to_owned(), "s3cret-of-the-shop".to_owned())]);
+        config.secrets = Secrets::new(["s3cret-of-the-shop".to_owned()]);
+        config
+    };
+    let stage = Stage::exec(script("echo MILEPOST_PROGRESS 1/2 with $TOKEN; echo it was $TOKEN")).await;
+    assert_eq!(stage.result(&Value::Null).await, Some(json!("it was [secret]")));
+    let end = Stage::exec(script("echo $TOKEN is wrong >&2; exit 3")).await.first_end().await;
+    let message = end.error_message.unwrap();
+    assert!(message.ends_with("\n[secret] is wrong"), "{message}");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use milepost_core::secrets::Secrets;
 use milepost_executors::exec::{ExecConfig, KILL_GRACE_DEFAULT};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -42,8 +43,8 @@ impl Exec {
         std::iter::once(self.program.as_str()).chain(self.args.iter().map(String::as_str))
     }
 
-    /// The settings; paths are seen from `folder`.
-    pub(crate) fn config(self, folder: &Path) -> ExecConfig {
+    /// The settings; paths are seen from `folder`; `secrets`: what the whole file holds of them.
+    pub(crate) fn config(self, folder: &Path, secrets: &Secrets) -> ExecConfig {
         ExecConfig {
             // Of a checked file the program is there; when it has gone since, each attempt says so.
             program: format::program(&self.program, folder).unwrap_or_else(|| self.program.into()),
@@ -52,6 +53,7 @@ impl Exec {
             inherit_env: self.inherit_env,
             cwd: self.cwd.map(|cwd| folder.join(cwd)),
             kill_grace: self.kill_grace.map_or(KILL_GRACE_DEFAULT, |time| time.0),
+            secrets: secrets.clone(),
         }
     }
 }

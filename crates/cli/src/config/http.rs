@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use milepost_core::secrets::Secrets;
 use milepost_executors::http::{
     HttpConfig, InvalidHttp, TIMEOUT_DEFAULT, check_header, check_networks, check_url,
 };
@@ -38,9 +39,16 @@ impl Http {
         &self.url
     }
 
-    pub(crate) fn config(self) -> HttpConfig {
-        let timeout = self.timeout.map_or(TIMEOUT_DEFAULT, |time| time.0);
-        HttpConfig { url: self.url, headers: self.headers, allow_networks: self.allow_networks, timeout }
+    /// The settings; `secrets`: what the whole file holds of them.
+    pub(crate) fn config(self, secrets: &Secrets) -> HttpConfig {
+        let (timeout, secrets) = (self.timeout.map_or(TIMEOUT_DEFAULT, |time| time.0), secrets.clone());
+        HttpConfig {
+            url: self.url,
+            headers: self.headers,
+            allow_networks: self.allow_networks,
+            timeout,
+            secrets,
+        }
     }
 }
 

@@ -27,11 +27,13 @@ mod serve;
 mod subscription;
 mod worker;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use milepost_core::bulk::sql::Dialect;
+use milepost_core::secrets::Secrets;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -146,6 +148,8 @@ pub(crate) struct Config {
     pub(crate) retention: Retention,
     /// The folder from which relative paths are seen.
     pub(crate) folder: PathBuf,
+    /// What the environment filled in.
+    pub(crate) secrets: Secrets,
 }
 
 impl Config {
@@ -183,6 +187,8 @@ fn parse(
     let mut faults = Faults::default();
     let document = Document::parse(text, &mut faults);
     let Some(mut document) = document else { return Err(faults.placed(text)) };
+    let filled_in = RefCell::new(Vec::new());
+    let variable = |name: &str| variable(name).inspect(|value| filled_in.borrow_mut().push(value.clone()));
     environment::fill_in(&mut document.root, text, variable, &mut faults);
     check::check(&document.root, &schema::of_sections(), folder, &mut faults);
     check_sections(&document.root, dialect(&document.root, folder, named), folder, &mut faults);
@@ -215,6 +221,7 @@ fn parse(
         serve,
         retention,
         folder,
+        secrets: Secrets::new(filled_in.into_inner()),
     })
 }
 

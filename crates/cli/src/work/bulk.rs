@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use milepost::bulk::{Bulk, Definition, InvalidBulk};
 use milepost::{Context, JobError, Outcome, StoreError, Worker, WorkerBuilder, WorkerOptions};
 use milepost_core::port::Store;
+use milepost_core::secrets::Secrets;
 use milepost_executors::exec::Exec;
 use milepost_executors::http::Http;
 use milepost_postgres::bulk::Database as Other;
@@ -29,6 +30,7 @@ pub(super) struct Bulks {
     pub(super) places: BTreeMap<String, Places>,
     /// The databases beside the store that they name.
     pub(super) databases: Databases,
+    pub(super) secrets: Secrets,
 }
 
 /// Bulk jobs that the database has taken, and what a worker needs to stop what they do elsewhere.
@@ -46,7 +48,8 @@ impl Bulks {
         let definitions = definitions(&self.entries)?;
         let open = |(name, entry): (&String, &DatabaseEntry)| Ok((name.clone(), entry.open(name)?));
         let others: BTreeMap<String, Other> = self.databases.iter().map(open).collect::<Result<_>>()?;
-        let around = Around { database, others: &others, definitions: &definitions, folder };
+        let around =
+            Around { database, others: &others, definitions: &definitions, folder, secrets: &self.secrets };
         let mut checked = Checked { bulks: Vec::new(), hand_back_grace: std::time::Duration::ZERO };
         let mut faults = Vec::new();
         for (name, entry) in self.entries {
@@ -109,6 +112,7 @@ struct Around<'a> {
     others: &'a BTreeMap<String, Other>,
     definitions: &'a BTreeMap<String, Definition>,
     folder: &'a Path,
+    secrets: &'a Secrets,
 }
 
 impl Checked {
@@ -126,7 +130,8 @@ impl Checked {
             Doing::Enqueue(template) => Bulk::new(definition.clone(), site.work(Effect::Enqueue(*template))?),
             Doing::Emit(template) => Bulk::new(definition.clone(), site.work(Effect::Emit(template))?),
             Doing::Http(http) => {
-                let http = Http::new(&http.config()).with_context(|| format!("the bulk job {name}"))?;
+                let http = Http::new(&http.config(around.secrets))
+                    .with_context(|| format!("the bulk job {name}"))?;
                 let http = Arc::new(http);
                 Bulk::elsewhere(definition.clone(), site.rows()?, move |context| {
                     let http = http.clone();
@@ -134,7 +139,7 @@ impl Checked {
                 })
             }
             Doing::Exec(exec) => {
-                let config = exec.config(around.folder);
+                let config = exec.config(around.folder, around.secrets);
                 self.hand_back_grace = self.hand_back_grace.max(config.kill_grace + REAP);
                 let exec = Arc::new(Exec::new(config));
                 Bulk::elsewhere(definition.clone(), site.rows()?, move |context| {

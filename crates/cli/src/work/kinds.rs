@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use milepost::{Context, JobError, KindOptions, Outcome, WorkerBuilder, WorkerOptions};
+use milepost_core::secrets::Secrets;
 use milepost_executors::exec::Exec;
 use milepost_executors::http::Http;
 
@@ -20,6 +21,7 @@ pub(crate) fn serve(
     mut builder: WorkerBuilder,
     kinds: BTreeMap<String, Kind>,
     folder: &Path,
+    secrets: &Secrets,
     options: &mut WorkerOptions,
 ) -> Result<WorkerBuilder> {
     for (name, kind) in kinds {
@@ -27,7 +29,7 @@ pub(crate) fn serve(
             KindOptions { backoff: kind.backoff.policy(), timeout: kind.timeout(), ..KindOptions::default() };
         match kind.executor().with_context(|| format!("nothing runs the kind {name}"))? {
             Executor::Http(http) => {
-                let http = Http::new(&http.config()).with_context(|| format!("the kind {name}"))?;
+                let http = Http::new(&http.config(secrets)).with_context(|| format!("the kind {name}"))?;
                 let http = Arc::new(http);
                 builder = builder.handle_kind(&name, of_kind, move |context| {
                     let http = http.clone();
@@ -35,7 +37,7 @@ pub(crate) fn serve(
                 });
             }
             Executor::Exec(exec) => {
-                let config = exec.config(folder);
+                let config = exec.config(folder, secrets);
                 of_kind.stop_grace = config.kill_grace + REAP;
                 options.hand_back_grace = options.hand_back_grace.max(of_kind.stop_grace);
                 let exec = Arc::new(Exec::new(config));

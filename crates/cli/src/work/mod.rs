@@ -116,6 +116,7 @@ pub(crate) async fn start(
                 entries,
                 places: std::mem::take(&mut config.bulk_places),
                 databases: std::mem::take(&mut config.databases),
+                secrets: config.secrets.clone(),
             };
             Some(bulks.check(&database, &config.folder).await?)
         }
@@ -206,7 +207,7 @@ impl Start {
         given: WorkerArgs,
         redis_given: &RedisArgs,
     ) -> Result<Vec<Worker>> {
-        let Config { worker, redis, kinds, limits, retention, folder, .. } = config;
+        let Config { worker, redis, kinds, limits, retention, folder, secrets, .. } = config;
         let store = self.database.store();
         self.keep(configuring(&self.database)?.as_ref(), limits.as_deref()).await?;
         let mut options = WorkerOptions { retention: retention.policy(), ..WorkerOptions::default() };
@@ -231,7 +232,7 @@ impl Start {
         }
         if !kinds.is_empty() {
             let names: Vec<String> = kinds.keys().cloned().collect();
-            let mut builder = kinds::serve(Worker::builder(store), kinds, &folder, &mut options)?;
+            let mut builder = kinds::serve(Worker::builder(store), kinds, &folder, &secrets, &mut options)?;
             if let Some(helper) = helper {
                 builder = builder.coordination(helper);
             }

@@ -7,7 +7,7 @@
 //! | any other | failed for good: `exec_N` |
 //! | by a signal | failed, to be tried again: `exec_signal_N`; the program did not choose its end |
 //!
-//! A line `MILEPOST_PROGRESS done[/total] [message]` on standard output is progress and no result. The program runs
+//! What is known to be secret is hidden in what it says. A line `MILEPOST_PROGRESS done[/total] [message]` on standard output is progress and no result. The program runs
 //! in a process group of its own, and nothing of the group outlives the run.
 
 mod output;
@@ -26,6 +26,7 @@ use std::time::Duration;
 use futures::future::maybe_done;
 use milepost::trace::{TRACEPARENT, Traceparent};
 use milepost::{Context, JobError, Outcome};
+use milepost_core::secrets::Secrets;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
@@ -57,6 +58,8 @@ pub struct ExecConfig {
     pub cwd: Option<PathBuf>,
     /// How long it gets to end after SIGTERM, before SIGKILL.
     pub kill_grace: Duration,
+    /// What must not stand in what is kept of its output.
+    pub secrets: Secrets,
 }
 
 impl ExecConfig {
@@ -70,6 +73,7 @@ impl ExecConfig {
             inherit_env: false,
             cwd: None,
             kill_grace: KILL_GRACE_DEFAULT,
+            secrets: Secrets::default(),
         }
     }
 }
@@ -96,7 +100,7 @@ impl Exec {
             .await
             .map_err(|error| self.not_started(&error))?;
         let pipes = process.pipes();
-        let mut output = Output::new(context);
+        let mut output = Output::new(context, &self.config.secrets);
         let stopped = {
             let mut talk = pin!(maybe_done(output.listen(pipes, context.job().payload.as_bytes())));
             let listen = async {
@@ -155,9 +159,9 @@ impl Exec {
 
     fn judge(&self, status: ExitStatus, mut output: Output) -> Result<Outcome, JobError> {
         let program = self.config.program.display();
-        let last_words = output.last_words();
+        let last_words = self.config.secrets.hide(output.last_words());
         match (status.code(), status.signal()) {
-            (Some(0), _) => Ok(result::outcome(output.last_line())),
+            (Some(0), _) => Ok(result::outcome(output.last_line(), &self.config.secrets)),
             (Some(EXIT_RETRY), _) => Err(JobError::retryable(
                 format!("exec_{EXIT_RETRY}"),
                 format!(

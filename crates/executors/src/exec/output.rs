@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use milepost::Context;
+use milepost_core::secrets::Secrets;
 use milepost_http::Capped;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
@@ -26,8 +27,9 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(context: &Context) -> Self {
-        let stdout = Lines { context: context.clone(), current: Capped::default(), last: Capped::default() };
+    pub(super) fn new(context: &Context, secrets: &Secrets) -> Self {
+        let (context, secrets) = (context.clone(), secrets.clone());
+        let stdout = Lines { context, secrets, current: Capped::default(), last: Capped::default() };
         Self { stdout, stderr: Tail::default() }
     }
 
@@ -74,6 +76,7 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(&[u8]))
 /// Standard output, line by line.
 struct Lines {
     context: Context,
+    secrets: Secrets,
     current: Capped,
     last: Capped,
 }
@@ -94,7 +97,7 @@ impl Lines {
         if let Some(progress) = line.bytes.strip_prefix(PROGRESS.as_bytes()) {
             let progress = String::from_utf8_lossy(progress);
             if let Some((done, total, message)) = progress_of(&progress) {
-                self.context.progress(done, total, message);
+                self.context.progress(done, total, message.map(|message| self.secrets.hide(message)));
                 return;
             }
         }

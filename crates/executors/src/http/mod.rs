@@ -15,7 +15,7 @@
 //! name is looked at, and none but these is connected to. Proxies of the environment are not used: nobody here could check where they lead.
 //!
 //! Every attempt of a job, or of a chunk of a bulk job, carries the same `Idempotency-Key`. Messages name the server and no more of the URL, since
-//! paths and parameters hold secrets as often as headers do.
+//! paths and parameters hold secrets as often as headers do. What the server says is kept without what is known to be secret.
 
 mod probe;
 mod settings;
@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use milepost::trace::{TRACEPARENT, Traceparent};
 use milepost::{Context, JobError, Outcome};
+use milepost_core::secrets::Secrets;
 use milepost_http::{Capped, Guard, forbidden, leads_to, origin, read};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
@@ -49,6 +50,7 @@ pub struct Http {
     client: Client,
     url: Url,
     timeout: Duration,
+    secrets: Secrets,
 }
 
 impl Http {
@@ -71,7 +73,12 @@ impl Http {
             .tls_backend_preconfigured(milepost_http::tls_config(&url).map_err(InvalidHttp::Tls)?)
             .build()
             .map_err(InvalidHttp::Client)?;
-        Ok(Self { client, url, timeout: config.timeout })
+        // A server may answer with what it was told.
+        let told =
+            config.headers.values().flat_map(|value| std::iter::once(value.as_str()).chain(value.split(' ')));
+        let told = told.chain(url.password()).map(str::to_owned);
+        let secrets = config.secrets.and(told.collect::<Vec<_>>());
+        Ok(Self { client, url, timeout: config.timeout, secrets })
     }
 
     /// Runs one attempt. When the context is canceled, or this future is dropped, so is the call, at once.
@@ -98,7 +105,7 @@ impl Http {
             .await
             .map_err(late)?
             .map_err(|error| self.broken(error))?;
-        Ok(result::outcome(&body))
+        Ok(result::outcome(&body, &self.secrets))
     }
 
     async fn send(&self, context: &Context) -> Result<Response, JobError> {
@@ -137,7 +144,7 @@ impl Http {
         let _ = timeout_at(deadline, read(response, &mut words, WORDS_BYTES_MAX)).await;
         let mut message = format!("{} answered {status}", origin(&self.url));
         if !words.bytes.is_empty() {
-            message = format!("{message}: {}", words.text());
+            message = format!("{message}: {}", self.secrets.hide(words.text()));
         }
         if !is_retryable(status) {
             return JobError::fatal(code, message);

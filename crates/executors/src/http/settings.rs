@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use milepost_core::secrets::Secrets;
 use milepost_http::{Forbidden, InvalidNetwork, Networks};
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -34,6 +35,8 @@ pub struct HttpConfig {
     pub allow_networks: Vec<String>,
     /// How long one call may take, from the connection to the end of the body.
     pub timeout: Duration,
+    /// What else is secret, and must not stand in what is kept of an answer.
+    pub secrets: Secrets,
 }
 
 impl HttpConfig {
@@ -41,7 +44,8 @@ impl HttpConfig {
     #[must_use]
     pub fn to(url: impl Into<String>) -> Self {
         let (headers, allow_networks) = (BTreeMap::new(), Vec::new());
-        Self { url: url.into(), headers, allow_networks, timeout: TIMEOUT_DEFAULT }
+        let secrets = Secrets::default();
+        Self { url: url.into(), headers, allow_networks, timeout: TIMEOUT_DEFAULT, secrets }
     }
 
     /// To servers of these networks too, such as `10.0.0.0/8`.

@@ -75,6 +75,15 @@ impl Server {
         let whole = |body: &str| format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         match path {
             "/echo" => stream.write_all(whole(std::str::from_utf8(&request.body).unwrap()).as_bytes()).await,
+            "/told" => {
+                let told = serde_json::json!({ "told": request.header("x-token") });
+                stream.write_all(whole(&told.to_string()).as_bytes()).await
+            }
+            "/told-refusal" => {
+                let words = format!("I do not know {}", request.header("x-token").unwrap_or_default());
+                let head = format!("HTTP/1.1 422 No\r\ncontent-length: {}\r\n\r\n", words.len());
+                stream.write_all(format!("{head}{words}").as_bytes()).await
+            }
             "/text" => stream.write_all(whole("sent 3 mails").as_bytes()).await,
             "/big" => stream.write_all(whole(&format!("{:?}", "x".repeat(200_000))).as_bytes()).await,
             "/empty" => stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await,

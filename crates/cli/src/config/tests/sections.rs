@@ -35,10 +35,10 @@ fn a_good_file_is_read_in_full() {
     let mail = kinds.remove("mail").unwrap();
     assert_eq!((mail.timeout().unwrap().as_secs(), mail.backoff.policy().base.as_secs()), (10, 2));
     let Some(Executor::Http(http)) = mail.executor() else { panic!() };
-    let http = http.config();
+    let http = http.config(&config.secrets);
     assert_eq!((http.headers["Authorization"].as_str(), http.timeout.as_secs()), ("Bearer t0ken", 5));
     let Some(Executor::Exec(exec)) = kinds.remove("report").unwrap().executor() else { panic!() };
-    let exec = exec.config(Path::new("/etc"));
+    let exec = exec.config(Path::new("/etc"), &config.secrets);
     assert!(exec.program.is_absolute() && exec.inherit_env && exec.kill_grace.as_secs() == 2);
     assert_eq!((exec.args[1].as_str(), exec.env["A"].as_str()), ("echo ${HOME}", "b"));
 }

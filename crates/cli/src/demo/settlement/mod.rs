@@ -33,7 +33,7 @@ pub(super) fn serve(worker: WorkerBuilder, folder: &Path, address: &StoreAddress
     let config = folder::config(folder, address)?;
     let mut options = WorkerOptions::default();
     config.worker.apply(&mut options);
-    let worker = kinds::serve(worker, config.kinds, &config.folder, &mut options)?;
+    let worker = kinds::serve(worker, config.kinds, &config.folder, &config.secrets, &mut options)?;
     Ok(worker.options(|all| {
         all.concurrency = options.concurrency;
         all.hand_back_grace = options.hand_back_grace;

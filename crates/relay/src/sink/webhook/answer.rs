@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use milepost_core::secrets::Secrets;
 use milepost_http::Capped;
 use reqwest::{Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
@@ -31,7 +32,13 @@ impl Answer {
 }
 
 /// Reads an answer.
-pub(super) async fn of(response: Response, url: &Url, place: &str, deadline: Instant) -> Answer {
+pub(super) async fn of(
+    response: Response,
+    url: &Url,
+    secrets: &Secrets,
+    place: &str,
+    deadline: Instant,
+) -> Answer {
     let status = response.status();
     let redirect = milepost_http::leads_to(&response, url).filter(|_| status.is_redirection());
     let wait = milepost_http::retry_after(response.headers());
@@ -39,7 +46,7 @@ pub(super) async fn of(response: Response, url: &Url, place: &str, deadline: Ins
     // The status says enough when the words do not arrive.
     let deadline = deadline.min(Instant::now() + BODY_TIMEOUT);
     let _ = timeout_at(deadline, milepost_http::read(response, &mut body, BODY_BYTES_MAX)).await;
-    let why = || in_words(status, redirect.as_deref(), &body);
+    let why = || in_words(status, redirect.as_deref(), &secrets.hide(body.text()));
     match status {
         status if status.is_success() => Answer::Known(Delivery::Acknowledged),
         StatusCode::GONE => Answer::Down(SinkDown { for_good: true, ..SinkDown::now(place, why()) }),
@@ -52,14 +59,14 @@ pub(super) async fn of(response: Response, url: &Url, place: &str, deadline: Ins
 }
 
 /// The status, and the begin of what the body says, in one line.
-fn in_words(status: StatusCode, redirect: Option<&str>, body: &Capped) -> String {
+fn in_words(status: StatusCode, redirect: Option<&str>, said: &str) -> String {
     if status.is_redirection() {
         let to = redirect.map_or_else(String::new, |to| format!(" to {to}"));
         return format!(
             "it answered {status}: a redirect{to}, which is not followed; configure the URL that answers itself"
         );
     }
-    let text = body.text().replace(char::is_control, " ");
+    let text = said.replace(char::is_control, " ");
     let mut words: String = text.chars().take(WORDS_CHARS_MAX).collect();
     if words.len() < text.len() && !words.ends_with('…') {
         words.push('…');

@@ -12,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use milepost_core::event::Event;
+use milepost_core::secrets::Secrets;
 use milepost_http::{Guard, Networks};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
@@ -60,12 +61,20 @@ pub(super) struct Webhook {
     place: String,
     client: Client,
     url: Url,
+    /// What of the URL a receiver must not be quoted with.
+    secrets: Secrets,
     signer: Signer,
     concurrency: usize,
     source: String,
     timeout: Duration,
     /// Until when the receiver wants to be left alone, and what it said.
     rest: Mutex<Option<(Instant, SinkDown)>>,
+}
+
+/// The path and the parameters of a URL: receivers like to say which one they do not know.
+fn secrets_of(url: &Url) -> Secrets {
+    let parts = [Some(url.path().trim_matches('/')), url.query(), url.password()];
+    Secrets::new(parts.into_iter().flatten().map(str::to_owned))
 }
 
 // The path of the URL may be secret.
@@ -104,6 +113,7 @@ impl Webhook {
         Ok(Self {
             place: format!("the webhook at {}", milepost_http::origin(&url)),
             client,
+            secrets: secrets_of(&url),
             url,
             signer: Signer::new(&config.secrets)?,
             concurrency: config.concurrency,
@@ -127,7 +137,7 @@ impl Webhook {
         let body = event.payload.get().to_owned();
         let posting = self.client.post(self.url.clone()).headers(headers).body(body).send();
         let answer = match timeout_at(deadline, posting).await {
-            Ok(Ok(response)) => answer::of(response, &self.url, &self.place, deadline).await,
+            Ok(Ok(response)) => answer::of(response, &self.url, &self.secrets, &self.place, deadline).await,
             Ok(Err(error)) if error.is_connect() => {
                 Answer::Down(SinkDown::now(&self.place, in_full(&error.without_url())))
             }
