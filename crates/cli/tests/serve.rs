@@ -27,6 +27,7 @@ on_each_store! {
     an_address_that_others_reach_needs_tokens_and_tls_unless_told_so_by_name,
     the_bench_of_the_api_answers_its_numbers,
     the_bench_of_the_stream_answers_its_numbers,
+    the_bench_of_the_console_fills_a_store_and_asks_for_every_page,
 }
 
 /// A server, and where it listens.
@@ -215,6 +216,28 @@ fn the_bench_of_the_stream_answers_its_numbers(place: Place) {
     let told = place.run(&args).json();
     assert_eq!((told["bench"].as_str(), told["changes"].as_u64()), (Some("stream"), Some(200)));
     assert!(told["told_ms"]["p99"].as_f64().unwrap() > 0.0, "{told}");
+}
+
+fn the_bench_of_the_console_fills_a_store_and_asks_for_every_page(place: Place) {
+    let args = ["bench", "console", "--jobs", "2000", "--tasks", "500", "--rounds", "1", "--json"];
+    let told = place.run(&args).json();
+    assert_eq!((told["bench"].as_str(), told["jobs"].as_u64()), (Some("console"), Some(2000)));
+    let pages = told["pages"].as_array().unwrap();
+    assert_eq!(pages.len(), 21, "{told}");
+    for page in ["/", "/jobs?state=failed", "/jobs/{failed}", "/bulk/{bulk}", "/batches/{batch}", "/audit"] {
+        assert!(pages.iter().any(|timed| timed["page"] == page), "{page}: {told}");
+    }
+    for timed in pages {
+        let (bytes, median_ms) = (timed["bytes"].as_u64(), timed["median_ms"].as_f64());
+        assert!(bytes.unwrap() > 0 && median_ms.unwrap() > 0.0, "{timed}");
+    }
+    assert!(told["first_load_bytes"].as_u64() > pages[0]["bytes"].as_u64(), "{told}");
+    let count = |what: &str| place.tamper(&format!("select cast(count(*) as text) from milepost.{what}"));
+    assert_eq!(count("job where kind <> 'noop' and kind <> 'bench_notify'"), "2000");
+    assert_eq!((count("ended").as_str(), count("live where state = 'failed'").as_str()), ("1584", "16"));
+    place.run(&["doctor"]).ok();
+    let again = place.run(&args);
+    assert!(again.status == 1 && again.err.contains("fills an empty one"), "{}", again.err);
 }
 
 fn an_operation_on_many_jobs_is_done_beside_the_api(place: Place) {

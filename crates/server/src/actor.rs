@@ -6,9 +6,21 @@ use axum::extract::FromRequestParts;
 use axum::http::Extensions;
 use axum::http::request::Parts;
 use milepost_core::audit::Actor;
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::client::Caller;
 use crate::problem::Problem;
+
+/// Why, where no body can say so.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Why {
+    /// Why; stands in the audit.
+    #[param(max_length = 1000)]
+    pub(crate) reason: Option<String>,
+}
 
 /// Whoever sent the request.
 #[derive(Clone, Debug)]
@@ -35,6 +47,11 @@ impl RequestActor {
             Problem::unprocessable("invalid_reason", e.to_string()).at("reason")
         };
         self.actor().because(reason).map_err(invalid)
+    }
+
+    /// The actor with the reason that the query gives.
+    pub(crate) fn because_in_query(&self, reason: Option<&str>) -> Result<Actor, Problem> {
+        self.because(reason).map_err(|problem| problem.at("query reason"))
     }
 }
 

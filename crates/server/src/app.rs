@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use milepost_core::audit::Actor;
+use milepost_core::listing::QueueView;
 use milepost_core::port::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,7 @@ use crate::console::series::Series;
 use crate::console::{Known, Paces};
 use crate::health::Readiness;
 use crate::intake::Intake;
+use crate::last::Last;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
 use crate::reference::Reference;
@@ -39,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Arc<Counted>,
     /// The numbers of `/metrics`.
     pub(crate) metrics: Arc<Metrics>,
+    /// All queues, as the API told of them last.
+    pub(crate) queues: Last<Vec<QueueView>>,
     /// What workers that speak to this server do.
     pub(crate) tally: Arc<Tally>,
     /// What happens, for who watches.

@@ -16,6 +16,7 @@ mod headers;
 mod health;
 mod idempotency;
 mod intake;
+mod last;
 pub mod layout;
 mod limits;
 mod listen;
@@ -55,6 +56,7 @@ use crate::console::Known;
 use crate::console::series::Series;
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
+use crate::last::Last;
 use crate::limits::Counted;
 pub use crate::limits::Limits;
 use crate::listen::Tls;
@@ -153,6 +155,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         limits: Arc::new(Counted::new(&limits)),
         roles: Arc::new(roles),
         metrics: Arc::new(Metrics::new(counts)),
+        queues: Last::default(),
         tally,
         feed,
         seats,

@@ -4,22 +4,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use futures::future::try_join_all;
 use hdrhistogram::Histogram;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Method, Request, StatusCode, header};
-use hyper_util::rt::TokioIo;
+use milepost_server::Options;
 use serde::Serialize;
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
 
 use super::latency::micros;
 use super::process;
 use super::report::{Percentiles, median, per_s, print};
+use super::served::{Connection, Served, connect};
 use super::target::{QUEUE, Target};
 use crate::store::StoreAddress;
 
@@ -66,26 +64,17 @@ impl ApiReport {
 
 pub(super) async fn run(bench: &ApiBench, address: &StoreAddress) -> Result<ApiReport> {
     let target = Target::prepare(address).await?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let at = listener.local_addr()?;
-    let stop = CancellationToken::new();
-    let serving = tokio::spawn(milepost_server::serve(
-        listener,
-        target.store.clone(),
-        milepost_server::Options::default(),
-        stop.clone(),
-    ));
+    let served = Served::start(&target.store, Options::default()).await?;
     let (mut singly, mut many, mut latency) = (Vec::new(), Vec::new(), Histogram::new(3)?);
     for _ in 0..ROUNDS {
         let one = Asked { path: "/v1/jobs", body: job(bench), jobs: 1 };
-        singly.push(round(bench, at, one, bench.jobs, &mut latency).await?);
+        singly.push(round(bench, served.at, one, bench.jobs, &mut latency).await?);
         let jobs = vec![job(bench); MANY as usize].join(",");
         let several =
             Asked { path: "/v1/jobs/create-many", body: format!("{{\"jobs\":[{jobs}]}}"), jobs: MANY };
-        many.push(round(bench, at, several, 10 * bench.jobs, &mut Histogram::new(3)?).await?);
+        many.push(round(bench, served.at, several, 10 * bench.jobs, &mut Histogram::new(3)?).await?);
     }
-    stop.cancel();
-    serving.await??;
+    served.end().await?;
     let store = target.name;
     target.close().await;
     Ok(ApiReport {
@@ -133,17 +122,9 @@ async fn round(
     Ok(per_s(requests * asked.jobs, began.elapsed().as_secs_f64()))
 }
 
-async fn connect(at: SocketAddr) -> Result<SendRequest<Full<Bytes>>> {
-    let stream = TcpStream::connect(at).await?;
-    stream.set_nodelay(true)?;
-    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
-    Ok(sender)
-}
-
 /// Sends one request after the other; answers how long each took.
 async fn send(
-    mut connection: SendRequest<Full<Bytes>>,
+    mut connection: Connection,
     at: SocketAddr,
     asked: Arc<Asked>,
     requests: u64,
@@ -157,17 +138,9 @@ async fn send(
             .header(header::HOST, at.to_string())
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body.clone()))?;
-        let began = Instant::now();
-        connection.ready().await?;
-        let response = connection.send_request(request).await?;
-        let status = response.status();
-        let answer = response.into_body().collect().await.context("the answer broke off")?.to_bytes();
-        took.push(began.elapsed());
-        ensure!(
-            status == StatusCode::CREATED,
-            "the server answered {status}: {}",
-            String::from_utf8_lossy(&answer)
-        );
+        let answer = connection.ask(request).await?;
+        took.push(answer.took);
+        ensure!(answer.status == StatusCode::CREATED, "the server answered {answer}");
     }
     Ok(took)
 }

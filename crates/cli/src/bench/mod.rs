@@ -5,14 +5,18 @@ mod api;
 mod backlog;
 mod batch;
 mod bulk;
+mod console;
 mod drain;
 mod events;
+mod filling;
 mod held_snapshot;
 mod latency;
 mod limited;
 mod lying_statistics;
 mod process;
 mod report;
+mod served;
+mod shape;
 mod single_enqueue;
 mod stream;
 mod target;
@@ -86,6 +90,20 @@ Examples:
   milepost bench stream --store postgres://postgres@localhost/bench --json
   milepost bench stream --store sqlite:bench.db --clients 50 --per-second 5000";
 
+const CONSOLE_EXAMPLES: &str = "\
+It fills a store with jobs of 20 days, of which a fifth waits and one in a
+hundred failed, with a large batch, schedules, a bulk job and events, and asks
+for every page. Server and visitor run in this one process and share its
+machine.
+
+The store must hold nothing yet: unlike other benches it removes nothing, and
+what it made stays to be looked at with `milepost serve`. Ten million jobs take
+several GB, and some time to be filled in.
+
+Examples:
+  milepost bench console --store postgres://postgres@localhost/bench-console
+  milepost bench console --store sqlite:console.db --jobs 1000000 --json";
+
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -107,6 +125,9 @@ pub(crate) enum BenchCommand {
     /// Tell many clients what happens
     #[command(after_help = STREAM_EXAMPLES)]
     Stream(stream::StreamBench),
+    /// Ask for the console's pages on a large store
+    #[command(after_help = CONSOLE_EXAMPLES)]
+    Console(console::ConsoleBench),
 }
 
 /// How to measure jobs.
@@ -214,6 +235,10 @@ pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow
         }
         BenchCommand::Stream(bench) => {
             let report = stream::run(&bench, address).await?;
+            if bench.json { line(&report) } else { report.print() }
+        }
+        BenchCommand::Console(bench) => {
+            let report = console::run(&bench, address).await?;
             if bench.json { line(&report) } else { report.print() }
         }
         BenchCommand::Bulk(bench) => {

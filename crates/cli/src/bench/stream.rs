@@ -15,14 +15,14 @@ use milepost_core::port::Store;
 use milepost_server::{Options, StreamLimits};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
-use tokio_util::sync::CancellationToken;
 
 use super::latency::micros;
 use super::process;
 use super::report::{Percentiles, print};
+use super::served::Served;
 use super::target::Target;
 use super::workload::noop;
 use crate::store::StoreAddress;
@@ -81,17 +81,13 @@ type Created = Arc<Mutex<HashMap<String, Instant>>>;
 
 pub(super) async fn run(bench: &StreamBench, address: &StoreAddress) -> Result<StreamReport> {
     let target = Target::prepare(address).await?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let at = listener.local_addr()?;
     let clients = usize::from(bench.clients);
     let streams =
         StreamLimits { streams_max: clients, streams_per_client_max: clients, ..StreamLimits::default() };
-    let stop = CancellationToken::new();
-    let options = Options { streams, ..Options::default() };
-    let serving = tokio::spawn(milepost_server::serve(listener, target.store.clone(), options, stop.clone()));
+    let served = Served::start(&target.store, Options { streams, ..Options::default() }).await?;
     let created = Created::default();
     let (done, changes) = watch::channel(None);
-    let opened = try_join_all((0..clients).map(|_| open(at))).await?;
+    let opened = try_join_all((0..clients).map(|_| open(served.at))).await?;
     let watching: Vec<_> = opened
         .into_iter()
         .enumerate()
@@ -108,8 +104,7 @@ pub(super) async fn run(bench: &StreamBench, address: &StoreAddress) -> Result<S
     for watcher in try_join_all(watching).await? {
         latency.add(watcher?)?;
     }
-    stop.cancel();
-    serving.await??;
+    served.end().await?;
     let store = target.name;
     target.close().await;
     let changes_per_s = total as f64 / elapsed_s;

@@ -29,6 +29,26 @@ pub(super) struct Target {
     pub(super) behind: Behind,
 }
 
+/// What becomes of what a store holds already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leavings {
+    /// What a bench made is removed; all else is refused.
+    Removed,
+    /// All of it is refused.
+    Refused,
+}
+
+impl Leavings {
+    /// The queue whose jobs may be there.
+    const fn queue(self) -> &'static str {
+        match self {
+            Self::Removed => QUEUE,
+            // No queue is called so.
+            Self::Refused => "",
+        }
+    }
+}
+
 /// What the store is kept in.
 pub(super) enum Behind {
     Sqlite(SqliteStore),
@@ -38,12 +58,23 @@ pub(super) enum Behind {
 impl Target {
     /// Makes the store anew. Refuses, before anything is touched, one that holds what no bench made.
     pub(super) async fn prepare(address: &StoreAddress) -> Result<Self> {
+        Self::make(address, Leavings::Removed).await
+    }
+
+    /// A store that holds nothing yet, which it is when this begins: nothing is removed.
+    pub(super) async fn fresh(address: &StoreAddress) -> Result<Self> {
+        Self::make(address, Leavings::Refused).await
+    }
+
+    async fn make(address: &StoreAddress, leavings: Leavings) -> Result<Self> {
         let context = || format!("cannot use the store {address}");
         match address {
             StoreAddress::Sqlite(path) => {
                 if path.try_exists().with_context(context)? {
-                    refuse(found_in_file(path).with_context(context)?, address)?;
-                    remove(path)?;
+                    refuse(found_in_file(path, leavings).with_context(context)?, address, leavings)?;
+                    if leavings == Leavings::Removed {
+                        remove(path)?;
+                    }
                 }
                 let store = SqliteStore::open(path, SqliteOptions::default()).with_context(context)?;
                 store.migrate().await.with_context(context)?;
@@ -53,8 +84,10 @@ impl Target {
                 let options =
                     PostgresOptions { connections_max: CONNECTIONS_MAX, ..PostgresOptions::default() };
                 let store = PostgresStore::connect(url, options).await.with_context(context)?;
-                refuse(found_in_schema(&store).await.with_context(context)?, address)?;
-                sqlx::raw_sql("drop schema if exists milepost cascade").execute(store.pool()).await?;
+                refuse(found_in_schema(&store, leavings).await.with_context(context)?, address, leavings)?;
+                if leavings == Leavings::Removed {
+                    sqlx::raw_sql("drop schema if exists milepost cascade").execute(store.pool()).await?;
+                }
                 store.migrate().await.with_context(context)?;
                 Ok(Self { store: Arc::new(store.clone()), name: "postgres", behind: Behind::Postgres(store) })
             }
@@ -97,20 +130,28 @@ impl Target {
     }
 }
 
-/// Refuses a store in which something was found that no bench made.
-fn refuse(found: Option<String>, address: &StoreAddress) -> Result<()> {
+/// Refuses a store in which something was found that may not be there.
+fn refuse(found: Option<String>, address: &StoreAddress, leavings: Leavings) -> Result<()> {
     let Some(found) = found else { return Ok(()) };
-    let remedy = match address {
-        StoreAddress::Sqlite(_) => "name a file that does not exist, or that of an earlier bench",
-        StoreAddress::Postgres(_) => "name a database of its own (createdb bench)",
+    let why = match leavings {
+        Leavings::Removed => "which no bench made and a bench would remove",
+        Leavings::Refused => "and this bench fills an empty one",
     };
-    bail!(
-        "the store {address} holds {found}, which no bench made and a bench would remove; nothing was changed\n  {remedy}"
-    )
+    let remedy = match (address, leavings) {
+        (StoreAddress::Sqlite(_), Leavings::Removed) => {
+            "name a file that does not exist, or that of an earlier bench"
+        }
+        (StoreAddress::Sqlite(_), Leavings::Refused) => "name a file that does not exist",
+        (StoreAddress::Postgres(_), Leavings::Removed) => "name a database of its own (createdb bench)",
+        (StoreAddress::Postgres(_), Leavings::Refused) => {
+            "name a new database (createdb bench-console); nobody else needs that of an earlier bench (dropdb)"
+        }
+    };
+    bail!("the store {address} holds {found}, {why}; nothing was changed\n  {remedy}")
 }
 
-/// What a file holds that no bench made. Only reads.
-fn found_in_file(path: &Path) -> Result<Option<String>> {
+/// What a file holds that may not be there. Only reads.
+fn found_in_file(path: &Path, leavings: Leavings) -> Result<Option<String>> {
     let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     file.busy_timeout(BUSY_TIMEOUT)?;
     if let Some(object) = milepost_sqlite::foreign_objects(&file)?.into_iter().next() {
@@ -120,11 +161,11 @@ fn found_in_file(path: &Path) -> Result<Option<String>> {
         return Ok(None);
     }
     let mut others = file.prepare(include_str!("others/sqlite.sql"))?;
-    Ok(others.query_row([QUEUE], |row| row.get(0)).optional()?)
+    Ok(others.query_row([leavings.queue()], |row| row.get(0)).optional()?)
 }
 
-/// What schema `milepost` holds that no bench made, and what stands on it. Only reads.
-async fn found_in_schema(store: &PostgresStore) -> Result<Option<String>> {
+/// What schema `milepost` holds that may not be there, and what stands on it. Only reads.
+async fn found_in_schema(store: &PostgresStore, leavings: Leavings) -> Result<Option<String>> {
     if let Some(object) = store.foreign_objects().await?.into_iter().next() {
         return Ok(Some(object));
     }
@@ -132,7 +173,7 @@ async fn found_in_schema(store: &PostgresStore) -> Result<Option<String>> {
     if !sqlx::query_scalar(laid).fetch_one(store.pool()).await? {
         return Ok(None);
     }
-    let others = sqlx::query_scalar(include_str!("others/postgres.sql")).bind(QUEUE);
+    let others = sqlx::query_scalar(include_str!("others/postgres.sql")).bind(leavings.queue());
     Ok(others.fetch_optional(store.pool()).await?)
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Console;
-use crate::pages::filled;
+use crate::pages::paths;
 use crate::support::{self, Place, on_each_store};
 
 on_each_store! {
@@ -48,7 +48,7 @@ const FAULTS: &str = r"(() => {
 })()";
 
 fn nothing_is_cut_off_and_nothing_overlaps_on_any_page(place: Place) {
-    let paths = filled(&place);
+    let paths = paths(&place);
     let console = Console::of(place);
     let browser = &console.browser;
     console.open(&paths[0]);

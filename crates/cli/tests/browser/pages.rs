@@ -1,51 +1,24 @@
 //! Every page, with something on it.
 
 use crate::Console;
+use crate::support::filling::Filled;
 use crate::support::{self, Place, on_each_store};
 
 on_each_store! {
     no_page_has_an_error_or_breaks_its_content_security_policy,
 }
 
-const CONFIG: &str = r#"
-[kinds.mail]
-exec = { program = "false" }
-[batch.chain]
-file = "chain.toml"
-[[schedules]]
-name = "nightly"
-cron = "0 3 * * *"
-kind = "mail"
-[subscription.all]
-jsonl = { path = "events.jsonl" }
-[bulk.popular]
-source = "select id from member where topic = :topic and id > :cursor order by id limit :limit"
-key = ["id"]
-apply = "insert into note (run, member) select :bulk_id, id from chunk"
-"#;
-const CHAIN: &str = "name = \"chain\"\ntasks.first = { kind = \"other\" }\ntasks.second = { kind = \"other\", after = [\"first\"] }\n";
-
 /// The id of no job.
 const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
 /// Where nothing is.
 const NOWHERE: [&str; 3] = ["/jobs/no-such-job", "/batches/no-such-batch/rerun?what=failed", "/no/such/path"];
 
-/// A store in which there is something of everything; answers the paths of its pages.
-pub(crate) fn filled(place: &Place) -> Vec<String> {
-    place.write("milepost.toml", CONFIG);
-    place.write("chain.toml", CHAIN);
-    place.run(&["batch", "define", "chain.toml"]).ok();
-    place.tamper("create table member (id bigint primary key, topic bigint not null)");
-    place.tamper("create table note (run text not null, member bigint not null)");
-    place.tamper("insert into member values (1, 1), (2, 1)");
-    let job = place.enqueue(&["--max-attempts", "1"]);
-    place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
-    let bulk = place.run(&["bulk", "start", "popular", "--param", "topic=1", "--json"]).json();
-    let batch = place.run(&["batch", "start", "chain", "--json"]).json();
-    let batch = batch["batch"].as_str().unwrap();
+/// The paths of the pages of a store in which there is something of everything.
+pub(crate) fn paths(place: &Place) -> Vec<String> {
+    let Filled { job, bulk, batch } = Filled::of(place);
     let mut paths = vec![
         format!("/jobs/{job}"),
-        format!("/bulk/{}", bulk["job"].as_str().unwrap()),
+        format!("/bulk/{bulk}"),
         format!("/batches/{batch}"),
         format!("/batches/{batch}/rerun?what=downstream&task=first"),
         format!("/jobs/change?deed=cancel&id={job}"),
@@ -70,7 +43,7 @@ pub(crate) fn filled(place: &Place) -> Vec<String> {
 }
 
 fn no_page_has_an_error_or_breaks_its_content_security_policy(place: Place) {
-    let paths = filled(&place);
+    let paths = paths(&place);
     let console = Console::of(place);
     let browser = &console.browser;
     console.open(&paths[0]);

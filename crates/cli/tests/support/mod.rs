@@ -6,6 +6,7 @@
 #![allow(dead_code, unused_macros, unused_imports, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+pub(crate) mod filling;
 pub(crate) mod http;
 pub(crate) mod process;
 

@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::actor::RequestActor;
+use crate::actor::{RequestActor, Why};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
@@ -47,17 +47,19 @@ async fn list_dags(State(app): State<App>) -> Result<Json<Vec<VersionView>>, Pro
 /// The same content is the same version. Batches keep the version that they were started with; those that are started from now on get
 /// this one. All that is wrong with a definition is told in `faults`.
 #[utoipa::path(
-    post, path = "/v1/dags", tag = "batches", request_body = Definition,
+    post, path = "/v1/dags", tag = "batches", params(Why), request_body = Definition,
     responses((status = 201, body = Defined), (status = 200, description = "It was there, and is the latest now", body = Defined)),
     security(("token" = ["operator"]))
 )]
 async fn define_dag(
     State(app): State<App>,
     actor: RequestActor,
+    Query(why): Query<Why>,
     Body(definition): Body<Definition>,
 ) -> Result<(StatusCode, Json<Defined>), Problem> {
+    let store = app.acting(actor.because_in_query(why.reason.as_deref())?);
     let dag = checked(definition).await?;
-    let defined = app.acting(actor.actor()).define_dag(&dag).await?;
+    let defined = store.define_dag(&dag).await?;
     let status = if defined.known { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(defined)))
 }

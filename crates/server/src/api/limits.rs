@@ -143,7 +143,7 @@ async fn put_limit(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whose limit: of exactly one of `kind` and `group`.
+/// Whose limit: of exactly one of `kind` and `group`; and why.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -152,6 +152,9 @@ struct LimitParams {
     kind: Option<String>,
     /// The group, or a class `prefix:*`.
     group: Option<String>,
+    /// Why; stands in the audit.
+    #[param(max_length = 1000)]
+    reason: Option<String>,
 }
 
 /// Remove a limit
@@ -166,6 +169,7 @@ async fn delete_limit(
     actor: RequestActor,
     Query(params): Query<LimitParams>,
 ) -> Result<StatusCode, Problem> {
+    let store = app.acting(actor.because_in_query(params.reason.as_deref())?);
     let target = target(params.kind, params.group, "query ")?;
     let known = app.store.limits().await?.into_iter().find(|view| view.limit.target == target);
     if known.is_some_and(|view| view.source == Source::Config) {
@@ -174,7 +178,7 @@ async fn delete_limit(
         );
         return Err(Problem::conflict("of_configuration", words));
     }
-    if !app.acting(actor.actor()).remove_limit(&target, Source::Operator).await? {
+    if !store.remove_limit(&target, Source::Operator).await? {
         return Err(Problem::not_found("no_such_limit", format!("{target} has no limit of its own")));
     }
     Ok(StatusCode::NO_CONTENT)

@@ -5,6 +5,7 @@ use milepost_core::event::Begin;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::bulk;
 use crate::place::Place;
 
 /// The whole audit, newest first.
@@ -112,5 +113,27 @@ pub(crate) async fn every_noun_is_changed_in_somebodys_name(place: Place) {
         assert_eq!(entry["what"], what, "{path}: {entry}");
         assert_eq!(entry["who"], "anonymous@127.0.0.1", "{path}: {entry}");
         assert_eq!(entry["why"], body["reason"], "{path}: {entry}");
+    }
+}
+
+pub(crate) async fn whoever_removes_defines_or_tries_again_says_why(place: Place) {
+    let retry = format!("{}/retry-failures?", bulk::stopped(&place).await);
+    place.store.subscribe("orders", Begin::Beginning).await.unwrap();
+    place.ask(Method::PUT, "/v1/schedules/s", json!({"every": "1h", "kind": "k"})).await;
+    place.ask(Method::PUT, "/v1/limits", json!({"group": "g", "concurrency": 2})).await;
+    for (method, path, body, what) in [
+        (Method::DELETE, "/v1/schedules/s?", Value::Null, "schedule.remove"),
+        (Method::DELETE, "/v1/limits?group=g&", Value::Null, "limit.remove"),
+        (Method::DELETE, "/v1/subscriptions/orders?", Value::Null, "subscription.remove"),
+        (Method::POST, retry.as_str(), Value::Null, "bulk.retry_failures"),
+        (Method::POST, "/v1/dags?", json!({"name": "d", "tasks": {"a": {"kind": "k"}}}), "dag.define"),
+    ] {
+        let long = format!("{path}reason={}", "x".repeat(1001));
+        let refused = place.ask(method.clone(), &long, body.clone()).await;
+        assert_eq!((refused.code(), refused.at()), ("invalid_reason", "query reason"), "{path}");
+        let answer = place.ask(method, &format!("{path}reason=as%20agreed"), body).await;
+        assert!(answer.status.is_success(), "{path}: {answer:?}");
+        let entry = audit(&place).await.remove(0);
+        assert_eq!((&entry["what"], &entry["why"]), (&json!(what), &json!("as agreed")), "{path}: {entry}");
     }
 }

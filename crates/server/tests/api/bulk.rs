@@ -119,6 +119,16 @@ async fn under_way(place: &Place) -> (String, WorkerId, Run) {
     (format!("/v1/bulk-runs/{id}"), worker, run)
 }
 
+/// The path of a run that was stopped after a target of it had failed.
+pub(crate) async fn stopped(place: &Place) -> String {
+    let (path, worker, run) = under_way(place).await;
+    let abort = place.ask(Method::POST, &format!("{path}/operate"), json!({"operation": "abort"})).await;
+    assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
+    let end = Finish { run, end: End::Abort, grouped: true, task: false };
+    place.store.finish_many(worker, &[end]).await.unwrap();
+    path
+}
+
 pub(crate) async fn a_run_is_looked_at_and_steered(place: Place) {
     let (path, ..) = under_way(&place).await;
     let run = place.ask(Method::GET, &path, Value::Null).await.body;

@@ -58,6 +58,7 @@ on_both! {
     audit {
         what_a_request_changes_is_audited
         every_noun_is_changed_in_somebodys_name
+        whoever_removes_defines_or_tries_again_says_why
         looking_and_what_is_refused_are_not_audited
         every_job_of_many_single_creates_stands_in_the_audit_once
         the_audit_is_read_in_pages

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use sqlx::{Executor, PgPool};
 
 use super::super::JobsBench;
+use super::super::filling::{self, portions};
 use super::super::target::{Behind, Target};
 use crate::store::StoreAddress;
 
@@ -32,17 +33,10 @@ pub(super) async fn fill(bench: &JobsBench, target: &Target, address: &StoreAddr
     }
 }
 
-/// The stretches of job numbers of one transaction each.
-fn portions(from: u64, to: u64) -> impl Iterator<Item = (i64, i64)> {
-    (from..to)
-        .step_by(PORTION as usize)
-        .map(move |first| (first.cast_signed(), (first + PORTION).min(to).cast_signed()))
-}
-
 async fn fill_server(bench: &JobsBench, server: &PgPool) -> Result<()> {
     let jobs = bench.days * bench.per_day;
     try_join_all((0..FILLERS).map(|filler| async move {
-        for (first, last) in portions(jobs * filler / FILLERS, jobs * (filler + 1) / FILLERS) {
+        for (first, last) in portions(jobs * filler / FILLERS, jobs * (filler + 1) / FILLERS, PORTION) {
             sqlx::query(FILL_POSTGRES)
                 .bind(first)
                 .bind(last)
@@ -61,12 +55,10 @@ async fn fill_server(bench: &JobsBench, server: &PgPool) -> Result<()> {
 }
 
 fn fill_file(bench: &JobsBench, path: &Path) -> Result<()> {
-    let mut conn = rusqlite::Connection::open(path)?;
-    conn.pragma_update(None, "synchronous", "off")?;
-    conn.pragma_update(None, "cache_size", -256 * 1024)?;
+    let mut conn = filling::open(path)?;
     conn.execute_batch(PREPARE_SQLITE)?;
     let now_ms = Timestamp::now().as_millisecond();
-    for (first, last) in portions(0, bench.days * bench.per_day) {
+    for (first, last) in portions(0, bench.days * bench.per_day, PORTION) {
         let tx = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         tx.execute("DELETE FROM temp.round", ())?;
         tx.execute(
@@ -76,7 +68,5 @@ fn fill_file(bench: &JobsBench, path: &Path) -> Result<()> {
         tx.execute_batch(FILL_SQLITE)?;
         tx.commit()?;
     }
-    conn.pragma_update(None, "synchronous", "full")?;
-    conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
-    Ok(())
+    filling::settle(&conn)
 }

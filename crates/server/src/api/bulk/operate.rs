@@ -14,11 +14,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::runs::run;
-use crate::actor::RequestActor;
+use crate::actor::{RequestActor, Why};
 use crate::api::operate::{GRACE_DEFAULT, outcome};
 use crate::app::App;
 use crate::body::Body;
-use crate::params::Path;
+use crate::params::{Path, Query};
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -110,14 +110,17 @@ struct RetryRun {
 ///
 /// A new run, in the same group and with the same parameters, over those that are not tried again already.
 #[utoipa::path(
-    post, path = "/v1/bulk-runs/{id}/retry-failures", tag = "bulk jobs", params(("id" = JobId, Path, description = "The run")),
+    post, path = "/v1/bulk-runs/{id}/retry-failures", tag = "bulk jobs",
+    params(("id" = JobId, Path, description = "The run"), Why),
     responses((status = 200, body = RetryRun)), security(("token" = ["operator"]))
 )]
 async fn retry_bulk_failures(
     State(app): State<App>,
     actor: RequestActor,
     Path(id): Path<JobId>,
+    Query(why): Query<Why>,
 ) -> Result<Json<RetryRun>, Problem> {
-    let started = app.acting(actor.actor()).retry_bulk_failures(id).await?;
+    let store = app.acting(actor.because_in_query(why.reason.as_deref())?);
+    let started = store.retry_bulk_failures(id).await?;
     Ok(Json(RetryRun { id: started.job }))
 }

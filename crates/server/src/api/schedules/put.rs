@@ -17,10 +17,10 @@ use utoipa_axum::routes;
 
 use super::list::ScheduleDetail;
 use super::ticks::Asked;
-use crate::actor::RequestActor;
+use crate::actor::{RequestActor, Why};
 use crate::app::App;
 use crate::body::Body;
-use crate::params::Path;
+use crate::params::{Path, Query};
 use crate::problem::Problem;
 
 /// How many missed ticks are made up for by `all` when nobody says.
@@ -191,14 +191,17 @@ async fn put_schedule(
 ///
 /// What it made stays. One of a configuration is refused, which would make it again: pause it, or store it anew.
 #[utoipa::path(
-    delete, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
+    delete, path = "/v1/schedules/{name}", tag = "schedules",
+    params(("name" = String, Path, description = "The schedule"), Why),
     responses((status = 204)), security(("token" = ["operator"]))
 )]
 async fn delete_schedule(
     State(app): State<App>,
     actor: RequestActor,
     Path(name): Path<String>,
+    Query(why): Query<Why>,
 ) -> Result<StatusCode, Problem> {
+    let store = app.acting(actor.because_in_query(why.reason.as_deref())?);
     if let Some(view) = app.store.schedule(&name).await?
         && view.source == Source::Config
     {
@@ -207,7 +210,7 @@ async fn delete_schedule(
         );
         return Err(Problem::conflict("of_configuration", words));
     }
-    if !app.acting(actor.actor()).remove_schedule(&name, Source::Operator).await? {
+    if !store.remove_schedule(&name, Source::Operator).await? {
         return Err(StoreError::NoSuchSchedule(name).into());
     }
     Ok(StatusCode::NO_CONTENT)

@@ -85,6 +85,9 @@ struct ForgetParams {
     /// Whether it is forgotten although something of it is parked or was given up.
     #[serde(default)]
     force: bool,
+    /// Why; stands in the audit.
+    #[param(max_length = 1000)]
+    reason: Option<String>,
 }
 
 /// Forget a subscription
@@ -102,6 +105,7 @@ async fn delete_subscription(
     Path(name): Path<String>,
     Query(params): Query<ForgetParams>,
 ) -> Result<StatusCode, Problem> {
+    let store = app.acting(actor.because_in_query(params.reason.as_deref())?);
     let unknown = || StoreError::from(RelayError::NoSuchSubscription(name.clone()));
     let all = app.store.subscriptions().await?;
     let found = all.into_iter().find(|subscription| subscription.name == name).ok_or_else(unknown)?;
@@ -116,7 +120,7 @@ async fn delete_subscription(
         );
         return Err(Problem::conflict("relay_refused", words).at("query force"));
     }
-    if !app.acting(actor.actor()).remove_subscription(&name).await? {
+    if !store.remove_subscription(&name).await? {
         return Err(unknown().into());
     }
     Ok(StatusCode::NO_CONTENT)

@@ -1,7 +1,5 @@
 //! `milepost bench batch`: batches whose tasks do nothing, from their start to the end of the last task.
 
-mod shape;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,10 +21,10 @@ use serde_json::{Value, json};
 use super::latency::micros;
 use super::process;
 use super::report::{Percentiles, per_s, print, rounded};
+use super::shape::{DAG, Shape};
 use super::target::{QUEUE, Target};
 use super::workload::{NOOP, worker};
 use crate::store::StoreAddress;
-use shape::{DAG, Shape};
 
 /// How many batches are started at the same time.
 const STARTERS: usize = 8;

@@ -1,4 +1,4 @@
-//! What the batches of a bench look like.
+//! What the batches of benches look like.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -10,8 +10,8 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
 use serde_json::json;
 
-use super::super::target::QUEUE;
-use super::super::workload::NOOP;
+use super::target::QUEUE;
+use super::workload::NOOP;
 
 /// What the DAG is called.
 pub(super) const DAG: &str = "milepost-bench";

@@ -1,0 +1,137 @@
+//! Which pages are asked for, and how quick they are.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, ensure};
+use http_body_util::Full;
+use hyper::{Request, StatusCode, header};
+use serde::{Serialize, Serializer};
+
+use super::beside::Places;
+use crate::bench::report::{median, rounded};
+use crate::bench::served::{Answer, Connection, connect};
+
+/// Every page that lists something, in the ways in which people look; what stands in braces is filled in.
+const PAGES: [&str; 21] = [
+    "/",
+    "/jobs",
+    "/jobs?state=failed",
+    "/jobs?state=running",
+    "/jobs?state=pending",
+    "/jobs?key={key}",
+    "/jobs?kind=invoice&queue=night",
+    "/jobs?kind=nothing",
+    "/jobs?state=failed&error=http_503",
+    "/jobs/{failed}",
+    "/queues",
+    "/workers",
+    "/schedules",
+    "/bulk",
+    "/bulk/{bulk}",
+    "/batches",
+    "/batches/{batch}",
+    "/events",
+    "/dead-letters",
+    "/audit",
+    "/settings",
+];
+
+/// How quick a page was.
+#[derive(Debug, Serialize)]
+pub(super) struct Timed {
+    pub(super) page: &'static str,
+    #[serde(serialize_with = "as_rounded")]
+    pub(super) median_ms: f64,
+    #[serde(serialize_with = "as_rounded")]
+    pub(super) worst_ms: f64,
+    /// As they were transferred, without headers.
+    pub(super) bytes: usize,
+}
+
+/// A measured number, without digits that mean nothing.
+pub(super) fn as_rounded<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    rounded(*value).serialize(serializer)
+}
+
+/// Somebody who looks, with one connection for all pages.
+pub(super) struct Visitor {
+    at: SocketAddr,
+    connection: Connection,
+}
+
+impl Visitor {
+    pub(super) async fn new(at: SocketAddr) -> Result<Self> {
+        Ok(Self { at, connection: connect(at).await? })
+    }
+
+    /// Asks for each page once, and then so many times.
+    pub(super) async fn measure(&mut self, jobs: u64, places: &Places, rounds: u32) -> Result<Vec<Timed>> {
+        let mut pages = Vec::new();
+        for page in PAGES {
+            let path = filled_in(page, jobs, places);
+            let mut bytes = self.get(&path, "gzip").await?.body.len();
+            let mut took_ms = Vec::new();
+            for _ in 0..rounds {
+                let answer = self.get(&path, "gzip").await?;
+                bytes = answer.body.len();
+                took_ms.push(answer.took.as_secs_f64() * 1000.0);
+            }
+            let worst_ms = took_ms.iter().copied().fold(0.0, f64::max);
+            pages.push(Timed { page, median_ms: median(took_ms), worst_ms, bytes });
+        }
+        Ok(pages)
+    }
+
+    /// The bytes of the overview with its styles and scripts, each once: what a browser loads that has never been here.
+    pub(super) async fn first_load(&mut self) -> Result<usize> {
+        let page = self.get("/", "identity").await?;
+        let page = String::from_utf8(page.body.to_vec()).context("the overview is no text")?;
+        let parts = styles_and_scripts(&page);
+        ensure!(!parts.is_empty(), "the overview has neither styles nor scripts");
+        let mut bytes = self.get("/", "gzip").await?.body.len();
+        for part in parts {
+            bytes += self.get(part, "gzip").await?.body.len();
+        }
+        Ok(bytes)
+    }
+
+    async fn get(&mut self, path: &str, encoding: &str) -> Result<Answer> {
+        let request = Request::builder()
+            .uri(path)
+            .header(header::HOST, self.at.to_string())
+            .header(header::ACCEPT, "text/html")
+            .header(header::ACCEPT_ENCODING, encoding)
+            .body(Full::default())?;
+        let answer = self.connection.ask(request).await?;
+        // What went wrong may be compressed, and is a page for people.
+        ensure!(answer.status == StatusCode::OK, "the server answered {} to {path}", answer.status);
+        Ok(answer)
+    }
+}
+
+/// The path of a page in this store.
+fn filled_in(page: &str, jobs: u64, places: &Places) -> String {
+    page.replace("{key}", &format!("order-{}", jobs / 2 / 10 * 10))
+        .replace("{failed}", &places.failed.to_string())
+        .replace("{bulk}", &places.bulk.to_string())
+        .replace("{batch}", &places.batch.to_string())
+}
+
+/// What a page names of them.
+fn styles_and_scripts(page: &str) -> BTreeSet<&str> {
+    let named = page.split('"').filter(|text| text.starts_with("/assets/"));
+    named.filter(|path| path.ends_with(".css") || path.ends_with(".js")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_and_scripts_are_found_once_each() {
+        let page = r#"<link rel="icon" href="/assets/1/icon.svg"><script src="/assets/1/a.js"></script>
+            <link rel="stylesheet" href="/assets/1/a.css"><script src="/assets/1/a.js" defer></script><a href="/jobs">"#;
+        assert_eq!(Vec::from_iter(styles_and_scripts(page)), ["/assets/1/a.css", "/assets/1/a.js"]);
+    }
+}

@@ -1,0 +1,78 @@
+//! The server of a bench, which runs in its process, and connections to it.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use milepost_core::port::Store;
+use milepost_server::{Options, ServerError};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A server at a port of the loopback address.
+pub(super) struct Served {
+    pub(super) at: SocketAddr,
+    stop: CancellationToken,
+    serving: JoinHandle<Result<(), ServerError>>,
+}
+
+impl Served {
+    pub(super) async fn start(store: &Arc<dyn Store>, options: Options) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let (at, stop) = (listener.local_addr()?, CancellationToken::new());
+        let serving = milepost_server::serve(listener, store.clone(), options, stop.clone());
+        Ok(Self { at, stop, serving: tokio::spawn(serving) })
+    }
+
+    /// Stops it, and waits until it has answered what was under way.
+    pub(super) async fn end(self) -> Result<()> {
+        self.stop.cancel();
+        self.serving.await??;
+        Ok(())
+    }
+}
+
+/// A connection that is kept from one request to the next.
+pub(super) struct Connection(SendRequest<Full<Bytes>>);
+
+pub(super) async fn connect(at: SocketAddr) -> Result<Connection> {
+    let stream = TcpStream::connect(at).await?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(Connection(sender))
+}
+
+impl Connection {
+    /// Asks, and takes the whole answer.
+    pub(super) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Result<Answer> {
+        let began = Instant::now();
+        self.0.ready().await?;
+        let response = self.0.send_request(request).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await.context("the answer broke off")?.to_bytes();
+        Ok(Answer { status, body, took: began.elapsed() })
+    }
+}
+
+/// What a server answered, and how long all of it took.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    /// As it was transferred.
+    pub(super) body: Bytes,
+    pub(super) took: Duration,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.status, String::from_utf8_lossy(&self.body))
+    }
+}

@@ -1,0 +1,117 @@
+//! The last answer to a question that is slow on a large store: told again for a while, and asked for by one at a time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// Up to how long a question may take and still be asked afresh each time.
+const QUICK: Duration = Duration::from_millis(100);
+/// For how many times as long as it took an answer is good: asking takes no more than this part of the time.
+const TIMES: u32 = 20;
+
+/// What was answered last.
+pub(crate) struct Last<T> {
+    answer: Mutex<Option<Answer<T>>>,
+    /// How often something was changed: an answer to what was asked before that is not good.
+    changes: AtomicU64,
+}
+
+struct Answer<T> {
+    begun: Instant,
+    good_until: Instant,
+    changes: u64,
+    value: T,
+}
+
+impl<T> Default for Last<T> {
+    fn default() -> Self {
+        Self { answer: Mutex::new(None), changes: AtomicU64::new(0) }
+    }
+}
+
+impl<T: Clone> Last<T> {
+    /// Something has changed that whoever asks from now on has to see.
+    pub(crate) fn forget(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A good answer: one that is, or that somebody began to ask for while this caller waited, or else what `ask` says.
+    pub(crate) async fn get<E>(&self, ask: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let came = Instant::now();
+        let mut last = self.answer.lock().await;
+        let changes = self.changes.load(Ordering::Acquire);
+        let is_good = |answer: &&Answer<T>| {
+            answer.changes == changes && (answer.begun > came || answer.good_until > Instant::now())
+        };
+        if let Some(answer) = last.as_ref().filter(is_good) {
+            return Ok(answer.value.clone());
+        }
+        let begun = Instant::now();
+        let value = ask.await?;
+        let took = begun.elapsed();
+        let good_for = if took > QUICK { took * TIMES } else { Duration::ZERO };
+        let good_until = Instant::now() + good_for;
+        *last = Some(Answer { begun, good_until, changes, value: value.clone() });
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    async fn after(ms: u64, answer: u32) -> Result<u32, Infallible> {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        Ok(answer)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_quick_to_answer_is_asked_afresh_each_time() {
+        let last = Last::default();
+        assert_eq!(last.get(after(50, 1)).await, Ok(1));
+        assert_eq!(last.get(after(50, 2)).await, Ok(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_answer_is_told_again_until_its_time_is_up_or_something_changed() {
+        let last = Last::default();
+        assert_eq!(last.get(after(1_000, 1)).await, Ok(1));
+        tokio::time::advance(Duration::from_secs(19)).await;
+        assert_eq!(last.get(after(1_000, 2)).await, Ok(1));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(last.get(after(1_000, 3)).await, Ok(3));
+        last.forget();
+        assert_eq!(last.get(after(1_000, 4)).await, Ok(4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_wait_share_the_answer_to_what_was_asked_after_they_came() {
+        let last = Last::default();
+        let second = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            last.get(after(50, 2)).await
+        };
+        let third = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            last.get(after(50, 3)).await
+        };
+        let answers = tokio::join!(last.get(after(50, 1)), second, third);
+        assert_eq!(answers, (Ok(1), Ok(2), Ok(2)), "the first was asked for before the others came");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_to_what_was_asked_before_a_change_is_not_kept() {
+        let last = Last::default();
+        let changed = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            last.forget();
+            last.get(after(1_000, 2)).await
+        };
+        let answers = tokio::join!(last.get(after(1_000, 1)), changed);
+        assert_eq!(answers, (Ok(1), Ok(2)));
+    }
+}
