@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use http_body_util::Full;
 use hyper::{Request, StatusCode, header};
 use serde::{Serialize, Serializer};
+use tokio::time::{Duration, Instant, sleep};
 
 use super::beside::Places;
 use crate::bench::report::{median, rounded};
@@ -37,6 +38,11 @@ const PAGES: [&str; 21] = [
     "/settings",
 ];
 
+/// What a page says while it is not there as a whole.
+const UNFINISHED: [&str; 3] = ["being read", "being counted", "Still counting"];
+/// How long a page may be that.
+const WARM_MAX: Duration = Duration::from_secs(120);
+
 /// How quick a page was.
 #[derive(Debug, Serialize)]
 pub(super) struct Timed {
@@ -65,12 +71,13 @@ impl Visitor {
         Ok(Self { at, connection: connect(at).await? })
     }
 
-    /// Asks for each page once, and then so many times.
+    /// Asks for each page until it is there as a whole, and then so many times.
     pub(super) async fn measure(&mut self, jobs: u64, places: &Places, rounds: u32) -> Result<Vec<Timed>> {
         let mut pages = Vec::new();
         for page in PAGES {
             let path = filled_in(page, jobs, places);
-            let mut bytes = self.get(&path, "gzip").await?.body.len();
+            self.warm(&path).await?;
+            let mut bytes = 0;
             let mut took_ms = Vec::new();
             for _ in 0..rounds {
                 let answer = self.get(&path, "gzip").await?;
@@ -81,6 +88,20 @@ impl Visitor {
             pages.push(Timed { page, median_ms: median(took_ms), worst_ms, bytes });
         }
         Ok(pages)
+    }
+
+    /// Asks until nothing that the page shows is still being read or counted.
+    async fn warm(&mut self, path: &str) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            let answer = self.get(path, "identity").await?;
+            let page = String::from_utf8_lossy(&answer.body);
+            if !UNFINISHED.iter().any(|words| page.contains(words)) {
+                return Ok(());
+            }
+            ensure!(begun.elapsed() < WARM_MAX, "{path} was not there as a whole after {WARM_MAX:?}");
+            sleep(Duration::from_millis(100)).await;
+        }
     }
 
     /// The bytes of the overview with its styles and scripts, each once: what a browser loads that has never been here.
