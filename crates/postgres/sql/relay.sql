@@ -10,7 +10,8 @@ create or replace function milepost.last_pos() returns bigint language sql volat
     select coalesce(pg_sequence_last_value('milepost.event_pos_seq'::regclass), 0)
 $$;
 
--- Makes a subscription; false: it is there. from_now: it begins with what is committed from now on.
+-- Makes a subscription; false: it is there. from_now: it begins with what is committed from now on, as begin_now says in a
+-- transaction after this one.
 create or replace function milepost.subscribe(name text, from_now boolean) returns boolean language plpgsql as $$
 declare
     drawn bigint := case when from_now then milepost.last_pos() else 0 end;
@@ -26,6 +27,17 @@ begin
     select subscribe.name, slot, case when not from_now then '1:1:'::pg_snapshot end, drawn
     from generate_series(0, 63) slot;
     return true;
+end
+$$;
+
+-- Has a subscription that was made to begin with what is committed from now on do so, once; one that has begun is left alone. Whoever
+-- made it calls this at once; where he died before, its first publisher does.
+create or replace function milepost.begin_now(subscription text) returns void language plpgsql as $$
+#variable_conflict use_variable
+begin
+    -- Against a publisher that looks around.
+    perform from milepost.subscription s where s.name = subscription for no key update;
+    update milepost.slot_position p set seen = pg_current_snapshot() where p.subscription = subscription and p.seen is null;
 end
 $$;
 
@@ -83,10 +95,7 @@ begin
             returning s.slot, free.owner as held_by
         )
         select array_agg(t.slot) into over from taken t where t.held_by is not null;
-        insert into milepost.slot_position (subscription, slot, seen, floor)
-        select s.subscription, s.slot, pg_current_snapshot(), s.floor
-        from milepost.subscription_place s
-        where s.subscription = subscription and s.owner = publisher and s.seen is null;
+        perform milepost.begin_now(subscription);
     end if;
     return query
     select s.slot, s.token, s.slot = any (coalesce(over, '{}')), s.n, s.seen::text, s.floor, s.upto::text, s.next_floor, s.pos,

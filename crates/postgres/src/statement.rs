@@ -121,6 +121,7 @@ statements! {
     EVENTS_NEWEST = "event/newest";
     EVENTS_NEWEST_OF_AGGREGATE = "event/newest_of_aggregate";
     RELAY_ADVANCE_SLOTS = "relay/advance_slots";
+    RELAY_BEGIN_NOW = "relay/begin_now";
     RELAY_CHANGE_DEAD = "relay/change_dead";
     RELAY_CHANGE_PARKED = "relay/change_parked";
     RELAY_DEAD = "relay/dead";

@@ -23,7 +23,12 @@ impl RelayStore for PostgresStore {
         let query =
             sqlx::query(statement::RELAY_SUBSCRIBE).bind(subscription.to_owned()).bind(begin == Begin::Now);
         let row = self.inner.hot.row(query).await;
-        row.and_then(crate::row::value).map_err(|e| self.fail("subscribe", e))
+        let is_new = row.and_then(crate::row::value).map_err(|e| self.fail("subscribe", e))?;
+        if begin == Begin::Now {
+            let query = sqlx::query(statement::RELAY_BEGIN_NOW).bind(subscription.to_owned());
+            self.inner.hot.execute(query).await.map_err(|e| self.fail("subscribe", e))?;
+        }
+        Ok(is_new)
     }
 
     async fn record_changes(&self, subscription: &str, changes: &Changes) -> StoreResult<bool> {

@@ -92,10 +92,10 @@ pub(crate) async fn what_a_subscription_leaves_out_is_counted_with_its_types(des
 pub(crate) async fn a_subscription_that_begins_now_gets_what_comes(desk: Desk) {
     desk.emit("1", 10).await;
     let now = || PublisherOptions { begin: Begin::Now, ..options("s") };
-    let running = desk.run(now());
-    // It is there when it holds something.
-    milepost_testkit::wait::until("it runs", || async { running.stats.view().slots > 0 }).await;
+    assert!(desk.store.subscribe("s", Begin::Now).await.unwrap());
     desk.emit("1", 3).await;
+    assert!(!desk.store.subscribe("s", Begin::Now).await.unwrap());
+    let running = desk.run(now());
     desk.until_taken(3).await;
     running.stop().await;
     assert_eq!(desk.sink.firsts("1"), [11, 12, 13]);
