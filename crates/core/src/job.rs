@@ -219,6 +219,12 @@ impl NewJob {
         check_payload(self.payload.get(), payload_bytes_max)?;
         check_values(self.payload.get())
     }
+
+    /// Whether one with this queue, group and payload (JSON text) was asked for with the same: such a one is a repetition.
+    #[must_use]
+    pub fn is_same(&self, queue: &str, group: Option<&str>, payload: &str) -> bool {
+        self.queue == queue && self.group.as_deref() == group && is_same_json(self.payload.get(), payload)
+    }
 }
 
 pub(crate) fn check_attempts(max_attempts: u32) -> Result<(), InvalidJob> {
@@ -280,14 +286,6 @@ pub struct Enqueued {
     pub job: JobId,
     /// Whether it was there before, under the same key; then nothing was changed.
     pub duplicate: bool,
-}
-
-impl NewJob {
-    /// Whether one with this queue, group and payload (JSON text) was asked for with the same: such a one is a repetition.
-    #[must_use]
-    pub fn is_same(&self, queue: &str, group: Option<&str>, payload: &str) -> bool {
-        self.queue == queue && self.group.as_deref() == group && is_same_json(self.payload.get(), payload)
-    }
 }
 
 /// The job that holds the key of one that is asked for.

@@ -8,13 +8,14 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use milepost_core::batch::start::NewBatch;
-use milepost_core::ident::{BatchId, EventId, JobId};
+use milepost_core::ident::{BatchId, JobId};
 use milepost_core::job::{KeyHolder, NewJob};
 use milepost_core::json::is_same_json;
 use milepost_core::port::Store;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use utoipa::IntoParams;
+use uuid::Uuid;
 
 use crate::problem::Problem;
 
@@ -32,13 +33,13 @@ pub(crate) struct IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// The id of the event at a place in the request: the same when it is repeated.
-    pub(crate) fn event_id(&self, index: usize) -> Option<EventId> {
+    /// An id for what stands at a place in the request: the same when it is repeated.
+    pub(crate) fn id(&self, index: usize) -> Option<Uuid> {
         let given = self.given.as_ref()?;
         let hash = Sha256::digest(format!("milepost idempotency {given}\u{0}{index}"));
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&hash[..16]);
-        Some(EventId(uuid::Builder::from_custom_bytes(bytes).into_uuid()))
+        Some(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
 
     /// Gives it to what has no key; `index` is the place in the request. Answers whether it did.

@@ -1,4 +1,5 @@
 //! The last answer to a question that is slow on a large store: told again for a while, and asked for by one at a time.
+//! Whoever asks waits for it; pages of the console, which do not, have [`Known`](crate::console::Known).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// Up to how long a question may take and still be asked afresh each time.
+/// Up to how long a question may take and not count as slow.
 const QUICK: Duration = Duration::from_millis(100);
 /// For how many times as long as it took an answer is good: asking takes no more than this part of the time.
 const TIMES: u32 = 20;
@@ -16,6 +17,8 @@ pub(crate) struct Last<T> {
     answer: Mutex<Option<Answer<T>>>,
     /// How often something was changed: an answer to what was asked before that is not good.
     changes: AtomicU64,
+    /// For how long an answer is good that came quickly.
+    quick_for: Duration,
 }
 
 struct Answer<T> {
@@ -26,8 +29,16 @@ struct Answer<T> {
 }
 
 impl<T> Default for Last<T> {
+    /// What is quick to answer is asked afresh each time.
     fn default() -> Self {
-        Self { answer: Mutex::new(None), changes: AtomicU64::new(0) }
+        Self::new(Duration::ZERO)
+    }
+}
+
+impl<T> Last<T> {
+    /// What came quickly is good for so long.
+    pub(crate) fn new(quick_for: Duration) -> Self {
+        Self { answer: Mutex::new(None), changes: AtomicU64::new(0), quick_for }
     }
 }
 
@@ -51,7 +62,7 @@ impl<T: Clone> Last<T> {
         let begun = Instant::now();
         let value = ask.await?;
         let took = begun.elapsed();
-        let good_for = if took > QUICK { took * TIMES } else { Duration::ZERO };
+        let good_for = if took > QUICK { took * TIMES } else { self.quick_for };
         let good_until = Instant::now() + good_for;
         *last = Some(Answer { begun, good_until, changes, value: value.clone() });
         Ok(value)

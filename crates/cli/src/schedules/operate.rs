@@ -58,7 +58,7 @@ pub(super) async fn resume(args: &ScheduleName, store: &dyn Store) -> Result<Out
 }
 
 pub(super) async fn run_now(args: &RunNowArgs, store: &dyn Store) -> Result<Outcome> {
-    let made = store.run_schedule_now(&args.name).await.map_err(|error| known(error, &args.name))?;
+    let made = store.run_schedule_now(&args.name, None).await.map_err(|error| known(error, &args.name))?;
     if args.json {
         output::heard_or_not(output::json(&made))?;
     } else {

@@ -116,7 +116,7 @@ async fn scheduled(scene: &Scene) {
         .await
         .unwrap();
     store.pause_schedule("paused").await.unwrap();
-    store.run_schedule_now("nightly").await.unwrap();
+    store.run_schedule_now("nightly", None).await.unwrap();
 }
 
 /// Ends runs in every way, with checkpoints and messages, and lets operators bring the jobs back.

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::{BatchStore, IntakeStore, StoreResult};
 use crate::error::StoreError;
@@ -77,10 +78,11 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
         }
     }
 
-    /// Enqueues a job, or starts a batch, of a schedule at once, whatever its ticks and even while it is paused.
-    async fn run_schedule_now(&self, name: &str) -> StoreResult<Made> {
+    /// Enqueues a job, or starts a batch, of a schedule at once, whatever its ticks and even while it is paused. Whoever may have to
+    /// repeat that gives what it is known by: it is made once.
+    async fn run_schedule_now(&self, name: &str, asked: Option<Uuid>) -> StoreResult<Made> {
         let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
-        self.make(name, &view.schedule.run_now(self.clock().await?.now)).await
+        self.make(name, &view.schedule.run_now(self.clock().await?.now, asked)).await
     }
 
     /// Makes what the schedule of this name orders, beside its ticks. What has its key already is answered instead.

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use uuid::Uuid;
 
 pub use catch_up::{CatchUp, MISFIRE_MAX, Misfire};
 pub use cron::Cron;
@@ -95,10 +96,10 @@ impl Schedule {
         self.makes.order(|_| format!("{KEY_PREFIX}{}/{nominal_at}", self.name), nominal_at)
     }
 
-    /// What an operator asked for at `now`, beside the ticks.
+    /// What an operator asked for at `now`, beside the ticks; `asked` is what the asking is known by when it is repeated.
     #[must_use]
-    pub fn run_now(&self, now: Timestamp) -> Order {
-        self.makes.order(|id| format!("{KEY_PREFIX}{}/now/{id}", self.name), now)
+    pub fn run_now(&self, now: Timestamp, asked: Option<Uuid>) -> Order {
+        self.makes.order(|id| format!("{KEY_PREFIX}{}/now/{}", self.name, asked.unwrap_or(id)), now)
     }
 }
 

@@ -89,7 +89,7 @@ impl Stage {
         let daily = Spec::cron("@daily", "UTC").unwrap();
         let schedule = Schedule::new("daily", daily, NewJob::new(KIND, &()).unwrap());
         self.scene.store.put_schedule(&schedule, Source::Operator).await.unwrap();
-        let made = self.scene.store.run_schedule_now("daily").await.unwrap();
+        let made = self.scene.store.run_schedule_now("daily", None).await.unwrap();
         let Made::Job(Enqueued { job, .. }) = made else { panic!("not a job: {made:?}") };
         self.scene.assert_all_succeed(&[job]).await;
         (job, self.scene.view(job).await.row.nominal_at.unwrap().to_string())

@@ -115,7 +115,7 @@ async fn emit_events(
 ) -> Result<(StatusCode, Json<EmitAnswer>), Problem> {
     page::check_count(request.events.len(), EVENTS_MAX, "events")?;
     let events = request.events.into_iter().enumerate().map(|(index, event)| {
-        event.into_event(idempotency.event_id(index)).map_err(|invalid| {
+        event.into_event(idempotency.id(index).map(EventId)).map_err(|invalid| {
             Problem::unprocessable("invalid_event", invalid.to_string()).at(format!("events[{index}]"))
         })
     });

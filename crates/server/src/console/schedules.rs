@@ -103,7 +103,7 @@ pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
         match sent.needed("deed")? {
             "pause" => store.pause_schedule(name).await.map(|_| format!("Schedule {name} is paused.")),
             "resume" => store.resume_schedule(name).await.map(|_| format!("Schedule {name} ticks again.")),
-            "run" => store.run_schedule_now(name).await.map(|made| match made {
+            "run" => store.run_schedule_now(name, None).await.map(|made| match made {
                 Made::Job(job) => format!("Job {} was enqueued.", job.job),
                 Made::Batch(batch) => format!("Batch {} was started.", batch.batch),
             }),

@@ -5,24 +5,21 @@ mod store;
 mod text;
 pub mod work;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use milepost_core::error::StoreError;
 use milepost_core::port::Store;
-use tokio::sync::Mutex;
 
 pub use self::sample::{Kind, Sample, Value};
 pub(crate) use self::store::KINDS_MAX;
 use crate::app::App;
+use crate::last::Last;
 use crate::problem::Problem;
 
-/// For how long at least what the store said is told again, so that eager readers cost nothing.
+/// For how long what the store said quickly is told again, so that eager readers cost nothing.
 const FRESH: Duration = Duration::from_secs(2);
-/// For how many times as long as it took to say: on a large store counting takes no more than this part of the time.
-const TIMES: u32 = 20;
 
 /// What a part of this process counts: its workers, its publishers.
 pub trait Counts: Send + Sync {
@@ -33,13 +30,12 @@ pub trait Counts: Send + Sync {
 /// Where all numbers come from.
 pub(crate) struct Metrics {
     own: Vec<Box<dyn Counts>>,
-    /// What the store said, and until when it is good.
-    of_store: Mutex<Option<(Instant, Vec<Sample>)>>,
+    of_store: Last<Vec<Sample>>,
 }
 
 impl Metrics {
     pub(crate) fn new(own: Vec<Box<dyn Counts>>) -> Self {
-        Self { own, of_store: Mutex::new(None) }
+        Self { own, of_store: Last::new(FRESH) }
     }
 
     /// All of them. What the store does not answer is left out, and one number says whether it answers at all.
@@ -48,7 +44,7 @@ impl Metrics {
         let up = store::is_up(store).await;
         all.push(Sample::gauge("store_up", "Whether the store answers", f64::from(u8::from(up.is_ok()))));
         let of_store = match up {
-            Ok(()) => self.of_store(store).await,
+            Ok(()) => self.of_store.get(store::samples(store)).await,
             Err(error) => Err(error),
         };
         match of_store {
@@ -56,19 +52,6 @@ impl Metrics {
             Err(error) => tracing::warn!(error = error.chain(), "the store's metrics are left out"),
         }
         all
-    }
-
-    /// Those of the store, as it said them lately; one asks it at a time.
-    async fn of_store(&self, store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
-        let mut known = self.of_store.lock().await;
-        if let Some((_, samples)) = known.as_ref().filter(|(good_until, _)| Instant::now() < *good_until) {
-            return Ok(samples.clone());
-        }
-        let begun = Instant::now();
-        let samples = store::samples(store).await?;
-        let good_for = FRESH.max(begun.elapsed() * TIMES);
-        *known = Some((Instant::now() + good_for, samples.clone()));
-        Ok(samples)
     }
 }
 

@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::bulk;
-use crate::place::Place;
+use crate::place::{Place, on_postgres};
 
 /// The whole audit, newest first.
 async fn audit(place: &Place) -> Vec<Value> {
@@ -136,4 +136,18 @@ pub(crate) async fn whoever_removes_defines_or_tries_again_says_why(place: Place
         let entry = audit(&place).await.remove(0);
         assert_eq!((&entry["what"], &entry["why"]), (&json!(what), &json!("as agreed")), "{path}: {entry}");
     }
+}
+
+/// On PostgreSQL: in a file there is nothing to change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_takes_a_restored_log_as_it_is_says_why() {
+    let (_database, store) = on_postgres().await;
+    let place = Place::serve(store).await;
+    place.store.subscribe("orders", Begin::Beginning).await.unwrap();
+    let long = format!("/v1/events/reseed?reason={}", "x".repeat(1001));
+    assert_eq!(place.ask(Method::POST, &long, Value::Null).await.code(), "invalid_reason");
+    let answer = place.ask(Method::POST, "/v1/events/reseed?reason=restored", Value::Null).await;
+    assert_eq!(answer.body, json!({"subscriptions": 1}));
+    let entry = audit(&place).await.remove(0);
+    assert_eq!((&entry["what"], &entry["why"]), (&json!("log.reseed"), &json!("restored")), "{entry}");
 }

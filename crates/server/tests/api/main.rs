@@ -167,6 +167,7 @@ on_both! {
     }
     schedules {
         a_schedule_is_stored_shown_run_and_removed
+        run_now_that_is_repeated_under_its_key_makes_one_job
         a_schedule_of_a_configuration_is_not_removed
         a_schedule_that_there_is_not_is_not_found
         schedules_that_cannot_be_are_refused

@@ -39,6 +39,19 @@ pub(crate) async fn a_schedule_is_stored_shown_run_and_removed(place: Place) {
     assert_eq!(place.ask(Method::DELETE, path, Value::Null).await.status, StatusCode::NO_CONTENT);
 }
 
+pub(crate) async fn run_now_that_is_repeated_under_its_key_makes_one_job(place: Place) {
+    let path = "/v1/schedules/nightly";
+    place.ask(Method::PUT, path, json!({"cron": "@daily", "zone": "UTC", "kind": "report"})).await;
+    let run_now = async |key: &str| {
+        let request = place.request(Method::POST, &format!("{path}/operate")).header("Idempotency-Key", key);
+        place.send(request.json(&json!({"operation": "run_now"}))).await.body
+    };
+    let (first, again, other) = (run_now("a").await, run_now("a").await, run_now("b").await);
+    assert_eq!([&first["changed"], &again["changed"], &other["changed"]], [true, false, true]);
+    assert_eq!(first["made"]["job"], again["made"]["job"]);
+    assert_ne!(first["made"]["job"], other["made"]["job"]);
+}
+
 pub(crate) async fn a_schedule_that_there_is_not_is_not_found(place: Place) {
     let (path, operate) = ("/v1/schedules/absent", "/v1/schedules/absent/operate");
     for (method, path, body) in [

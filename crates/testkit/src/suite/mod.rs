@@ -262,6 +262,7 @@ macro_rules! conformance {
                 missed_ticks_go_by_the_policy
                 a_paused_schedule_does_not_tick_and_goes_on_from_now
                 run_now_leaves_the_ticks_as_they_are
+                run_now_that_is_repeated_makes_one_job
                 a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise
                 what_is_not_there_or_not_right_is_said
                 a_configuration_owns_its_schedules_and_no_others

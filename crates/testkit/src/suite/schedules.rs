@@ -17,6 +17,7 @@ use milepost_core::schedule::{
 };
 use serde_json::json;
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use super::runtime;
 use crate::scene::{KIND, Scene};
@@ -261,8 +262,8 @@ pub async fn run_now_leaves_the_ticks_as_they_are(scene: Scene) {
     scene.store.put_schedule(&rare("h").misfire(Misfire::Skip), Source::Operator).await.unwrap();
     scene.store.pause_schedule("h").await.unwrap();
     let before = view(&scene, "h").await;
-    let first = job_of(scene.store.run_schedule_now("h").await.unwrap());
-    let second = job_of(scene.store.run_schedule_now("h").await.unwrap());
+    let first = job_of(scene.store.run_schedule_now("h", None).await.unwrap());
+    let second = job_of(scene.store.run_schedule_now("h", None).await.unwrap());
     assert!(first.job != second.job && !first.duplicate && !second.duplicate);
     let row = scene.view(first.job).await.row;
     assert_eq!(row.key.as_deref().and_then(schedule_of_key), Some("h"));
@@ -270,6 +271,16 @@ pub async fn run_now_leaves_the_ticks_as_they_are(scene: Scene) {
     let after = view(&scene, "h").await;
     assert_eq!((after.next_at, after.last_at, after.fired), (before.next_at, None, 0));
     assert_eq!(scene.claim(10).await.len(), 2);
+}
+
+pub async fn run_now_that_is_repeated_makes_one_job(scene: Scene) {
+    scene.store.put_schedule(&rare("h"), Source::Operator).await.unwrap();
+    let asked = Some(Uuid::now_v7());
+    let first = job_of(scene.store.run_schedule_now("h", asked).await.unwrap());
+    let again = job_of(scene.store.run_schedule_now("h", asked).await.unwrap());
+    assert_eq!((again.job, first.duplicate, again.duplicate), (first.job, false, true));
+    let other = job_of(scene.store.run_schedule_now("h", Some(Uuid::now_v7())).await.unwrap());
+    assert!(!other.duplicate && other.job != first.job);
 }
 
 pub async fn a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise(scene: Scene) {
@@ -290,7 +301,7 @@ pub async fn a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise(sc
 pub async fn what_is_not_there_or_not_right_is_said(scene: Scene) {
     let none = |error| matches!(error, StoreError::NoSuchSchedule(name) if name == "nowhere");
     assert!(none(scene.store.resume_schedule("nowhere").await.unwrap_err()));
-    assert!(none(scene.store.run_schedule_now("nowhere").await.unwrap_err()));
+    assert!(none(scene.store.run_schedule_now("nowhere", None).await.unwrap_err()));
     assert!(!scene.store.pause_schedule("nowhere").await.unwrap());
     assert!(!scene.store.remove_schedule("nowhere", Source::Operator).await.unwrap());
     let mut no_kind = rare("h");

@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
+use crate::idempotency::IdempotencyKey;
 use crate::params::Path;
 use crate::problem::Problem;
 
@@ -47,21 +48,23 @@ enum ScheduleOperation {
 struct ScheduleOperated {
     /// Whether that changed anything.
     changed: bool,
-    /// What was made (run_now).
+    /// What was made (run_now), or was there before under the key of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     made: Option<Made>,
 }
 
 /// Do something to a schedule
 ///
-/// Pause it, let it go on, or run it now.
+/// Pause it, let it go on, or run it now. With the header `Idempotency-Key` the last can be repeated: it makes one job, or one
+/// batch, as the schedule was when it was asked for first.
 #[utoipa::path(
-    post, path = "/v1/schedules/{name}/operate", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
-    request_body = ScheduleOperateRequest, responses((status = 200, body = ScheduleOperated)), security(("token" = ["operator"]))
+    post, path = "/v1/schedules/{name}/operate", tag = "schedules",
+    params(("name" = String, Path, description = "The schedule"), IdempotencyKey), request_body = ScheduleOperateRequest, responses((status = 200, body = ScheduleOperated)), security(("token" = ["operator"]))
 )]
 async fn operate_schedule(
     State(app): State<App>,
     actor: RequestActor,
+    idempotency: IdempotencyKey,
     Path(name): Path<String>,
     Body(request): Body<ScheduleOperateRequest>,
 ) -> Result<Json<ScheduleOperated>, Problem> {
@@ -75,7 +78,10 @@ async fn operate_schedule(
             (changed, None)
         }
         ScheduleOperation::Resume => (store.resume_schedule(&name).await?, None),
-        ScheduleOperation::RunNow => (true, Some(store.run_schedule_now(&name).await?)),
+        ScheduleOperation::RunNow => {
+            let made = store.run_schedule_now(&name, idempotency.id(0)).await?;
+            (!made.is_duplicate(), Some(made))
+        }
     };
     Ok(Json(ScheduleOperated { changed, made }))
 }

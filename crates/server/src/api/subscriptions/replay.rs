@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::actor::RequestActor;
+use crate::actor::{RequestActor, Why};
 use crate::app::App;
 use crate::body::Body;
-use crate::params::Path;
+use crate::params::{Path, Query};
 use crate::problem::Problem;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -98,9 +98,14 @@ struct ReseedAnswer {
 /// After a database was restored from a dump, or copied to another server: positions are kept by this server's transactions from now on.
 /// Events around the old ones are published again. All relays must be stopped.
 #[utoipa::path(
-    post, path = "/v1/events/reseed", tag = "events", responses((status = 200, body = ReseedAnswer)),
+    post, path = "/v1/events/reseed", tag = "events", params(Why), responses((status = 200, body = ReseedAnswer)),
     security(("token" = ["admin"]))
 )]
-async fn reseed_log(State(app): State<App>, actor: RequestActor) -> Result<Json<ReseedAnswer>, Problem> {
-    Ok(Json(ReseedAnswer { subscriptions: app.acting(actor.actor()).reseed().await? }))
+async fn reseed_log(
+    State(app): State<App>,
+    actor: RequestActor,
+    Query(why): Query<Why>,
+) -> Result<Json<ReseedAnswer>, Problem> {
+    let store = app.acting(actor.because_in_query(why.reason.as_deref())?);
+    Ok(Json(ReseedAnswer { subscriptions: store.reseed().await? }))
 }

@@ -183,7 +183,7 @@ impl Walk {
         self.told("schedule.pause", "tax", CHANGED).await;
         self.store.resume_schedule("tax").await.unwrap();
         self.told("schedule.resume", "tax", CHANGED).await;
-        self.store.run_schedule_now("tax").await.unwrap();
+        self.store.run_schedule_now("tax", None).await.unwrap();
         self.told("schedule.run", "tax", CAME).await;
         self.store.remove_schedule("tax", Source::Operator).await.unwrap();
         self.told("schedule.remove", "tax", WENT).await;

@@ -171,7 +171,7 @@ pub async fn run_now_starts_a_batch_beside_the_ticks(batches: Batches) {
     batches.store.pause_schedule("s").await.unwrap();
     let before = view(&batches).await;
     for _ in 0..2 {
-        let made = batches.store.run_schedule_now("s").await.unwrap();
+        let made = batches.store.run_schedule_now("s", None).await.unwrap();
         let Made::Batch(started) = made else { panic!("not a batch: {made:?}") };
         assert!(!started.duplicate);
         let batch = batches.view(started.batch).await;
