@@ -3,6 +3,7 @@
 
 const EVERY_MS = 5000; // for what no event tells; a page of which it tells too little says another time by data-live
 const AT_MOST_EVERY_MS = 1000;
+const LOOK_EVERY_MS = 100;
 
 const one = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -15,6 +16,8 @@ const remember = (name, value) => {
 let fetching = false;
 let fetchedAt = Date.now();
 let again = 0;
+// How far back a search has come that goes on by itself.
+let stretch = null;
 
 // Nothing is changed under somebody who fills in a form or has chosen rows.
 function busy() {
@@ -32,7 +35,7 @@ async function refresh(asked) {
   fetching = true;
   fetchedAt = Date.now();
   try {
-    const answer = await get(location.href, "text/html", asked === true);
+    const answer = await get(stretch ?? location.href, "text/html", asked === true);
     if (answer.redirected) return location.reload();
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     // A server that fails takes nothing away from what is seen.
@@ -56,6 +59,7 @@ function take(page) {
     if (now && then) Idiomorph.morph(now, then, { callbacks: { beforeNodeMorphed: (node) => !node.dataset?.kept } });
   }
   draw();
+  lookOn();
 }
 
 function live(how) {
@@ -92,6 +96,29 @@ function listen() {
   if (!window.EventSource || !wanted || document.hidden) return;
   stream = new EventSource("/v1/stream?" + wanted);
   for (const kind of ["job", "batch", "reset"]) stream.addEventListener(kind, soon);
+}
+
+// --- A search that has found nothing yet goes on by itself, until it finds something or somebody stops it.
+
+let resting = false;
+
+// After each look the next one is begun; the address stays, and says what is looked for.
+function lookOn() {
+  const link = one("a[data-looks-on]");
+  if (!link || resting) return;
+  one("[data-does=rest]").hidden = false;
+  clearTimeout(again);
+  again = setTimeout(() => {
+    stretch = link.href;
+    refresh();
+  }, LOOK_EVERY_MS);
+}
+
+function rest(button) {
+  resting = true;
+  clearTimeout(again);
+  again = 0;
+  button.hidden = true;
 }
 
 // --- Charts.
@@ -188,8 +215,9 @@ function key(event) {
 }
 
 function click(event) {
-  const does = { theme: switchTheme, times: switchTimes }[event.target.closest("[data-does]")?.dataset.does];
-  if (does) does();
+  const button = event.target.closest("[data-does]");
+  const does = { theme: switchTheme, times: switchTimes, rest }[button?.dataset.does];
+  if (does) does(button);
 }
 
 function change(event) {
@@ -210,6 +238,7 @@ if (one("#page")?.dataset.live !== undefined) {
     if (!document.hidden) refresh();
   });
   listen();
+  lookOn();
 }
 // Where a screen is narrow, what counts is in sight.
 for (const it of all("nav [aria-current], svg.machine .now")) {

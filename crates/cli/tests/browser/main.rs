@@ -9,6 +9,7 @@ mod keys;
 mod layout;
 mod live;
 mod pages;
+mod search;
 mod sign_in;
 #[path = "../support/mod.rs"]
 mod support;
@@ -28,9 +29,7 @@ pub(crate) struct Console {
 impl Console {
     /// With what stands in the place's configuration.
     pub(crate) fn of(place: Place) -> Self {
-        let mut server = Process::spawn(&mut place.command(&["serve", "--listen", "127.0.0.1:0"]));
-        let line = server.hear("serving http://");
-        let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+        let (server, address) = Process::serve(&place, &[]);
         Self { browser: Browser::start(), address, _server: server, place }
     }
 
