@@ -5,54 +5,16 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
+use support::process::Process;
 use support::{Place, on_each_store};
 
 on_each_store! {
     a_relay_publishes_what_becomes_of_the_jobs_that_its_file_names,
     a_relay_whose_file_names_other_kinds_records_these,
     what_is_reserved_is_not_emitted,
-}
-
-/// A process that works until it is asked to leave.
-struct Process {
-    child: Child,
-    log: BufReader<ChildStderr>,
-}
-
-impl Process {
-    /// Starts one; returns when its log says this.
-    fn start(place: &Place, command: &str, words: &str) -> Self {
-        let mut child = place.command(&[command]).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let (mut line, mut heard) = (String::new(), String::new());
-        while !line.contains(words) {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "it ended before it said {words:?}:\n{heard}");
-            heard.push_str(&line);
-        }
-        Self { child, log }
-    }
-
-    fn leave(mut self) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
-        let mut heard = String::new();
-        self.log.read_to_string(&mut heard).unwrap();
-        assert!(self.child.wait().unwrap().success(), "{heard}");
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// The lines of a file, once there are so many.
@@ -73,6 +35,13 @@ fn lines(place: &Place, file: &str, count: usize) -> Vec<Value> {
 fn enqueue(place: &Place, kind: &str) -> String {
     let answer = place.run(&["enqueue", kind, "--json"]).json();
     answer["job"].as_str().unwrap().to_owned()
+}
+
+/// Starts a command; returns when its log says this.
+fn start(place: &Place, command: &str, words: &str) -> Process {
+    let mut process = Process::spawn(&mut place.command(&[command]));
+    process.hear(words);
+    process
 }
 
 const RECORDED: &str = "state changes are recorded";
@@ -100,7 +69,7 @@ fn a_relay_publishes_what_becomes_of_the_jobs_that_its_file_names(place: Place) 
         "#,
     );
     place.run(&["migrate"]).ok();
-    let relay = Process::start(&place, "relay", RECORDED);
+    let relay = start(&place, "relay", RECORDED);
     let until_both = Instant::now();
     while place.tamper("select cast(count(*) as text) from milepost.change_source") != "4" {
         assert!(until_both.elapsed() < Duration::from_secs(30), "both are to record theirs");
@@ -112,7 +81,7 @@ fn a_relay_publishes_what_becomes_of_the_jobs_that_its_file_names(place: Place) 
         (&mails[0]["event_type"], &mails[0]["aggregate_id"]),
         (&json!("milepost.job.pending"), &json!(mail))
     );
-    let work = Process::start(&place, "work", " runs ");
+    let work = start(&place, "work", " runs ");
     lines(&place, "audit.jsonl", 3);
     place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
     let bill = enqueue(&place, "bill");
@@ -155,11 +124,11 @@ fn a_relay_whose_file_names_other_kinds_records_these(place: Place) {
         )
     };
     place.write("milepost.toml", file("mail"));
-    Process::start(&place, "relay", RECORDED).leave();
+    start(&place, "relay", RECORDED).leave();
     enqueue(&place, "mail");
     enqueue(&place, "bill");
     place.write("milepost.toml", file("bill"));
-    let relay = Process::start(&place, "relay", RECORDED);
+    let relay = start(&place, "relay", RECORDED);
     enqueue(&place, "mail");
     let bill = enqueue(&place, "bill");
     let told = lines(&place, "audit.jsonl", 1);

@@ -19,10 +19,8 @@ on_each_store! {
 
 /// A server on the store of a place, and its address.
 fn serve(place: &Place) -> (Process, String) {
-    let mut server = Process::spawn(&mut place.command(&["serve", "--listen", "127.0.0.1:0"]));
-    let line = server.hear("serving http://");
-    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
-    (server, url)
+    let (server, address) = Process::serve(place, &[]);
+    (server, format!("http://{address}"))
 }
 
 fn the_client_for_python_passes_its_tests(place: Place) {

@@ -133,8 +133,7 @@ fn a_demo_ends_by_serving_the_console_of_what_it_did() {
         assert!(began.elapsed() < Duration::from_secs(30), "nobody ran {failed} again");
         std::thread::sleep(Duration::from_millis(50));
     }
-    demo.signal("TERM");
-    assert_eq!(demo.end().0, Some(0));
+    demo.leave();
     assert!(left_in(&place).is_empty(), "{:?}", left_in(&place));
 }
 

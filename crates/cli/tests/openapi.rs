@@ -32,7 +32,7 @@ fn no_request_meets_a_fault_of_the_server_or_an_answer_that_is_not_described(pla
     // Something that waits; the requests make the rest. No job runs beside them, so that they meet the same each time.
     place.run(&["enqueue", "echo"]).ok();
     place.run(&["enqueue", "echo"]).ok();
-    let (_server, address) = serve(&place, &["--only", "api"]);
+    let (_server, address) = Process::serve(&place, &["--only", "api"]);
     place.write("openapi.json", document(&address, &filled).to_string());
     let ran = Command::new(python().join("bin/schemathesis"))
         .args(["run", "openapi.json", "--url", &format!("http://{address}")])
@@ -51,18 +51,9 @@ fn no_request_meets_a_fault_of_the_server_or_an_answer_that_is_not_described(pla
     assert!(ran.status.success(), "{told}{}", String::from_utf8_lossy(&ran.stderr));
 }
 
-/// A server on the store of a place, and its address.
-fn serve(place: &Place, flags: &[&str]) -> (Process, String) {
-    let flags = [&["serve", "--listen", "127.0.0.1:0"], flags].concat();
-    let mut server = Process::spawn(&mut place.command(&flags));
-    let line = server.hear("serving http://");
-    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
-    (server, address)
-}
-
 /// Lets what is in the store be done, and what the configuration names come into it.
 fn work_through(place: &Place, filled: &Filled) {
-    let (server, _) = serve(place, &[]);
+    let (server, _) = Process::serve(place, &[]);
     let is = |job: &str, state: &str| place.job(job)["state"] == state;
     let is_published = || {
         let all = place.run(&["events", "subscriptions", "--json"]).json();
@@ -73,9 +64,7 @@ fn work_through(place: &Place, filled: &Filled) {
         is(&filled.job, "failed") && is(&filled.bulk, "succeeded") && is_published()
     });
     tokio::runtime::Runtime::new().unwrap().block_on(done);
-    server.signal("TERM");
-    let (status, log) = server.end();
-    assert_eq!(status, Some(0), "{log}");
+    server.leave();
 }
 
 /// The server's document with examples of things that there are in all paths. Requests vary one part at a time and have the examples in

@@ -30,38 +30,28 @@ on_each_store! {
     the_bench_of_the_console_fills_a_store_and_asks_for_every_page,
 }
 
-/// A server, and where it listens.
-fn serve(place: &Place) -> (Process, String) {
-    let mut server = Process::spawn(&mut place.command(&["serve", "--listen", "127.0.0.1:0"]));
-    let line = server.hear("serving http://");
-    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
-    (server, address)
-}
-
 fn a_job_that_was_answered_for_stands_when_the_server_is_killed(place: Place) {
-    let (server, address) = serve(&place);
+    let (server, address) = Process::serve(&place, &[]);
     let answer = ask(&address, "POST", "/v1/jobs", r#"{"kind": "mail", "key": "order-17"}"#);
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     server.signal("KILL");
     server.end();
     assert_eq!(place.ids().len(), 1);
-    let (_server, address) = serve(&place);
+    let (_server, address) = Process::serve(&place, &[]);
     let again = ask(&address, "POST", "/v1/jobs", r#"{"kind": "mail", "key": "order-17"}"#);
     assert!(again.starts_with("HTTP/1.1 200") && again.contains(&place.ids()[0]), "{again}");
 }
 
 fn a_server_that_is_asked_to_leave_ends_well(place: Place) {
-    let (server, address) = serve(&place);
+    let (server, address) = Process::serve(&place, &[]);
     assert!(ask(&address, "GET", "/readyz", "").starts_with("HTTP/1.1 200"));
-    server.signal("TERM");
-    let (status, log) = server.end();
-    assert_eq!(status, Some(0), "{log}");
+    server.leave();
     let open = place.run(&["serve", "--listen", "0.0.0.0:0"]);
     assert!(open.status == 1 && open.err.contains("no token is asked for"), "{}", open.err);
 }
 
 fn what_is_under_way_when_a_server_is_asked_to_leave_is_answered(place: Place) {
-    let (mut server, address) = serve(&place);
+    let (mut server, address) = Process::serve(&place, &[]);
     let body = r#"{"kind": "mail"}"#;
     let mut stream = TcpStream::connect(&address).unwrap();
     write!(
@@ -86,7 +76,7 @@ fn what_is_under_way_when_a_server_is_asked_to_leave_is_answered(place: Place) {
 }
 
 fn an_address_at_which_it_cannot_listen_is_refused_with_what_to_do(place: Place) {
-    let (_server, address) = serve(&place);
+    let (_server, address) = Process::serve(&place, &[]);
     let refused = |listen: &str, status: i32, words: &str| {
         let ran = place.run(&["serve", "--listen", listen]);
         assert!(ran.status == status && ran.err.contains(words), "{}", ran.err);
@@ -108,7 +98,7 @@ fn a_process_runs_jobs_and_publishes_events_beside_the_api(place: Place) {
         "milepost.toml",
         "[kinds.echo]\nexec = { program = \"cat\" }\n[subscription.all]\njsonl = { path = \"events.jsonl\" }\n",
     );
-    let (server, address) = serve(&place);
+    let (server, address) = Process::serve(&place, &[]);
     let answer = ask(&address, "POST", "/v1/jobs", r#"{"kind": "echo", "payload": {"n": 1}}"#);
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
@@ -138,9 +128,7 @@ fn a_process_runs_jobs_and_publishes_events_beside_the_api(place: Place) {
         assert!(metrics.lines().any(|its| its == line), "{line}\n{metrics}");
     }
     assert!(place.read("events.jsonl").contains("order.paid"));
-    server.signal("TERM");
-    let (status, log) = server.end();
-    assert_eq!(status, Some(0), "{log}");
+    server.leave();
 }
 
 fn a_part_that_has_nothing_to_do_is_refused(place: Place) {
@@ -151,33 +139,29 @@ fn a_part_that_has_nothing_to_do_is_refused(place: Place) {
     place.write("milepost.toml", "[subscription.all]\nnull = {}\n");
     let mut relay =
         Process::spawn(&mut place.command(&["serve", "--only", "relay", "--listen", "127.0.0.1:0"]));
-    let line = relay.hear("serving http://");
-    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
+    let address = relay.address();
     assert!(
-        ask(address, "GET", "/metrics", "").contains("milepost_relay_takeovers_total{subscription=\"all\"}")
+        ask(&address, "GET", "/metrics", "").contains("milepost_relay_takeovers_total{subscription=\"all\"}")
     );
-    assert!(ask(address, "GET", "/v1/jobs", "").starts_with("HTTP/1.1 404"), "there is no API");
+    assert!(ask(&address, "GET", "/v1/jobs", "").starts_with("HTTP/1.1 404"), "there is no API");
 }
 
 fn a_server_asks_for_a_token_once_there_is_one(place: Place) {
     place.write("milepost.toml", "[serve]\nlisten = \"127.0.0.1:0\"\nsession_idle = \"5m\"\n");
     let mut server = Process::spawn(&mut place.command(&["serve"]));
-    let line = server.hear("serving http://");
-    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
-    assert!(ask(address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 200"));
+    let address = server.address();
+    assert!(ask(&address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 200"));
     let token = place.run(&["tokens", "create", "ci", "--role", "viewer"]).ok().out;
     let began = Instant::now();
-    while !ask(address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 401") {
+    while !ask(&address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 401") {
         assert!(began.elapsed() < Duration::from_secs(5), "nobody is asked");
         std::thread::sleep(Duration::from_millis(50));
     }
     let shown = format!("Authorization: Bearer {}", token.trim());
-    assert!(ask_with(address, "GET", "/v1/queues", "", &shown).starts_with("HTTP/1.1 200"));
-    let refused = ask_with(address, "POST", "/v1/jobs", r#"{"kind": "mail"}"#, &shown);
+    assert!(ask_with(&address, "GET", "/v1/queues", "", &shown).starts_with("HTTP/1.1 200"));
+    let refused = ask_with(&address, "POST", "/v1/jobs", r#"{"kind": "mail"}"#, &shown);
     assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("operator"), "{refused}");
-    server.signal("TERM");
-    let (status, log) = server.end();
-    assert_eq!(status, Some(0), "{log}");
+    let log = server.leave();
     assert!(!log.contains("mp_"), "a token is in no log: {log}");
 }
 
@@ -223,7 +207,7 @@ fn the_bench_of_the_console_fills_a_store_and_asks_for_every_page(place: Place) 
     let told = place.run(&args).json();
     assert_eq!((told["bench"].as_str(), told["jobs"].as_u64()), (Some("console"), Some(2000)));
     let pages = told["pages"].as_array().unwrap();
-    assert_eq!(pages.len(), 21, "{told}");
+    assert_eq!(pages.len(), 24, "{told}");
     for page in ["/", "/jobs?state=failed", "/jobs/{failed}", "/bulk/{bulk}", "/batches/{batch}", "/audit"] {
         assert!(pages.iter().any(|timed| timed["page"] == page), "{page}: {told}");
     }
@@ -241,7 +225,7 @@ fn the_bench_of_the_console_fills_a_store_and_asks_for_every_page(place: Place) 
 }
 
 fn an_operation_on_many_jobs_is_done_beside_the_api(place: Place) {
-    let (_server, address) = serve(&place);
+    let (_server, address) = Process::serve(&place, &[]);
     let ids = place.enqueue_many(3);
     let body =
         r#"{"filter": {"state": "pending", "kind": "mail"}, "operation": "cancel", "reason": "a mistake"}"#;
@@ -255,7 +239,7 @@ fn a_server_forgets_what_its_configuration_says(place: Place) {
     place.run(&["jobs", "cancel", &canceled, "--reason", "not needed"]).ok();
     let waits = place.enqueue(&[]);
     place.write("milepost.toml", "[retention]\ncanceled = \"0s\"\n");
-    let (_server, address) = serve(&place);
+    let (_server, address) = Process::serve(&place, &[]);
     let status = |job: &str| ask(&address, "GET", &format!("/v1/jobs/{job}"), "")[9..12].to_owned();
     until("the canceled job is forgotten", || status(&canceled) == "404");
     assert_eq!(status(&waits), "200");

@@ -91,8 +91,7 @@ fn serve(place: &Place, collector: Option<&str>) -> (Process, String) {
     let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.envs(collector.map(|collector| ("OTEL_EXPORTER_OTLP_ENDPOINT", collector)));
     let mut server = Process::spawn(&mut command);
-    let line = server.hear("serving http://");
-    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let address = server.address();
     (server, address)
 }
 
@@ -138,9 +137,7 @@ fn a_trace_goes_from_a_request_to_an_attempt_to_an_event(place: Place) {
     let job = create(&address);
     let traceparent = until_done(&place, &job)["traceparent"].as_str().unwrap().to_owned();
     // What it has not sent by then it sends when it leaves.
-    server.signal("TERM");
-    let (status, log) = server.end();
-    assert_eq!(status, Some(0), "{log}");
+    server.leave();
     let sent: Vec<(String, Span)> = spans.try_iter().collect();
     let the = |name: &str| {
         let mut found = sent.iter().filter(|(_, span)| span.name == name).map(|(_, span)| span);
@@ -173,8 +170,7 @@ fn a_collector_that_is_not_there_keeps_nothing_from_running(place: Place) {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (server, address) = serve(&place, Some(&format!("http://{nobody}")));
     until_done(&place, &create(&address));
-    server.signal("TERM");
-    assert_eq!(server.end().0, Some(0));
+    server.leave();
 }
 
 fn a_collector_that_cannot_be_is_refused(place: Place) {

@@ -75,15 +75,6 @@ fn labels(question: &str) -> BTreeSet<&str> {
     labels
 }
 
-/// Starts a server; answers where it listens.
-fn serve(place: &Place, args: &[&str]) -> (Process, String) {
-    let line = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
-    let mut server = Process::spawn(&mut place.command(&line));
-    let line = server.hear("serving http://");
-    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
-    (server, address)
-}
-
 /// What a server tells, as it tells it; asked with these headers, too.
 fn page(address: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
@@ -170,7 +161,7 @@ fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
     place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
     let redis = std::env::var("MILEPOST_TEST_REDIS").expect("run `scripts/with-services cargo test`");
     let prefix = format!("watched-{}:", place.store.rsplit('/').next().unwrap());
-    let (_server, address) = serve(&place, &["--redis", &redis, "--redis-prefix", &prefix]);
+    let (_server, address) = Process::serve(&place, &["--redis", &redis, "--redis-prefix", &prefix]);
     let began = Instant::now();
     loop {
         let told = told(&address);
@@ -184,7 +175,7 @@ fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
 }
 
 fn a_server_that_runs_no_kind_counts_no_worker(place: Place) {
-    let (_server, address) = serve(&place, &[]);
+    let (_server, address) = Process::serve(&place, &[]);
     let workers = place.run(&["workers", "list", "--json"]).json();
     assert_eq!(workers.as_array().unwrap().len(), 1, "it keeps one for operations on many jobs: {workers}");
     let page = page(&address, "");
@@ -200,7 +191,7 @@ fn a_worker_with_no_more_rights_than_it_needs_tells_its_numbers_to_a_viewer() {
     place.write("milepost.toml", "[kinds.echo]\nexec = { program = \"cat\" }\n");
     let token = place.run(&["tokens", "create", "prometheus", "--role", "viewer"]).ok().out;
     let worker = Place { store: format!("{store}?options=-c%20role%3Dmilepost_worker"), ..place };
-    let (_server, address) = serve(&worker, &["--only", "work", "--require-tokens"]);
+    let (_server, address) = Process::serve(&worker, &["--only", "work", "--require-tokens"]);
     let refused = page(&address, "");
     assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
     let told = page(&address, &format!("Authorization: Bearer {}\r\n", token.trim()));

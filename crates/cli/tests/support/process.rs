@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use super::Place;
+
 /// Killed with the test.
 pub(crate) struct Process {
     pub(crate) child: Child,
@@ -15,6 +17,20 @@ impl Process {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         Self { child, log, heard: String::new() }
+    }
+
+    /// A server at this place, and where it listens.
+    pub(crate) fn serve(place: &Place, flags: &[&str]) -> (Self, String) {
+        let line = [&["serve", "--listen", "127.0.0.1:0"], flags].concat();
+        let mut server = Self::spawn(&mut place.command(&line));
+        let address = server.address();
+        (server, address)
+    }
+
+    /// Where a server listens, once it does.
+    pub(crate) fn address(&mut self) -> String {
+        let line = self.hear("serving http://");
+        line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
     }
 
     /// Reads the log until it says this; answers the line.
@@ -32,6 +48,14 @@ impl Process {
     pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
         assert!(status.unwrap().success());
+    }
+
+    /// Asks it to leave, which it does well; answers its whole log.
+    pub(crate) fn leave(self) -> String {
+        self.signal("TERM");
+        let (status, log) = self.end();
+        assert_eq!(status, Some(0), "{log}");
+        log
     }
 
     /// Waits until it has ended; answers its exit status and its whole log.

@@ -14,7 +14,7 @@ use crate::bench::report::{median, rounded};
 use crate::bench::served::{Answer, Connection, connect};
 
 /// Every page that lists something, in the ways in which people look; what stands in braces is filled in.
-const PAGES: [&str; 21] = [
+const PAGES: [&str; 24] = [
     "/",
     "/jobs",
     "/jobs?state=failed",
@@ -24,6 +24,9 @@ const PAGES: [&str; 21] = [
     "/jobs?kind=invoice&queue=night",
     "/jobs?kind=nothing",
     "/jobs?state=failed&error=http_503",
+    "/jobs?state=failed&since=2020-01-01",
+    "/jobs?payload=customer%3Dc42",
+    "/jobs?payload=customer%3Dnobody&created=any",
     "/jobs/{failed}",
     "/queues",
     "/workers",
