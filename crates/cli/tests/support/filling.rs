@@ -42,6 +42,7 @@ impl Filled {
         place.tamper("insert into member values (1, 1), (2, 1)");
         let job = place.enqueue(&["--max-attempts", "1"]);
         place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
+        place.run(&["limits", "set", "--kind", "report", "--rate", "1/h"]).ok();
         let id = |args: &[&str], field: &str| place.run(args).json()[field].as_str().unwrap().to_owned();
         let bulk = id(&["bulk", "start", "popular", "--param", "topic=1", "--json"], "job");
         let batch = id(&["batch", "start", "chain", "--json"], "batch");

@@ -19,7 +19,7 @@ use super::act::{Action, Field};
 use super::facts::{Facts, JOBS_MAX, RUNS_MAX};
 use super::page::Page;
 use super::words::{between, count, cut, encoded, length, query, relative, several};
-use super::{batch, bulks, events, schedules};
+use super::{batch, bulks, events, limits, schedules};
 
 /// How many causes of failures are told one by one.
 pub(super) const CAUSES_MAX: usize = 8;
@@ -57,6 +57,7 @@ impl Facts {
         alerts.extend(self.consumers.iter().flatten().flat_map(of_consumer));
         alerts.extend(self.schedules.iter().filter_map(|schedule| of_schedule(schedule, page)));
         alerts.extend(self.queues.iter().flatten().filter_map(|queue| paused(queue, page)));
+        alerts.extend(limits::slowed(self.limits.as_deref().unwrap_or_default(), page));
         alerts.extend(self.aborted());
         alerts.extend(self.died(page.now));
         alerts.sort_by_key(|alert| !alert.error);
@@ -96,7 +97,10 @@ impl Facts {
                 title: format!("{}{more} failed: {kind}", several(jobs.len() as u64, "job", "jobs")),
                 words,
                 url: format!("/jobs?{}", query(&filter)),
-                actions: pause_of(queue, page).into_iter().collect(),
+                actions: limits::slow_down(kind, self.limits.as_deref(), page)
+                    .into_iter()
+                    .chain(pause_of(queue, page))
+                    .collect(),
             }
         };
         let others = (!others.is_empty()).then(|| {

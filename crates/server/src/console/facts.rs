@@ -8,6 +8,7 @@ use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
+use milepost_core::limit::LimitView;
 use milepost_core::listing::{JobFilter, JobRow, QueueKinds};
 use milepost_core::port::Store;
 use milepost_core::schedule::ScheduleView;
@@ -27,6 +28,7 @@ pub(super) struct Facts {
     pub(super) queues: Option<Vec<QueueKinds>>,
     pub(super) subscriptions: Option<Vec<SubscriptionView>>,
     pub(super) consumers: Option<Vec<ConsumerView>>,
+    pub(super) limits: Option<Vec<LimitView>>,
     pub(super) workers: Vec<WorkerView>,
     pub(super) schedules: Vec<ScheduleView>,
     /// Those that failed and those that are aborted.
@@ -57,11 +59,12 @@ impl Facts {
         )?;
         let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
         let failures = store.last_failures(&ids).await?;
-        let (queues, subscriptions, consumers) = (None, None, None);
+        let (queues, subscriptions, consumers, limits) = (None, None, None, None);
         Ok(Self {
             queues,
             subscriptions,
             consumers,
+            limits,
             workers,
             schedules,
             batches,
@@ -91,7 +94,10 @@ impl Facts {
 
     /// Whether all that has to be counted was.
     pub(super) const fn are_counted(&self) -> bool {
-        self.queues.is_some() && self.subscriptions.is_some() && self.consumers.is_some()
+        self.queues.is_some()
+            && self.subscriptions.is_some()
+            && self.consumers.is_some()
+            && self.limits.is_some()
     }
 }
 

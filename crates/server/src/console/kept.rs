@@ -7,6 +7,7 @@ use std::time::Duration;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::ident::BatchId;
 use milepost_core::inbox::listing::ConsumerView;
+use milepost_core::limit::LimitView;
 use milepost_core::listing::QueueKinds;
 use milepost_core::port::{Store, StoreResult};
 use tokio::sync::Notify;
@@ -33,6 +34,7 @@ pub(crate) struct Known {
     queues: Kept<Vec<QueueKinds>>,
     subscriptions: Kept<Vec<SubscriptionView>>,
     consumers: Kept<Vec<ConsumerView>>,
+    limits: Kept<Vec<LimitView>>,
     boards: Mutex<HashMap<BatchId, Kept<Arc<Board>>>>,
 }
 
@@ -53,6 +55,12 @@ impl Known {
         self.consumers.get(async move { store.consumers().await }).await
     }
 
+    /// Every limit with who waits for it.
+    pub(crate) async fn limits(&self, store: &Arc<dyn Store>) -> Seen<Vec<LimitView>> {
+        let store = Arc::clone(store);
+        self.limits.get(async move { store.limits().await }).await
+    }
+
     /// A batch with its tasks.
     pub(crate) async fn board(&self, id: BatchId, store: &Arc<dyn Store>) -> Seen<Arc<Board>> {
         let kept = {
@@ -70,6 +78,7 @@ impl Known {
         self.queues.forget();
         self.subscriptions.forget();
         self.consumers.forget();
+        self.limits.forget();
         self.boards.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(Kept::forget);
     }
 }

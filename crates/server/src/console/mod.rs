@@ -25,6 +25,7 @@ mod job;
 mod jobs;
 mod kept;
 mod letters;
+mod limits;
 mod machine;
 mod overview;
 mod page;
@@ -72,6 +73,8 @@ pub(crate) fn routes() -> Pages {
         .add(Method::POST, "/jobs/{id}/operate", OPERATOR, post(job::operate))
         .add(Method::GET, "/queues", VIEWER, get(queues::list))
         .add(Method::POST, "/queues/set", OPERATOR, post(queues::set))
+        .add(Method::POST, "/limits/set", OPERATOR, post(limits::set))
+        .add(Method::POST, "/limits/remove", OPERATOR, post(limits::remove))
         .add(Method::GET, "/workers", VIEWER, get(workers::list))
         .add(Method::GET, "/schedules", VIEWER, get(schedules::list))
         .add(Method::POST, "/schedules/operate", OPERATOR, post(schedules::operate))

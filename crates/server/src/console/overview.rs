@@ -59,13 +59,15 @@ struct Lag {
 }
 
 pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
-    let (facts, queues, subscriptions, consumers) = tokio::join!(
+    let (facts, queues, subscriptions, consumers, limits) = tokio::join!(
         Facts::read(&app.store),
         app.known.queues(&app.store),
         app.known.subscriptions(&app.store),
-        app.known.consumers(&app.store)
+        app.known.consumers(&app.store),
+        app.known.limits(&app.store)
     );
-    let facts = Facts { queues: queues?, subscriptions: subscriptions?, consumers: consumers?, ..facts? };
+    let (queues, subscriptions, consumers, limits) = (queues?, subscriptions?, consumers?, limits?);
+    let facts = Facts { queues, subscriptions, consumers, limits, ..facts? };
     let mut queues: Vec<&QueueKinds> = facts.queues.iter().flatten().collect();
     let waits: i64 = queues.iter().map(|queue| waiting(queue)).sum();
     queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|count| count.jobs).sum::<i64>()));

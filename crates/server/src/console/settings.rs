@@ -7,6 +7,8 @@ use milepost_core::doctor::{Check, Cost, Finding, Look, PATIENCE_DEFAULT};
 use milepost_core::limit::LimitView;
 use serde::Deserialize;
 
+use super::act::Action;
+use super::limits;
 use super::page::{Drawn, Page, draw};
 use crate::api::doctor;
 use crate::app::App;
@@ -39,7 +41,8 @@ pub(super) struct Asked {
 struct Settings {
     page: Page,
     about: Vec<(&'static str, String)>,
-    limits: Vec<LimitView>,
+    /// Every limit, and the button that lifts it; none: they are being counted.
+    limits: Option<Vec<(LimitView, Option<Action>)>>,
     examined: bool,
     checks: usize,
     findings: Vec<Finding>,
@@ -63,7 +66,13 @@ pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>, pag
             Err(error) => unable.push((check.as_str(), error.to_string())),
         }
     }
-    let limits = app.store.limits().await?;
+    let limits = app.known.limits(&app.store).await?.map(|views| {
+        let with_lift = |view: LimitView| {
+            let lift = limits::lift(&view, &page);
+            (view, lift)
+        };
+        views.into_iter().map(with_lift).collect()
+    });
     let mut about = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
     about.extend(app.about.iter().cloned());
     Ok(draw(&Settings { page, about, limits, examined, checks: checks.len(), findings, unable }))

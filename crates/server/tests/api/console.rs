@@ -18,7 +18,7 @@ use milepost_core::state::JobState;
 use milepost_core::token::Role;
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
-use milepost_testkit::relay;
+use milepost_testkit::{relay, wait};
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -189,8 +189,9 @@ pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
     assert!(failed.contains("class=\"pick\""), "{failed}");
     assert!(!place.page("/jobs?state=failed&error=absent").await.1.contains("class=\"pick\""));
     assert!(place.page("/jobs?payload=order").await.1.contains("is no path=value"));
-    let settings = place.page("/settings").await.1;
-    assert!(settings.contains("milepost limits set --kind mail --rate 10/s"), "{settings}");
+    let settings = async || place.page("/settings").await.1;
+    let how = "milepost limits set --kind mail --rate 10/s";
+    wait::until("limits are counted", async || settings().await.contains(how)).await;
     let first = place.page("/jobs?kind=order").await.1;
     assert_eq!(first.matches("class=\"pick\"").count(), 50);
     let id = made[3].job;

@@ -8,6 +8,7 @@ use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::ident::{Run, WorkerId};
 use milepost_core::job::{NewJob, StartAt};
+use milepost_core::limit::{Limit, Rate};
 use milepost_core::port::{Operation, Store};
 use milepost_core::schedule::{Schedule, Source, Spec};
 use milepost_core::transition::Verb;
@@ -31,6 +32,15 @@ async fn claimed(store: &dyn Store, worker: WorkerId, kinds: &[String], limit: u
     let (claim_id, queues) = (i32::try_from(limit).unwrap(), vec!["default".to_owned()]);
     let claim = Claim { worker, claim_id, queues, kinds: kinds.to_vec(), limit, thorough: true };
     store.claim(&claim).await.unwrap().into_iter().map(|job| job.run).collect()
+}
+
+async fn fail(store: &dyn Store, worker: WorkerId, runs: Vec<Run>) {
+    let failed = |run| {
+        let failure = Failure { code: "broken".into(), message: "no".into() };
+        Finish { run, end: End::Fail { failure }, grouped: false, task: false }
+    };
+    let ends: Vec<Finish> = runs.into_iter().map(failed).collect();
+    store.finish_many(worker, &ends).await.unwrap();
 }
 
 pub(crate) async fn a_store_in_which_nothing_was_done_tells_what_to_do(place: Place) {
@@ -102,12 +112,7 @@ pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place)
     let jobs: Vec<NewJob> = kinds.iter().map(|kind| NewJob::new(kind, &1).unwrap()).collect();
     store.enqueue_many(&jobs).await.unwrap();
     let runs = claimed(store, worker, &kinds, 10).await;
-    let failed = |run| {
-        let failure = Failure { code: "broken".into(), message: "no".into() };
-        Finish { run, end: End::Fail { failure }, grouped: false, task: false }
-    };
-    let ends: Vec<Finish> = runs.into_iter().map(failed).collect();
-    store.finish_many(worker, &ends).await.unwrap();
+    fail(store, worker, runs).await;
     let html = told().await;
     for part in [
         "is stopped: x&#60;script",
@@ -160,4 +165,49 @@ pub(crate) async fn what_runs_for_longest_is_shown_of_many(place: Place) {
     let html = place.page("/workers").await.1;
     assert!(html.contains("The 50 that run for longest, of 60"), "{html}");
     assert!(html.contains(&format!("href=\"/jobs/{first}\"")), "{html}");
+}
+
+pub(crate) async fn a_kind_that_fails_is_slowed_down_and_others_of_its_queue_go_on(place: Place) {
+    let store = place.store.as_ref();
+    let (told, kinds) = (async || place.page("/").await.1, ["mail".to_owned(), "report".to_owned()]);
+    let worker = worker(store, &kinds).await;
+    let job = |kind: &str| NewJob::new(kind, &1).unwrap();
+    store.enqueue(&job("mail")).await.unwrap();
+    fail(store, worker, claimed(store, worker, &kinds, 1).await).await;
+    wait::until("it is offered", async || told().await.contains("Slow kind mail down?")).await;
+    let slow = |rate: &'static str, reason: &'static str| {
+        place.form("/limits/set", &[("kind", "mail"), ("rate", rate), ("reason", reason), ("back", "/")])
+    };
+    for (rate, reason) in [("soon", "it fails"), ("1/h", "")] {
+        assert!(slow(rate, reason).await.1.starts_with("refused"), "{rate} {reason}");
+    }
+    wait::until("it is slowed down", async || slow("1/h", "it fails").await.1.starts_with("done")).await;
+    store.enqueue_many(&[job("mail"), job("mail"), job("report"), job("report")]).await.unwrap();
+    let started = claimed(store, worker, &kinds, 10).await.len();
+    assert_eq!(started, 3, "one of the kind that is slow, and the others");
+    wait::until("it is told", async || told().await.contains("Kind mail is slowed down")).await;
+    assert!(!told().await.contains("Slow kind mail down?"));
+    assert!(slow("2/h", "it fails").await.1.contains("already"), "a limit that it has is not lost");
+    let entry = place.get("/v1/audit?limit=1").await.body["items"][0].clone();
+    assert_eq!((&entry["what"], &entry["why"]), (&json!("limit.put"), &json!("it fails")), "{entry}");
+}
+
+pub(crate) async fn an_operators_limit_is_lifted_and_a_configurations_is_not(place: Place) {
+    let store = place.store.as_ref();
+    let (mail, report) = (Limit::kind("mail", Rate::new(0.01, 1)), Limit::kind("report", Rate::new(0.01, 1)));
+    store.put_limit(&mail, Source::Operator).await.unwrap();
+    store.put_limit(&report, Source::Config).await.unwrap();
+    for page in ["/", "/settings"] {
+        let told = async || place.page(page).await.1;
+        wait::until("it can be lifted", async || told().await.contains("Lift the limit of kind mail?")).await;
+        assert!(!told().await.contains("Lift the limit of kind report?"), "{page}");
+    }
+    let lift = |kind: &'static str| {
+        place.form("/limits/remove", &[("kind", kind), ("reason", "it is mended"), ("back", "/")])
+    };
+    wait::until("it is lifted", async || lift("mail").await.1.starts_with("done")).await;
+    assert!(lift("report").await.1.starts_with("refused"));
+    let left: Vec<Limit> = store.limits().await.unwrap().into_iter().map(|view| view.limit).collect();
+    assert_eq!(left, [report]);
+    wait::until("it is not told any more", async || !place.page("/").await.1.contains("slowed down")).await;
 }

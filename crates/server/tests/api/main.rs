@@ -118,6 +118,8 @@ on_both! {
         kinds_that_no_worker_of_their_queue_runs_are_told
         all_is_well_only_where_nothing_failed_or_rests
         failed_bulk_jobs_are_told_behind_many_that_wait
+        a_kind_that_fails_is_slowed_down_and_others_of_its_queue_go_on
+        an_operators_limit_is_lifted_and_a_configurations_is_not
         what_runs_for_longest_is_shown_of_many
     }
     console_events {

@@ -1,0 +1,120 @@
+//! Limits: one that slows a kind down, whatever else waits in its queues, and how one is lifted.
+
+use axum::extract::State;
+use axum::response::Response;
+use milepost_core::error::StoreError;
+use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
+
+use super::act::{Action, Field, Sent, acting};
+use super::alerts::Alert;
+use super::flash::Flash;
+use super::page::Page;
+use super::words::{encoded, several};
+use crate::app::App;
+
+/// What is offered to all but stop a kind: one starts at once, and shows whether the trouble is over.
+const SLOW: &str = "1/h";
+/// A kind that an operator lets start no more often than once a minute is told of until somebody lifts that.
+const SLOW_PER_SECOND: f64 = 1.0 / 60.0;
+
+/// The button that slows a kind down; none while it is unknown whether it has a limit, and where it has one, which would be lost.
+pub(super) fn slow_down(kind: &str, limits: Option<&[LimitView]>, page: &Page) -> Option<Action> {
+    let is_free = limits?.iter().all(|view| !is_of(view, kind));
+    let action = Action::new(page, format!("slow-{}", encoded(kind)), "/limits/set", "Slow the kind")
+        .asks(
+            format!("Slow kind {kind} down?"),
+            "One of its jobs starts at once and shows how it goes, the others as slowly as you say, in whatever queue, until somebody lifts that. Other kinds go on, and jobs that run are not touched.",
+        )
+        .with(Field::hidden("kind", kind))
+        .with(Field::shown("rate", "How many may start", SLOW, "10/s, 100/m, 1/h or 1/30d"))
+        .danger()
+        .with_reason();
+    (page.viewer.operates && is_free).then_some(action)
+}
+
+/// The button that lifts a limit; one of a configuration would be set again.
+pub(super) fn lift(view: &LimitView, page: &Page) -> Option<Action> {
+    let (noun, left) = match &view.limit.target {
+        Target::Kind(_) => ("kind", "Its jobs start as soon as workers are free."),
+        Target::Group(_) => ("group", "A group then has one slot again, or what its class has."),
+    };
+    let name = view.limit.target.name();
+    let action = Action::new(page, format!("lift-{noun}-{}", encoded(name)), "/limits/remove", "Lift it")
+        .asks(format!("Lift the limit of {}?", view.limit.target), left)
+        .with(Field::hidden(noun, name))
+        .with_reason();
+    (page.viewer.operates && view.source == Source::Operator).then_some(action)
+}
+
+/// Kinds that somebody slowed down.
+pub(super) fn slowed(limits: &[LimitView], page: &Page) -> Vec<Alert> {
+    let of = |view: &LimitView| {
+        let (Target::Kind(kind), Some(rate), Source::Operator) =
+            (&view.limit.target, view.limit.rate, view.source)
+        else {
+            return None;
+        };
+        (rate.per_second <= SLOW_PER_SECOND).then(|| Alert {
+            error: false,
+            title: format!("Kind {kind} is slowed down"),
+            words: format!(
+                "No more than {rate} of it start; {}.",
+                several(view.waiting.unsigned_abs(), "job waits", "jobs wait")
+            ),
+            url: format!("/jobs?state=pending&kind={}", encoded(kind)),
+            actions: lift(view, page).into_iter().collect(),
+        })
+    };
+    limits.iter().filter_map(of).collect()
+}
+
+fn is_of(view: &LimitView, kind: &str) -> bool {
+    matches!(&view.limit.target, Target::Kind(its) if its == kind)
+}
+
+/// Every limit, as it was counted lately.
+async fn known(app: &App) -> Result<Vec<LimitView>, Flash> {
+    let limits = app.known.limits(&app.store).await?;
+    limits.ok_or_else(|| Flash::refused("nothing was done: limits are being counted; try again in a moment"))
+}
+
+/// Lets no more jobs of a kind start than that.
+pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        sent.reason()?;
+        let (kind, rate) = (sent.needed("kind")?, sent.needed("rate")?);
+        let rate = Rate::parse_per_second(rate).map(Rate::steady).map_err(StoreError::Limit)?;
+        if let Some(view) = known(&app).await?.iter().find(|view| is_of(view, kind)) {
+            let has = view.limit.rate.map(|rate| format!(" of {rate}")).unwrap_or_default();
+            return Err(Flash::refused(format!(
+                "nothing was done: kind {kind} has a limit{has} already, which would be lost; `milepost limits set` sets another one"
+            )));
+        }
+        acting(&app, &sent).put_limit(&Limit::kind(kind, rate), Source::Operator).await?;
+        Ok(format!("No more than {rate} of kind {kind} start from now on."))
+    };
+    let done = done.await;
+    sent.answer(done)
+}
+
+/// Removes a limit that an operator set.
+pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        sent.reason()?;
+        let target = match sent.field("kind") {
+            Some(kind) => Target::Kind(kind.to_owned()),
+            None => Target::Group(sent.needed("group")?.to_owned()),
+        };
+        let of_configuration =
+            |view: &LimitView| view.limit.target == target && view.source == Source::Config;
+        if known(&app).await?.iter().any(of_configuration) {
+            return Err(Flash::refused(format!(
+                "nothing was done: the limit of {target} comes from a configuration, which would set it again"
+            )));
+        }
+        let was = acting(&app, &sent).remove_limit(&target, Source::Operator).await?;
+        Ok(format!("{target} has no limit of its own{}.", if was { " any more" } else { "; it had none" }))
+    };
+    let done = done.await;
+    sent.answer(done)
+}
