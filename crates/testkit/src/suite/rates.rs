@@ -53,6 +53,20 @@ pub async fn a_claim_takes_no_more_of_a_kind_than_its_tokens(scene: Scene) {
     assert!(tokens(&scene, KIND).await < 1.0);
 }
 
+pub async fn a_kind_that_is_let_go_faster_does_not_wait_by_its_old_rate(scene: Scene) {
+    put(&scene, Limit::kind(KIND, Rate::new(HOURLY, 1))).await;
+    for _ in 0..3 {
+        scene.enqueue(Scene::job()).await;
+    }
+    assert_eq!(scene.claim(10).await.len(), 1);
+    put(&scene, Limit::kind(KIND, Rate::new(50.0, 1))).await;
+    for _ in 0..2 {
+        wait::until("a token comes back", || async { !scene.claim(10).await.is_empty() }).await;
+    }
+    put(&scene, Limit::kind(KIND, Rate::new(HOURLY, 5))).await;
+    assert!(tokens(&scene, KIND).await <= 5.0, "none is given for the change");
+}
+
 pub async fn a_kind_without_tokens_holds_up_nobody_else(scene: Scene) {
     put(&scene, Limit::kind(KIND, Rate::new(HOURLY, 1))).await;
     let mut jobs: Vec<NewJob> = (0..500).map(|_| Scene::job().priority(priority(1))).collect();
