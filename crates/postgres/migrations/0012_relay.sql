@@ -39,9 +39,10 @@ create table milepost.subscription_slot (
 -- How far it is: all that `seen` sees has its answer, and of what `upto` sees besides, all up to `pos`. floor: of what `seen` does not see, only
 -- transactions that were in flight in it have written at or below this position. next_floor: the same of `upto`. upto null: no window is
 -- open. seen null: nobody has looked yet.
--- The last row of a slot counts, whose token is locked while it is added; the one before it goes with that. No row is ever changed, but for `seen`, once: under a
--- snapshot that somebody holds, all versions of a row that changes every second stay, and each change would walk along them. The last
--- of many rows is the first one at the end of the index. No foreign key: to look it up would cost more than the row.
+-- The last row of a slot counts, whose token is locked while it is added; the one before it goes with that. No row is ever changed,
+-- but for `seen`, once: under a snapshot that somebody holds, all versions of a row that changes every second stay, and each change would
+-- walk along them. The last of many rows is the first one at the end of the index. No foreign key: to look it up would cost more than the
+-- row.
 create table milepost.slot_position (
     subscription text not null,
     slot smallint not null,
