@@ -10,12 +10,14 @@ language sql immutable strict parallel safe as $$
     select (hashtextextended(aggregate_id, hashtextextended(aggregate_type, 0)) & 63)::smallint
 $$;
 
--- How many arrays and objects of JSON text lie in one another.
-create or replace function milepost.json_depth(json text) returns int language sql immutable strict parallel safe as $$
+-- How many levels of arrays and objects a JSON text has. Its predecessor json_depth(json) is dropped: from PostgreSQL 17 on, no
+-- parameter can be named json, and a parameter cannot be renamed by replacing its function.
+drop function if exists milepost.json_depth(text);
+create or replace function milepost.json_nesting(document text) returns int language sql immutable strict parallel safe as $$
     select coalesce(max(d.depth), 0)::int from (
         select sum(case when b.bracket in ('[', '{') then 1 else -1 end) over (order by b.n) as depth
         from regexp_split_to_table(
-            regexp_replace(regexp_replace(json, '"(\\.|[^"\\])*"', '', 'g'), '[^][{}]', '', 'g'), '') with ordinality b(bracket, n)
+            regexp_replace(regexp_replace(document, '"(\\.|[^"\\])*"', '', 'g'), '[^][{}]', '', 'g'), '') with ordinality b(bracket, n)
         where b.bracket <> ''
     ) d
 $$;
@@ -78,8 +80,8 @@ begin
             when octet_length(i.payload) > payload_bytes_max
                 then array['payload', format('the payload has %s bytes; the limit is %s (payload_bytes_max)', octet_length(i.payload), payload_bytes_max)]
             -- Only what has so many brackets can be so deep; a backslash that is escaped begins no escape.
-            when length(i.payload) - length(translate(i.payload, '[{', '')) > 120 and milepost.json_depth(i.payload) > 120
-                then array['payload', format('the payload is nested %s levels deep; the limit is 120', milepost.json_depth(i.payload))]
+            when length(i.payload) - length(translate(i.payload, '[{', '')) > 120 and milepost.json_nesting(i.payload) > 120
+                then array['payload', format('the payload is nested %s levels deep; the limit is 120', milepost.json_nesting(i.payload))]
             when strpos(i.payload, '\u0000') > 0 and strpos(replace(i.payload, '\\', ''), '\u0000') > 0
                 then array['payload', 'the payload holds a NUL character (\u0000), which cannot be stored']
             end as refusal

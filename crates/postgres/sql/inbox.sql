@@ -99,10 +99,13 @@ begin
     from (
         select exists (select from milepost.inbox_parked p
                        where p.consumer = k.consumer and p.aggregate_type = k.aggregate_type and p.aggregate_id = k.aggregate_id
-                         and p.aggregate_seq = k.last_seq + 1)
+                         and p.aggregate_seq = k.last_seq + 1
+                       -- offset: never planned as a hash of the whole table.
+                       offset 0)
             or exists (select from milepost.inbox_dead d
                        where d.consumer = k.consumer and d.aggregate_type = k.aggregate_type and d.aggregate_id = k.aggregate_id
-                         and d.aggregate_seq = k.last_seq + 1 and d.event_id is not null and d.reason = 'gap') as follows,
+                         and d.aggregate_seq = k.last_seq + 1 and d.event_id is not null and d.reason = 'gap'
+                       offset 0) as follows,
                (select min(p.parked_at) from milepost.inbox_parked p
                 where p.consumer = k.consumer and p.aggregate_type = k.aggregate_type and p.aggregate_id = k.aggregate_id) as oldest
         from milepost.aggregate_checkpoint k

@@ -261,7 +261,7 @@ begin
     paged as materialized (
         select g.*, g.place is not null or g.number = 0
                     or (g.number <= 2000 or room = 2147483647) and sum(g.number) over (order by g.ord) <= room
-                       and not exists (select from milepost.batch_spread s where s.batch_id = g.batch_id and s.task = g.task) as here
+                       and not exists (select from milepost.batch_spread s where s.batch_id = g.batch_id and s.task = g.task offset 0) as here
         from given g
     ),
     spread as (

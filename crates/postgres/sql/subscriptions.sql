@@ -173,8 +173,9 @@ begin
     with looked as materialized (
         select p.slot, e.pos, e.emitted_at < before as old,
                not exists (select from milepost.subscription_place s where s.slot = p.slot and not milepost.has_passed(s, e.xid, e.pos))
-               and not exists (select from milepost.parked_event k where k.event_id = e.event_id)
-               and not exists (select from milepost.dead_event d where d.event_id = e.event_id) as passed
+               -- offset: never planned as a hash of the whole table.
+               and not exists (select from milepost.parked_event k where k.event_id = e.event_id offset 0)
+               and not exists (select from milepost.dead_event d where d.event_id = e.event_id offset 0) as passed
         from milepost.log_prune p
         cross join lateral (
             select e.pos, e.emitted_at, e.xid, e.event_id from milepost.event e

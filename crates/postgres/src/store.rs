@@ -49,6 +49,11 @@ impl PostgresStore {
     /// [`Unavailable`](milepost_core::error::StoreError::Unavailable) names host and cause, never the
     /// password; [`Schema`](milepost_core::error::StoreError::Schema) when the server is too old.
     pub async fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
+        // Boxed: it is large, and would make the futures of all callers large.
+        Box::pin(Self::open(url, options)).await
+    }
+
+    async fn open(url: &str, options: PostgresOptions) -> StoreResult<Self> {
         let connect = connect::parse(url, options.wake)?;
         let direct = connect::direct(&connect, &options)?;
         let place = connect::place(&connect);

@@ -8,7 +8,9 @@ with given as (
                       from milepost.ended e
                       join milepost.bulk b on b.job_id = e.id
                       where e.id = f.retried_by and e.state in ('canceled', 'skipped')
-                        and (b.cursor_key is null or f.pos > (b.cursor_key ->> 0)::bigint)))
+                        and (b.cursor_key is null or f.pos > (b.cursor_key ->> 0)::bigint)
+                      -- offset: never planned as a hash of all jobs that ended.
+                      offset 0))
     returning 1
 )
 insert into milepost.bulk_setting as s (job_id, given)

@@ -1,7 +1,7 @@
 -- Runs that no living worker holds. $1 the look, $2 at most
 select l.id, l.token, coalesce(l.worker_id, 0) as worker_id, l.attempt, l.max_attempts,
        l.group_key is not null as grouped, l.stop_verb::text as stop_verb,
-       exists (select from milepost.job j where j.id = l.id and j.batch_id is not null) as task
+       coalesce((select j.batch_id is not null from milepost.job j where j.id = l.id), false) as task
 from milepost.live l
 left join milepost.worker w on w.id = l.worker_id
 where l.state = 'running' and (w.id is null or w.ended_at < now() - ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond')
