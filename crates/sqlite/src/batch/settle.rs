@@ -46,22 +46,24 @@ pub(crate) fn check_result(conn: &Connection, job: &JobId, result: Option<&str>)
     Err(StoreError::Refused { verb: "finish", cause: cause.into() }.into())
 }
 
-/// How much of one transaction is left.
+/// How much of one transaction is left. However slow the machine is, there is room for the first row: each page makes progress.
 pub(super) struct Page {
     rows_left: u32,
     began: Instant,
+    used: bool,
 }
 
 impl Page {
     /// Takes so many rows, unless there are none left.
     pub(super) const fn take(&mut self, rows: u32) -> bool {
         let taken = self.rows_left > 0;
+        self.used = true;
         self.rows_left = self.rows_left.saturating_sub(rows);
         taken
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.rows_left == 0 || self.began.elapsed() >= PAGE_TIME
+        self.rows_left == 0 || self.used && self.began.elapsed() >= PAGE_TIME
     }
 }
 
@@ -99,7 +101,7 @@ impl<'conn> Settler<'conn> {
         Self {
             conn,
             now_ms: now_ms(),
-            page: Page { rows_left: PAGE_ROWS, began: Instant::now() },
+            page: Page { rows_left: PAGE_ROWS, began: Instant::now(), used: false },
             heads: HashMap::new(),
             ends: Vec::new(),
             lines: None,
