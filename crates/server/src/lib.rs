@@ -34,6 +34,7 @@ mod trace;
 pub mod words;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, Uri};
@@ -83,6 +84,8 @@ pub struct Options {
     pub access: AccessOptions,
     /// What it takes on.
     pub limits: Limits,
+    /// How long a page of the console waits for a count; then it shows the last count that it has. Default: 50 ms.
+    pub page_wait: Duration,
     /// The certificate to speak TLS with; without one it speaks HTTP.
     pub tls: Option<TlsFiles>,
 }
@@ -91,7 +94,17 @@ impl Default for Options {
     fn default() -> Self {
         let (access, limits) = (AccessOptions::default(), Limits::default());
         let streams = StreamLimits::default();
-        Self { counts: Vec::new(), about: Vec::new(), api: true, streams, access, limits, tls: None }
+        let page_wait = console::PAGE_WAIT;
+        Self {
+            counts: Vec::new(),
+            about: Vec::new(),
+            api: true,
+            streams,
+            access,
+            limits,
+            page_wait,
+            tls: None,
+        }
     }
 }
 
@@ -124,8 +137,8 @@ pub enum ServerError {
 
 /// All that the server answers. Must be called within a Tokio runtime.
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
-    let Options { mut counts, about, api, streams, access, limits, tls } = options;
-    let (series, known) = (Arc::<Series>::default(), Arc::<Known>::default());
+    let Options { mut counts, about, api, streams, access, limits, page_wait, tls } = options;
+    let (series, known) = (Arc::<Series>::default(), Arc::new(Known::new(page_wait)));
     let (seats, feed, tally) = (Seats::new(streams), Feed::default(), Arc::<Tally>::default());
     counts.push(Box::new(seats.clone()));
     if api {

@@ -53,7 +53,7 @@ pub(crate) use act::look_anew;
 pub(crate) use assets::url as asset;
 pub(crate) use bulks::Paces;
 pub(crate) use explain::explain;
-pub(crate) use kept::Known;
+pub(crate) use kept::{Known, PAGE_WAIT};
 pub(crate) use page::{Drawn, Page, draw};
 
 /// Who may look.
