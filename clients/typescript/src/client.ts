@@ -153,14 +153,35 @@ export class Client {
     const token = this.#token ? { Authorization: `Bearer ${this.#token}` } : {};
     const headers = { "Content-Type": "application/json", ...token, ...options.headers };
     const text = body === undefined ? null : JSON.stringify(body);
-    // In whole milliseconds: it takes no others.
-    const signal = AbortSignal.timeout(Math.ceil(options.timeoutMs ?? this.#timeoutMs));
-    const { response, answer } = await fetch(this.#base + path, { method, headers, body: text, signal })
-      .then(async (response) => ({ response, answer: await response.text() }))
-      .catch((error: unknown) => {
-        throw new Unreachable(`${this.#base} does not answer: ${reason(error)}`, { cause: error });
-      });
+    const limitMs = Math.min(Math.ceil(options.timeoutMs ?? this.#timeoutMs), 2 ** 31 - 1);
+    const { response, answer } = await within(limitMs, async (signal) => {
+      const response = await fetch(this.#base + path, { method, headers, body: text, signal });
+      return { response, answer: await response.text() };
+    }).catch((error: unknown) => {
+      throw new Unreachable(`${this.#base} does not answer: ${reason(error)}`, { cause: error });
+    });
     return response.status === 204 ? undefined : read(response, answer);
+  }
+}
+
+/**
+ * Rejects after `limitMs`, whatever becomes of the request. Neither `AbortSignal.timeout` nor `fetch` alone can be relied on: Node.js 18
+ * holds their signals weakly, so that a collected signal never aborts.
+ */
+async function within<T>(limitMs: number, request: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new Error(`no answer within ${limitMs} ms`);
+      controller.abort(error);
+      reject(error);
+    }, limitMs);
+  });
+  try {
+    return await Promise.race([request(controller.signal), late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use crate::store::StoreAddress;
 
 /// How long a worker may take to end what it has in hand.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(30);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A worker in a process of its own. Dropped, it is killed.
 pub(super) struct WorkerProcess {

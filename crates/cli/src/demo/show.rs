@@ -23,6 +23,8 @@ const BATCH: usize = 1000;
 const CALLS_MAX: usize = 4;
 /// How often the number of notifications is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// How long a frozen worker is left alone before what it holds is counted: the database ends what it was sent before.
+const SETTLING: Duration = Duration::from_millis(100);
 /// How often it is asked whether the dead worker's jobs were taken back.
 const RESCUE_LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often the jobs that are left are counted, which takes a scan: now and then, often near the end.
@@ -44,7 +46,7 @@ pub(super) struct Show<'a> {
 pub(super) struct Seen {
     pub(super) enqueue: Duration,
     pub(super) run: Duration,
-    /// How many jobs the killed worker held in the database when it was dead.
+    /// How many jobs the killed worker held in the database when it was stopped.
     pub(super) held: u64,
 }
 
@@ -195,14 +197,16 @@ impl<'a> Running<'a> {
     async fn kill_while_busy(&mut self) -> Result<()> {
         let Some(victim) = self.victim.take() else { return Ok(()) };
         victim.freeze()?;
-        if self.held_by(&victim.name).await? == 0 {
+        tokio::time::sleep(SETTLING).await;
+        // Not counted again when it is dead: on a slow machine the other one may have taken its jobs back by then.
+        let held = self.held_by(&victim.name).await?;
+        if held == 0 {
             victim.thaw()?;
             self.victim = Some(victim);
             return Ok(());
         }
         let (name, pid) = (victim.name.clone(), victim.pid());
         victim.kill().await?;
-        let held = self.held_by(&name).await?;
         self.bar.note(format_args!("half way: killed {name} (process {pid}) with {held} jobs in its hands"));
         self.killed = Some(Killed { name, at: Instant::now(), held, taken_back: false });
         Ok(())
@@ -213,8 +217,10 @@ impl<'a> Running<'a> {
         let Some(killed) = self.killed.as_ref().filter(|killed| !killed.taken_back) else {
             return Ok(());
         };
-        let mut workers = self.workers().await?.into_iter();
-        let dead = workers.any(|worker| worker.name == killed.name && worker.died && worker.running == 0);
+        // A process on a slow machine may have lost a lease before, and have registered anew.
+        let workers = self.workers().await?.into_iter();
+        let mut its = workers.filter(|worker| worker.name == killed.name);
+        let dead = its.all(|worker| worker.died && worker.running == 0);
         if let Some(killed) = self.killed.as_mut().filter(|_| dead) {
             killed.taken_back = true;
             self.bar.note(format_args!(

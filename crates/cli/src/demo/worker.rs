@@ -19,8 +19,11 @@ use crate::store::StoreAddress;
 
 /// How long a worker may be silent: short, since a demo has spectators.
 pub(super) const LEASE: Duration = Duration::from_secs(2);
-/// How long a place takes to answer.
-const ANSWER: Duration = Duration::from_millis(10);
+/// How long a place takes to answer, at least.
+const ANSWER_MIN: Duration = Duration::from_millis(10);
+/// How long two workers take for all places, at least. The demo has to see that half of them are done before all are, also on a machine
+/// that gives it no processor for a while.
+const RUN_MIN: Duration = Duration::from_secs(6);
 /// The most jobs that a worker runs at once.
 const CONCURRENCY_MAX: u32 = 400;
 /// With few places a worker runs fewer at once, in at least so many turns, or there would be no half way.
@@ -91,8 +94,10 @@ async fn serve(
     queue: &str,
     plan: Plan,
 ) -> Result<WorkerBuilder> {
-    let notifier = Arc::new(Notifier { ledger, plan, queue: queue.into() });
-    let concurrency = (plan.places / TURNS_MIN).clamp(1, CONCURRENCY_MAX) as usize;
+    let concurrency = (plan.places / TURNS_MIN).clamp(1, CONCURRENCY_MAX);
+    let answer = ANSWER_MIN.max(RUN_MIN * 2 * concurrency / plan.places.max(1));
+    let notifier = Arc::new(Notifier { ledger, plan, queue: queue.into(), answer });
+    let concurrency = concurrency as usize;
     let worker =
         worker.handle(move |place, context| notifier.clone().notify(place, context)).options(|options| {
             options.concurrency = concurrency;
@@ -111,12 +116,14 @@ struct Notifier {
     ledger: Arc<dyn Ledger>,
     plan: Plan,
     queue: Arc<str>,
+    /// How long each takes to answer.
+    answer: Duration,
 }
 
 impl Notifier {
     /// The handler. Its effect and the success of the job are one transaction: both happen, or neither.
     async fn notify(self: Arc<Self>, place: Place, context: Context) -> Result<Outcome, JobError> {
-        tokio::time::sleep(ANSWER).await;
+        tokio::time::sleep(self.answer).await;
         let attempt = context.attempt();
         self.plan.trouble(&place, attempt)?;
         let notification = Notification { queue: self.queue.clone(), place: place.id, attempt };

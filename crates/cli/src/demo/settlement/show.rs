@@ -39,6 +39,8 @@ const KILL_AT: u64 = 3;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How long nothing may move before the demo gives up.
 const STALL_MAX: Duration = Duration::from_secs(60);
+/// How long a frozen process is left alone before what it holds is looked at: the database ends what it was sent before.
+const SETTLING: Duration = Duration::from_millis(100);
 /// How many countries are named.
 const NAMED: usize = 3;
 
@@ -79,6 +81,7 @@ pub(crate) async fn perform(
     let spawn = |number| WorkerProcess::spawn_in(number, address, &queue(scope), folder.path());
     let mut stage = Stage {
         store: store.as_ref(),
+        folder: &folder,
         batch: batch.id,
         items: None,
         queue: queue(scope),
@@ -121,7 +124,8 @@ fn tell(lines: &[(String, Total)]) {
 
 /// A worker that was killed.
 struct Killed {
-    id: WorkerId,
+    /// All under which it registered: on a slow machine it may have lost a lease before.
+    ids: Vec<WorkerId>,
     at: Instant,
     held: u64,
     /// Whether it was declared dead and its tasks were taken back.
@@ -131,6 +135,7 @@ struct Killed {
 /// The batch and who works on it.
 struct Stage<'a> {
     store: &'a dyn Store,
+    folder: &'a Folder,
     batch: BatchId,
     /// The batch of the countries, when there is one.
     items: Option<BatchId>,
@@ -210,19 +215,21 @@ impl Stage<'_> {
     async fn kill_while_busy(&mut self) -> Result<()> {
         let victim = &self.workers[0];
         victim.freeze()?;
-        let registered = self.registered().await?;
-        let worker = registered.iter().find(|worker| worker.name == victim.name);
-        let id = worker.with_context(|| format!("{} is gone", victim.name))?.id;
-        if self.held_by(id).await?.is_empty() {
+        tokio::time::sleep(SETTLING).await;
+        let registered = self.registered().await?.into_iter();
+        let ids: Vec<_> = registered.filter(|its| its.name == victim.name).map(|its| its.id).collect();
+        // Not looked at again when it is dead: on a slow machine others may have taken its tasks back by then.
+        let held = self.held_by(&ids).await?;
+        if held.is_empty() {
             return victim.thaw();
         }
         let victim = self.workers.remove(0);
         let (name, pid) = (victim.name.clone(), victim.pid());
         victim.kill().await?;
-        let held = self.held_by(id).await?;
+        self.folder.hurry()?;
         self.bar
             .note(format_args!("a third done: killed {name} (process {pid}) at work on {}", held.join(", ")));
-        self.killed = Some(Killed { id, at: Instant::now(), held: held.len() as u64, taken_back: false });
+        self.killed = Some(Killed { ids, at: Instant::now(), held: held.len() as u64, taken_back: false });
         Ok(())
     }
 
@@ -232,7 +239,8 @@ impl Stage<'_> {
             return Ok(());
         };
         let workers = self.store.workers().await?;
-        if workers.iter().any(|worker| worker.id == killed.id && worker.died && worker.running == 0) {
+        let mut its = workers.iter().filter(|worker| killed.ids.contains(&worker.id));
+        if its.all(|worker| worker.died && worker.running == 0) {
             killed.taken_back = true;
             let (after, lease) = (killed.at.elapsed().as_secs_f64(), LEASE.as_secs());
             self.bar.note(format_args!(
@@ -243,7 +251,7 @@ impl Stage<'_> {
     }
 
     /// The countries that programs of this worker look at.
-    async fn held_by(&self, worker: WorkerId) -> Result<Vec<String>> {
+    async fn held_by(&self, worker: &[WorkerId]) -> Result<Vec<String>> {
         let Some(items) = self.items else { return Ok(Vec::new()) };
         let active = TaskFilter { states: vec![TaskState::Active], ..TaskFilter::default() };
         let tasks = self.store.batch_tasks(items, &active).await?;
@@ -251,7 +259,7 @@ impl Stage<'_> {
         let mut held = Vec::new();
         for job in running.filter_map(|task| task.job) {
             let job = self.store.job(job).await?.with_context(|| format!("job {job} is gone"))?;
-            if job.row.worker == Some(worker) {
+            if job.row.worker.is_some_and(|its| worker.contains(&its)) {
                 held.push(serde_json::from_str::<Payload>(job.payload.get())?.country);
             }
         }
