@@ -25,7 +25,7 @@ class IllTest(Workplace):
         left = list(faults)
         self.ill.fault = lambda did, path: left.pop(0) if left and did == method and path.endswith(end) else None
 
-    def work(self, handler, lease_s=2.0, concurrency=4):
+    def work(self, handler, lease_s=60.0, concurrency=4):
         self.run_worker({"k": handler}, lease_s=lease_s, concurrency=concurrency)
 
 
@@ -56,14 +56,14 @@ class CreateIllTest(IllTest):
 class WorkerIllTest(IllTest):
     def test_a_success_is_told_until_the_server_takes_it(self):
         self.meets("POST", "/finish", (503, {}), (429, {"Retry-After": "1"}), (500, {}), (408, {}), LOSE)
-        self.work(lambda job: "done", lease_s=15.0)
+        self.work(lambda job: "done")
         job = self.create()
         self.assertEqual(self.ended(job)["result"], "done")
         self.assertEqual(self.attempts(job), [None])
 
     def test_an_answer_that_never_comes_costs_no_lease(self):
         self.meets("POST", "/finish", HANG)
-        self.work(lambda job: job.attempt, lease_s=3.0)
+        self.work(lambda job: job.attempt, lease_s=30.0)
         self.assertEqual(self.ended(self.create())["result"], 1)
         self.assertEqual(self.ill.answered("POST", "/finish"), ["hangs", 200])
         self.assertEqual(self.ill.answered("POST", "/v1/workers"), [201])
@@ -71,9 +71,10 @@ class WorkerIllTest(IllTest):
     def test_a_job_whose_end_cannot_be_told_is_tried_again(self):
         registered = lambda: len(self.ill.answered("POST", "/v1/workers"))
         self.ill.fault = lambda did, path: (503, {}) if path.endswith("/finish") and registered() < 2 else None
-        self.work(lambda job: job.attempt)
+        self.work(lambda job: job.attempt, lease_s=2.0)
         job = self.create()
-        self.assertEqual(self.ended(job)["result"], 2)
+        # On a busy machine a lease may be lost once more.
+        self.assertGreaterEqual(self.ended(job)["result"], 2)
 
     def test_a_lost_lease_cancels_nothing(self):
         registered = lambda: len(self.ill.answered("POST", "/v1/workers"))
@@ -88,9 +89,10 @@ class WorkerIllTest(IllTest):
                 time.sleep(0.01)
             return job.attempt
 
-        self.work(handler)
+        self.work(handler, lease_s=2.0)
         job = self.create()
-        self.assertEqual(self.ended(job)["result"], 2)
+        # On a busy machine a lease may be lost once more.
+        self.assertGreaterEqual(self.ended(job)["result"], 2)
         self.assertTrue(stopped.is_set())
 
     def test_a_worker_that_was_taken_for_dead_registers_anew_once_however_often_it_takes(self):
@@ -152,13 +154,13 @@ class HandlerTest(IllTest):
             if job.timeout_ms is None:
                 began.set()
                 return
-            let_go.wait(30)
+            let_go.wait(600)
             if job.stop_requested:
                 stopped.set()
             return "too late"
 
         self.addCleanup(let_go.set)
-        self.work(handler, concurrency=1)
+        self.work(handler, lease_s=15.0, concurrency=1)
         job = self.create(timeout_ms=300, max_attempts=1)
         self.ended(job, "failed")
         self.assertEqual(self.attempts(job), ["timeout"])

@@ -84,7 +84,8 @@ class WorkerTest(Workplace):
                 job.check()
                 time.sleep(0.01)
 
-        self.run_worker({"k": handler})
+        # It hears of the cancel three times in a lease.
+        self.run_worker({"k": handler}, lease_s=6.0)
         job = self.create("k")
         self.ended(job, "running")
         self.assertEqual(self.client.operate(job, "cancel", grace_ms=60_000), "stop_requested")

@@ -1,33 +1,43 @@
 //! A PostgreSQL database for one test alone.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, mpsc};
 
 use milepost_postgres::{PostgresOptions, PostgresStore};
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tokio::sync::OnceCell;
 
 use crate::Scene;
 
-/// A database that is dropped with this value.
+/// A database that is dropped some time after this value.
 pub struct Database {
     server: String,
     name: String,
 }
 
 impl Database {
-    /// Creates one on the server that `scripts/with-services` started.
+    /// Creates an empty one on the server that `scripts/services` started.
     pub async fn create() -> Self {
+        Self::like("template1").await
+    }
+
+    /// Creates one with the current schema: a copy of a database that was migrated once.
+    pub async fn migrated() -> Self {
+        static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+        Self::like(TEMPLATE.get_or_init(template::name).await).await
+    }
+
+    async fn like(template: &str) -> Self {
         let server = server();
         let name = format!("test_{}", uuid::Uuid::now_v7().simple());
         let mut connection = PgConnection::connect(&server).await.expect("the test server answers");
-        let create = sqlx::AssertSqlSafe(format!("create database {name}"));
-        connection.execute(sqlx::raw_sql(create)).await.expect("a database can be created");
+        run(&mut connection, format!("create database {name} template {template}")).await;
         Self { server, name }
     }
 
     /// Creates one with a migrated store in it.
     pub async fn with_store() -> (Self, PostgresStore) {
-        let database = Self::create().await;
-        let store = open(&database.url()).await;
+        let database = Self::migrated().await;
+        let store = connect(&database.url()).await;
         (database, store)
     }
 
@@ -52,41 +62,56 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let (server, name) = (self.server.clone(), self.name.clone());
-        // A thread of its own: the test's runtime may be shutting down.
-        let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(async {
-                let mut connection = PgConnection::connect(&server).await?;
-                let drop = sqlx::AssertSqlSafe(format!("drop database if exists {name} with (force)"));
-                connection.execute(sqlx::raw_sql(drop)).await
-            })?;
-            Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
-        });
-        if let Ok(Err(error)) = dropped.join() {
-            eprintln!("a test database was left behind: {error}");
-        }
+        // The next test does not wait for it. What is left when the process ends goes with the server.
+        let _ = DROPPED.send((self.server.clone(), self.name.clone()));
     }
 }
 
-/// A migrated store at this URL.
+/// Databases to be dropped, by server and name: one after another, on a thread that outlives the runtimes of tests.
+static DROPPED: LazyLock<mpsc::Sender<(String, String)>> = LazyLock::new(|| {
+    let (sender, receiver) = mpsc::channel::<(String, String)>();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        for (server, name) in receiver {
+            let dropped = runtime.block_on(async {
+                let mut connection = PgConnection::connect(&server).await?;
+                let drop = AssertSqlSafe(format!("drop database if exists {name} with (force)"));
+                connection.execute(sqlx::raw_sql(drop)).await
+            });
+            if let Err(error) = dropped {
+                eprintln!("the test database {name} is left: {error}");
+            }
+        }
+    });
+    sender
+});
+
+/// A store at this URL, which is migrated first.
 pub async fn open(url: &str) -> PostgresStore {
-    let store = PostgresStore::connect(url, PostgresOptions::default()).await.expect("the store answers");
+    let store = connect(url).await;
     store.migrate().await.expect("migrated");
     store
+}
+
+async fn connect(url: &str) -> PostgresStore {
+    PostgresStore::connect(url, PostgresOptions::default()).await.expect("the store answers")
+}
+
+async fn run(connection: &mut PgConnection, statement: String) {
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(statement.clone()))).await.expect(&statement);
 }
 
 /// The URL of the server that tests use.
 pub fn server() -> String {
     std::env::var("MILEPOST_TEST_POSTGRES").expect(
-        "MILEPOST_TEST_POSTGRES names no server; run `scripts/test`, or `scripts/with-services cargo test`",
+        "MILEPOST_TEST_POSTGRES names no server; run `scripts/test`, or `scripts/services run cargo test`",
     )
 }
 
 /// The URL of the transaction pooler in front of it.
 fn pooler() -> String {
     std::env::var("MILEPOST_TEST_PGBOUNCER").expect(
-        "MILEPOST_TEST_PGBOUNCER names no pooler; run `scripts/test`, or `scripts/with-services cargo test`",
+        "MILEPOST_TEST_PGBOUNCER names no pooler; run `scripts/test`, or `scripts/services run cargo test`",
     )
 }
 
@@ -94,4 +119,65 @@ fn pooler() -> String {
 fn at(server: &str, database: &str) -> String {
     let (base, _) = server.rsplit_once('/').expect("a URL with a database");
     format!("{base}/{database}")
+}
+
+/// The database that others are copies of.
+mod template {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    use std::path::{Path, PathBuf};
+
+    use sqlx::{Connection, PgConnection};
+
+    use super::{at, open, run, server};
+
+    /// The sources of the schema: another schema is another template, also on a server that is kept running.
+    const SOURCES: [&str; 3] = ["../postgres/migrations", "../postgres/sql", "../postgres/src/migrate.rs"];
+
+    /// Its name; it is made by the first who asks, of all processes.
+    pub(super) async fn name() -> String {
+        let name = format!("milepost_{:016x}", fingerprint());
+        let mut connection = PgConnection::connect(&server()).await.expect("the test server answers");
+        run(&mut connection, "select pg_advisory_lock(19792, 1000)".to_owned()).await;
+        let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
+            .bind(&name)
+            .fetch_one(&mut connection)
+            .await
+            .expect("answered");
+        if !exists {
+            make(&mut connection, &name).await;
+        }
+        name
+    }
+
+    /// Under another name until it is complete: whoever makes it may be killed.
+    async fn make(connection: &mut PgConnection, name: &str) {
+        run(connection, format!("drop database if exists {name}_incomplete with (force)")).await;
+        run(connection, format!("create database {name}_incomplete")).await;
+        let store = open(&at(&server(), &format!("{name}_incomplete"))).await;
+        store.close().await;
+        // Nobody may be connected to what is copied.
+        run(connection, format!("alter database {name}_incomplete allow_connections false")).await;
+        run(connection, format!("alter database {name}_incomplete rename to {name}")).await;
+    }
+
+    fn fingerprint() -> u64 {
+        let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut files: Vec<PathBuf> =
+            SOURCES.iter().flat_map(|source| files_of(&crate_folder.join(source))).collect();
+        files.sort();
+        let mut hasher = DefaultHasher::new();
+        for file in files {
+            file.hash(&mut hasher);
+            std::fs::read(&file).expect("a source of the schema").hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn files_of(path: &Path) -> Vec<PathBuf> {
+        if path.is_file() {
+            return vec![path.to_owned()];
+        }
+        let entries = std::fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        entries.map(|entry| entry.expect("an entry").path()).collect()
+    }
 }

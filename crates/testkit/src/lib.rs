@@ -2,6 +2,7 @@
 //!
 //! A store is correct when it passes [`conformance!`]. Everything here panics when an expectation fails.
 
+pub mod alone;
 pub mod database;
 pub mod effect;
 pub mod examine;

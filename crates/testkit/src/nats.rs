@@ -41,7 +41,7 @@ impl NatsServer {
     /// Starts it with the streams that it had; returns when it answers.
     pub async fn start(&self) {
         let program = std::env::var("MILEPOST_TEST_NATS_SERVER").expect(
-            "MILEPOST_TEST_NATS_SERVER names no program; run `scripts/test`, or `scripts/with-services cargo test`",
+            "MILEPOST_TEST_NATS_SERVER names no program; run `scripts/test`, or `scripts/services run cargo test`",
         );
         let mut command = Command::new(program);
         command.args(["-a", "127.0.0.1", "-p", &self.port.to_string(), "-js", "-sd"]).arg(self.home.path());

@@ -12,6 +12,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 
+use crate::wait;
+
 /// The environment variable by which a worker process is told its store.
 pub const STORE: &str = "MILEPOST_TESTKIT_STORE";
 
@@ -151,14 +153,14 @@ impl Process {
         *self.words.borrow()
     }
 
-    /// Waits until its words say so; panics with `what` when they do not within half a minute, or when the
+    /// Waits until its words say so; panics with `what` when they do not within [`wait::LIMIT`], or when the
     /// process is gone before.
     pub async fn until(&mut self, what: &str, say_so: impl Fn(&Words) -> bool) -> Words {
         let said = self.words.wait_for(|words| say_so(words));
-        let why = match tokio::time::timeout(Duration::from_secs(30), said).await {
+        let why = match tokio::time::timeout(wait::LIMIT, said).await {
             Ok(Ok(words)) => return *words,
             Ok(Err(_)) => "the process ended",
-            Err(_) => "half a minute passed",
+            Err(_) => "too much time passed",
         };
         panic!("{why} before {what}; its last words: {:?}", self.words())
     }
@@ -172,7 +174,7 @@ impl Process {
     pub async fn pause(&self) {
         self.signal(Signal::SIGSTOP);
         let stat = format!("/proc/{}/stat", self.pid());
-        crate::wait::until("the process is frozen", || async {
+        wait::until("the process is frozen", || async {
             let stat = std::fs::read_to_string(&stat).expect("the process is there");
             stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
         })
@@ -191,8 +193,8 @@ impl Process {
 
     /// Waits until it has left by itself.
     pub async fn exit(&mut self) -> ExitStatus {
-        let limit = Duration::from_secs(30);
-        tokio::time::timeout(limit, self.child.wait()).await.expect("the process leaves").expect("waited for")
+        let left = tokio::time::timeout(wait::LIMIT, self.child.wait()).await;
+        left.expect("the process leaves").expect("waited for")
     }
 
     fn signal(&self, signal: Signal) {

@@ -6,11 +6,23 @@ use std::sync::{Mutex, PoisonError};
 
 use nix::sys::signal::{self, Signal};
 use nix::unistd::{Pid, User, geteuid};
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use tokio::process::{Child, Command};
 
 use crate::tls::Tls;
 use crate::{port, wait};
+
+/// A connection that waits for answers as long as tests wait for anything: the client's default is half a second.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn connect(url: &str) -> redis::RedisResult<MultiplexedConnection> {
+    let patient = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(wait::LIMIT))
+        .set_response_timeout(Some(wait::LIMIT));
+    redis::Client::open(url)?.get_multiplexed_async_connection_with_config(&patient).await
+}
 
 /// A server on a port of its own, on the loopback address, that keeps nothing. Killed when dropped.
 pub struct RedisServer {
@@ -61,7 +73,7 @@ impl RedisServer {
     /// Starts it, empty; returns when it answers.
     pub async fn start(&self) {
         let program = std::env::var("MILEPOST_TEST_REDIS_SERVER").expect(
-            "MILEPOST_TEST_REDIS_SERVER names no program; run `scripts/test`, or `scripts/with-services cargo test`",
+            "MILEPOST_TEST_REDIS_SERVER names no program; run `scripts/test`, or `scripts/services run cargo test`",
         );
         let port = self.port.to_string();
         let mut command = Command::new(program);
@@ -121,7 +133,7 @@ impl RedisServer {
     }
 
     async fn try_connect(&self) -> redis::RedisResult<MultiplexedConnection> {
-        let mut connection = redis::Client::open(self.url())?.get_multiplexed_async_connection().await?;
+        let mut connection = connect(&self.url()).await?;
         redis::cmd("PING").exec_async(&mut connection).await?;
         Ok(connection)
     }

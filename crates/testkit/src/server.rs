@@ -19,7 +19,7 @@ pub struct Server {
 pub fn programs() -> PathBuf {
     let programs = std::env::var("MILEPOST_TEST_POSTGRES_BIN").expect(
         "MILEPOST_TEST_POSTGRES_BIN names no folder of PostgreSQL's programs; \
-         run `scripts/test`, or `scripts/with-services cargo test`",
+         run `scripts/test`, or `scripts/services run cargo test`",
     );
     PathBuf::from(programs)
 }

@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// Asks until the answer is yes; panics with `what` when it is still no after half a minute.
+/// How long tests wait for what must come. It says nothing about speed: a busy machine may take its time.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// Asks until the answer is yes; panics with `what` when it is still no after [`LIMIT`].
 pub async fn until<F: Future<Output = bool>>(what: &str, mut ask: impl FnMut() -> F) {
-    until_within(Duration::from_secs(30), what, &mut ask).await;
+    until_within(LIMIT, what, &mut ask).await;
 }
 
 /// Asks until the answer is yes; panics with `what` when it is still no after `limit`.

@@ -22,6 +22,10 @@ use tracing_subscriber::EnvFilter;
 
 /// How often the counters are looked at.
 const SAY_EVERY: Duration = Duration::from_millis(10);
+/// What a call of Redis may take: a machine that is busy with tests is no Redis that is gone.
+const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longer than any test lasts.
+const TEST_MAX: Duration = Duration::from_secs(3600);
 
 /// What jobs of kind `test.sleep`, `test.effect` and `test.plain` are told.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -31,6 +35,8 @@ struct Task {
     ms: u64,
     /// The first attempt never ends.
     hang_first: bool,
+    /// The first attempt ends only after an effect was recorded at this place.
+    first_waits_for: Option<String>,
     /// Later attempts end only after an effect was recorded at this place.
     wait_for: Option<String>,
     /// Stops when asked to.
@@ -59,7 +65,8 @@ async fn main() {
         builder = builder.bulk(notes::letter(home.as_ref(), rows_max));
     }
     if let Ok(url) = std::env::var(REDIS) {
-        let redis = Redis::start(&url, RedisOptions::default()).expect("a URL of a Redis");
+        let options = RedisOptions { timeout: REDIS_TIMEOUT, ..RedisOptions::default() };
+        let redis = Redis::start(&url, options).expect("a URL of a Redis");
         builder = builder.coordination(Arc::new(redis));
     }
     let worker = kinds(builder, &home, &fenced).start().await.expect("the worker registers");
@@ -136,9 +143,10 @@ async fn take_time(context: &Context, task: &Task, home: &dyn Home) -> Result<Ou
         if task.hang_first && context.attempt() == 1 {
             std::future::pending::<()>().await;
         }
-        if let Some(place) = task.wait_for.as_deref().filter(|_| context.attempt() > 1) {
-            wait::until("the test says go on", || async {
-                home.effects().await.iter().any(|effect| effect.place == place)
+        let waits_for = if context.attempt() > 1 { &task.wait_for } else { &task.first_waits_for };
+        if let Some(place) = waits_for {
+            wait::until_within(TEST_MAX, "the test says go on", || async {
+                home.effects().await.iter().any(|effect| effect.place == *place)
             })
             .await;
         }

@@ -164,13 +164,13 @@ macro_rules! on_each_home {
         mod on_sqlite {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $test() {
-                crate::$topic::$test($set($crate::home::SqliteHome::fresh().await).await).await;
+                super::$topic::$test($set($crate::home::SqliteHome::fresh().await).await).await;
             })+
         }
         mod on_postgres {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $test() {
-                crate::$topic::$test($set($crate::home::PostgresHome::fresh().await).await).await;
+                super::$topic::$test($set($crate::home::PostgresHome::fresh().await).await).await;
             })+
         }
     };

@@ -85,8 +85,10 @@ impl Home for PostgresHome {
     }
 
     async fn expire_leases(&self, but: WorkerId) {
+        // Those that ran out before are left alone: a process that is frozen while it rescues from them has their rows locked.
         sqlx::query(
-            "update milepost.worker set lease_expires_at = now() - interval '1 second' where id <> $1",
+            "update milepost.worker set lease_expires_at = now() - interval '1 second'
+             where id <> $1 and lease_expires_at > now()",
         )
         .bind(but.0)
         .execute(self.store.pool())

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{Deed, Effect as Outcome, Home, ids, names};
+use crate::wait;
 
 /// A store in a SQLite file.
 pub struct SqliteHome {
@@ -43,7 +44,7 @@ impl SqliteHome {
 
     fn connection(&self) -> Connection {
         let connection = Connection::open(&self.path).expect("the file opens");
-        connection.busy_timeout(Duration::from_secs(10)).expect("set");
+        connection.busy_timeout(wait::LIMIT).expect("set");
         connection
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use milepost_core::event::listing::{EventFilter, EventPage};
@@ -145,19 +146,17 @@ pub async fn changes_of_many_jobs_are_complete_under_several_workers(scene: Scen
     const JOBS: usize = 1_500;
     want_kinds(&scene.store, "audit", &[KIND]).await;
     let mut workers = JoinSet::new();
+    let done = Arc::new(AtomicUsize::new(0));
     for _ in 0..3 {
-        let scene = Scene::on(scene.store.clone()).await;
+        let (scene, done) = (Scene::on(scene.store.clone()).await, done.clone());
         workers.spawn(async move {
-            let mut done = 0;
-            let mut idle = 0;
-            while idle < 100 {
+            while done.load(Ordering::SeqCst) < JOBS {
                 let claimed = scene.claim(200).await;
                 if claimed.is_empty() {
-                    idle += 1;
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     continue;
                 }
-                (idle, done) = (0, done + claimed.len());
+                done.fetch_add(claimed.len(), Ordering::SeqCst);
                 let end = || End::Succeed { result: None };
                 let ends: Vec<Finish> = claimed
                     .iter()
@@ -165,14 +164,13 @@ pub async fn changes_of_many_jobs_are_complete_under_several_workers(scene: Scen
                     .collect();
                 scene.store.finish_many(scene.worker, &ends).await.expect("answered");
             }
-            done
         });
     }
     for _ in 0..JOBS / 500 {
         scene.enqueue_many(500, KIND, json!({})).await;
     }
-    let done: usize = workers.join_all().await.into_iter().sum();
-    assert_eq!(done, JOBS);
+    tokio::time::timeout(wait::LIMIT, workers.join_all()).await.expect("all are done");
+    assert_eq!(done.load(Ordering::SeqCst), JOBS);
     let mut told: BTreeMap<String, Vec<(i64, String)>> = BTreeMap::new();
     for event in log(&scene.store).await {
         told.entry(event.aggregate.id).or_default().push((event.sequence, event.event_type));

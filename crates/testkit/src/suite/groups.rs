@@ -15,8 +15,10 @@ use milepost_core::port::{Operated, Operation};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
+use crate::pulse::{Pulse, STALL};
 use crate::scene::{LONG, Scene, failure, register, retry};
 use crate::suite::runtime;
+use crate::wait;
 
 fn grouped() -> NewJob {
     Scene::job().group("g")
@@ -114,9 +116,11 @@ pub async fn jobs_of_groups_start_when_their_time_comes(scene: Scene) {
         runtime::job().group(group).start(StartAt::After(Duration::from_millis(270 * number)))
     });
     let jobs: Vec<NewJob> = jobs.collect();
+    let pulse = Pulse::on(scene.store.clone());
     let jobs: Vec<JobId> =
         scene.store.enqueue_many(&jobs).await.unwrap().iter().map(|enqueued| enqueued.job).collect();
     scene.assert_all_succeed(&jobs).await;
+    let stall = pulse.slowest();
     let mut late = 0;
     for job in jobs {
         let history = scene.history(job).await;
@@ -125,8 +129,11 @@ pub async fn jobs_of_groups_start_when_their_time_comes(scene: Scene) {
         assert!(started >= due_at);
         late += u64::from(started.duration_since(due_at).as_millis() > 300);
     }
-    // Upkeep once a second would find three of ten in time.
-    assert!(late <= JOBS / 4, "{late} of {JOBS} jobs started late");
+    // Upkeep once a second would find three of ten in time. A machine that stalls says nothing about it.
+    assert!(
+        late <= JOBS / 4 || stall > STALL,
+        "{late} of {JOBS} jobs started late, while a look took {stall:?}"
+    );
     worker.shutdown().await;
 }
 
@@ -216,5 +223,5 @@ pub async fn eight_workers_never_exceed_the_limit(scene: Scene) {
         join_all(enqueuers).await.into_iter().for_each(Result::unwrap);
         join_all(workers).await.into_iter().for_each(Result::unwrap);
     };
-    tokio::time::timeout(Duration::from_secs(60), all).await.expect("the group never stalls");
+    tokio::time::timeout(wait::LIMIT, all).await.expect("the group never stalls");
 }

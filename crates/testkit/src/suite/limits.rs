@@ -95,7 +95,7 @@ async fn run_with_eight_workers(scene: &Scene, work: Arc<Work>, refill: bool) ->
         })
     });
     let all = async { join_all(workers).await.into_iter().for_each(Result::unwrap) };
-    tokio::time::timeout(Duration::from_secs(120), all).await.expect("the group never stalls");
+    tokio::time::timeout(wait::LIMIT, all).await.expect("the group never stalls");
     work.most.load(Ordering::SeqCst)
 }
 
@@ -191,8 +191,15 @@ pub async fn a_holder_that_dies_frees_its_slot(scene: Scene) {
     limit(&scene, 2).await;
     let jobs: Vec<NewJob> = (0..4).map(|_| grouped().max_attempts(1)).collect();
     scene.store.enqueue_many(&jobs).await.unwrap();
-    let mortal = register(&scene.store, Duration::from_millis(200)).await;
-    assert_eq!(scene.claim_for(mortal, 10).await.unwrap().len(), 2);
+    let claimed = loop {
+        let mortal = register(&scene.store, Duration::from_millis(200)).await;
+        match scene.claim_for(mortal, 10).await {
+            Ok(claimed) => break claimed,
+            // A stall of the machine has outlasted its lease: another one follows.
+            Err(late) => assert!(matches!(late, StoreError::WorkerLost(_)), "{late:?}"),
+        }
+    };
+    assert_eq!(claimed.len(), 2);
     let no_delay = |_: &str, _: u32| Duration::ZERO;
     wait::until("its slots are handed on", || async {
         scene.store.rescue_expired(100, &no_delay).await.unwrap();

@@ -1,6 +1,7 @@
 //! What is over is forgotten in time, and nothing else.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use milepost_core::finish::End;
 use milepost_core::history::fold_rest;
 use milepost_core::ident::JobId;
 use milepost_core::job::{KeyHolder, NewJob};
-use milepost_core::port::Operation;
+use milepost_core::port::{Operation, Store};
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -39,6 +40,16 @@ pub(super) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
 
 const fn by_hand(limit: u32) -> Pace {
     Pace { limit, rest: 0 }
+}
+
+/// A call of prune that came to something: on a busy machine the time of one may be over before.
+pub(super) async fn prune_some(store: &dyn Store, policy: &RetentionPolicy, pace: Pace) -> Pruned {
+    loop {
+        let pruned = store.prune(policy, pace).await.unwrap();
+        if pruned.rows > 0 || !pruned.more {
+            return pruned;
+        }
+    }
 }
 
 /// What ended in this very millisecond is due in the next; and a store may keep what happened last of all.
@@ -222,8 +233,12 @@ pub async fn a_pruner_that_dies_between_batches_leaves_whole_jobs(scene: Scene) 
         jobs.push(succeeded(&scene, &n.to_string()).await);
     }
     let_time_pass(&scene).await;
-    let pruned = scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap();
-    assert!(pruned.more && pruned.what.succeeded == 3, "{pruned:?}");
+    let mut pruned = scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap();
+    while pruned.what.succeeded == 0 {
+        pruned = scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap();
+    }
+    // A store may bound the time of a call, too: on a busy machine less fits into it.
+    assert!(pruned.more && pruned.what.succeeded <= 3, "{pruned:?}");
     let mut gone = 0;
     for (n, &job) in jobs.iter().enumerate() {
         let duplicate = scene.try_enqueue(Scene::job().key(n.to_string())).await.unwrap().duplicate;
@@ -235,7 +250,7 @@ pub async fn a_pruner_that_dies_between_batches_leaves_whole_jobs(scene: Scene) 
             scene.assert_history_folds(job).await;
         }
     }
-    assert_eq!(gone, 3);
+    assert_eq!(gone, pruned.what.succeeded);
 }
 
 pub async fn a_rerun_beside_a_pruner_wins_or_loses_cleanly(scene: Scene) {
@@ -286,19 +301,23 @@ pub async fn many_pruners_forget_each_job_once(scene: Scene) {
         scene.finish(&job, End::Succeed { result: None }).await;
     }
     let_time_pass(&scene).await;
+    let forgotten = Arc::new(AtomicU64::new(0));
     let pruners = (0..4).map(|_| {
-        let scene = scene.clone();
+        let (scene, forgotten) = (scene.clone(), forgotten.clone());
         tokio::spawn(async move {
-            let mut sum = Pruned::default();
-            // A batch that another pruner has in hand may look like the last.
-            for _ in 0..40 {
-                sum += scene.store.prune(&NOTHING_KEPT, by_hand(20)).await.unwrap();
+            let (mut sum, mut after) = (Pruned::default(), 0);
+            // A batch that another pruner has in hand may look like the last: until all are forgotten, and some more.
+            while after < 10 {
+                after += u32::from(forgotten.load(Ordering::SeqCst) >= 300);
+                let pruned = scene.store.prune(&NOTHING_KEPT, by_hand(20)).await.unwrap();
+                forgotten.fetch_add(pruned.what.succeeded, Ordering::SeqCst);
+                sum += pruned;
             }
             sum
         })
     });
     let mut sum = Pruned::default();
-    for pruned in join_all(pruners).await {
+    for pruned in tokio::time::timeout(wait::LIMIT, join_all(pruners)).await.expect("all are forgotten") {
         sum += pruned.unwrap();
     }
     assert_eq!(sum.what.succeeded, 300);
@@ -311,9 +330,15 @@ pub async fn pruners_that_rest_take_turns(scene: Scene) {
     }
     let_time_pass(&scene).await;
     let in_turn = Pace { limit: 3, rest: 1_000_000 };
-    assert_eq!(scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap().what.succeeded, 3);
+    // A store may bound the time of a call, too: on a busy machine less fits into it, at first nothing.
+    let mut first = scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap();
+    while first.rows == 0 {
+        first = scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap();
+    }
+    let first = first.what.succeeded;
+    assert!((1..=3).contains(&first), "{first} were forgotten");
     assert_eq!(scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap(), Pruned::default(), "it rests");
-    assert_eq!(scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap().what.succeeded, 1);
+    assert_eq!(prune(&scene, &NOTHING_KEPT).await.what.succeeded, 4 - first);
 }
 
 pub async fn a_policy_that_cannot_be_kept_is_refused(scene: Scene) {
@@ -392,7 +417,7 @@ pub async fn retention_under_load_loses_nothing(scene: Scene) {
         let attempts = if n % 2 == 0 { 2 } else { 3 };
         jobs.push(scene.enqueue(runtime::job().max_attempts(attempts).key(n.to_string())).await);
     }
-    let forgotten = tokio::time::timeout(Duration::from_secs(60), pruner).await.expect("in time");
+    let forgotten = tokio::time::timeout(wait::LIMIT, pruner).await.expect("in time");
     assert_eq!(forgotten.unwrap(), JOBS as u64 / 2, "every second job succeeded and was forgotten");
     for (n, &job) in jobs.iter().enumerate() {
         if n % 2 == 0 {

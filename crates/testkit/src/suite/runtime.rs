@@ -77,6 +77,7 @@ pub async fn an_attempt_over_its_time_is_tried_again(scene: Scene) {
         Ok(Outcome::Done)
     })
     .await;
+    // The second attempt, which ends at its first look, is never over it.
     let job = scene.enqueue(job().timeout(Duration::from_millis(50))).await;
     scene.until(job, JobState::Succeeded).await;
     assert_eq!(the(&scene, job, Verb::Retry).await.error_code.as_deref(), Some("timeout"));
@@ -229,17 +230,32 @@ pub async fn a_completion_that_was_not_committed_is_tried_again(scene: Scene) {
 }
 
 pub async fn a_worker_that_leaves_hands_long_jobs_back(scene: Scene) {
-    let worker = start(scene.store.clone(), |context| async move {
-        match context.job().max_attempts {
-            2 => tokio::time::sleep(Duration::from_millis(100)).await,
-            _ => std::future::pending().await,
-        }
-        Ok(Outcome::Done)
-    })
-    .await;
+    let gate = Arc::new(Semaphore::new(0));
+    let of_handler = gate.clone();
+    let soon = RetryPolicy::fixed(Duration::from_millis(10));
+    let worker = builder(scene.store.clone())
+        // The long job makes it last as long as that; the short one needs but a moment of it.
+        .options(|options| options.drain = Duration::from_secs(15))
+        .handle_kind(KIND, soon, move |context| {
+            let gate = of_handler.clone();
+            async move {
+                match context.job().max_attempts {
+                    2 => gate.acquire().await?.forget(),
+                    _ => std::future::pending().await,
+                }
+                Ok(Outcome::Done)
+            }
+        })
+        .start()
+        .await
+        .unwrap();
     let (short, long) = (scene.enqueue(job().max_attempts(2)).await, scene.enqueue(job()).await);
     wait::until("both run", || async { worker.stats().claimed == 2 }).await;
-    worker.shutdown().await;
+    let goes_on = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        gate.add_permits(1);
+    };
+    tokio::join!(worker.shutdown(), goes_on);
     assert_eq!(scene.state(short).await, JobState::Succeeded);
     let row = scene.view(long).await.row;
     assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "the attempt is not spent");

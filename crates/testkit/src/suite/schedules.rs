@@ -356,7 +356,7 @@ pub async fn a_worker_ticks_and_its_handler_knows_the_tick(scene: Scene) {
     stand(&scene, &schedule, due).await;
     let (told, mut heard) = mpsc::unbounded_channel();
     let worker = start(&scene.store, told).await;
-    let nominal_at = tokio::time::timeout(Duration::from_secs(30), heard.recv()).await.expect("it runs");
+    let nominal_at = tokio::time::timeout(wait::LIMIT, heard.recv()).await.expect("it runs");
     assert_eq!(nominal_at, Some(Some(due)));
     wait::until("the worker has counted it", || async { worker.stats().ticked == 1 }).await;
 
@@ -366,7 +366,7 @@ pub async fn a_worker_ticks_and_its_handler_knows_the_tick(scene: Scene) {
     scene.store.put_schedule(&second, Source::Operator).await.unwrap();
     let mut ticks = Vec::new();
     while ticks.len() < 3 {
-        let heard = tokio::time::timeout(Duration::from_secs(30), heard.recv()).await.expect("it runs");
+        let heard = tokio::time::timeout(wait::LIMIT, heard.recv()).await.expect("it runs");
         ticks.push(heard.flatten().expect("a tick's job"));
     }
     ticks.sort_unstable();

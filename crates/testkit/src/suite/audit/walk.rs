@@ -29,9 +29,10 @@ use milepost_core::transition::Verb;
 use serde_json::Value;
 
 use super::{ADA, WHY, acting};
-use crate::scene::{KIND, LONG, Scene, register, retry};
+use crate::scene::{LONG, Scene, retry};
 use crate::suite::batches::graph;
 use crate::suite::events::of;
+use crate::suite::rescue;
 use crate::{examine, relay, wait};
 
 /// A schedule that ticks every day.
@@ -353,10 +354,7 @@ impl Walk {
     }
 
     async fn repairs(&mut self) {
-        let lease = Duration::from_millis(100);
-        let worker = register(&self.scene.store, lease).await;
-        self.scene.enqueue(NewJob::new(KIND, &()).unwrap()).await;
-        assert_eq!(self.scene.claim_for(worker, 1).await.unwrap().len(), 1);
+        rescue::mortal(&self.scene, vec![Scene::job()]).await;
         wait::until("its lease is over", || async {
             let mended = self.store.repair(Check::RunningPastLease, &examine::look(), 10).await.unwrap();
             mended > 0

@@ -141,7 +141,7 @@ pub async fn a_hub_with_more_successors_than_a_page_releases_all(batches: Batche
     assert!(batches.advance().await > 0);
     assert_eq!(batches.view(batch).await.counts.active, u64::from(HUB));
     batches.assert_sound(batch).await;
-    assert_eq!(batches.work(|_| done()).await, HUB as usize + 1);
+    assert_eq!(batches.work_together(done).await, HUB as usize + 1);
     assert_eq!(batches.state(batch).await, BatchState::Done);
     batches.assert_sound(batch).await;
 }
@@ -189,6 +189,7 @@ pub async fn many_ends_at_once_are_counted_in_a_join(batches: Batches) {
         jobs.iter().map(|job| Finish { run: job.run, end: done(), grouped: false, task: true }).collect()
     };
     batches.scene.store.finish_many(batches.scene.worker, &ends(&claimed[..299])).await.unwrap();
+    batches.advance().await;
     assert_eq!(batches.task(batch, "z").await.pre_cnt, 1);
     batches.scene.store.finish_many(batches.scene.worker, &ends(&claimed[299..])).await.unwrap();
     batches.step(batch, &["z"], done()).await;

@@ -26,7 +26,7 @@ use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::Tally;
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::error::StoreError;
-use milepost_core::finish::{End, Finished};
+use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::BatchId;
 use milepost_core::port::{Store, StoreResult};
 use milepost_core::retention::RetentionPolicy;
@@ -218,18 +218,23 @@ impl Batches {
     /// Starts a batch of the latest version.
     pub async fn start(&self, dag: &str, input: Value) -> BatchId {
         let batch = NewBatch::new(dag, &input).expect("JSON");
-        self.store.start_batch(&batch).await.expect("started").batch
+        let batch = self.store.start_batch(&batch).await.expect("started").batch;
+        // A store may start a batch in several transactions: each is bounded in time, and a busy machine fits less into it.
+        self.advance().await;
+        batch
     }
 
     /// Does all that is left to be done; answers how many tasks were looked at.
     pub async fn advance(&self) -> u64 {
-        let mut looked = 0;
-        loop {
+        let (mut looked, mut idle) = (0, 0);
+        // A page that is bounded in time may be over before its first task on a busy machine: one that does nothing proves nothing.
+        while idle < 3 {
             match self.store.advance_batches().await.expect("advanced") {
-                0 => return looked,
-                more => looked += more,
+                0 => idle += 1,
+                more => (looked, idle) = (looked + more, 0),
             }
         }
+        looked
     }
 
     /// All tasks of a batch.
@@ -317,6 +322,22 @@ impl Batches {
             for job in &claimed {
                 self.finish(job, end(job)).await;
             }
+            worked += claimed.len();
+            if self.advance().await == 0 && claimed.is_empty() {
+                return worked;
+            }
+        }
+    }
+
+    /// Runs all that comes until nothing is left, and ends up to a thousand tasks together; answers how many there were.
+    pub async fn work_together(&self, end: impl Fn() -> End) -> usize {
+        let mut worked = 0;
+        loop {
+            let claimed = self.scene.claim(1000).await;
+            let finish = |job: &ClaimedJob| Finish { run: job.run, end: end(), grouped: false, task: true };
+            let ends: Vec<Finish> = claimed.iter().map(finish).collect();
+            let answers = self.store.finish_many(self.scene.worker, &ends).await.expect("answered");
+            assert!(answers.iter().all(|answer| *answer == Finished::Accepted), "{answers:?}");
             worked += claimed.len();
             if self.advance().await == 0 && claimed.is_empty() {
                 return worked;

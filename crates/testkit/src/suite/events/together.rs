@@ -1,11 +1,10 @@
 //! Calls side by side, and the log as people read it.
 
-use std::time::Duration;
-
 use milepost_core::event::NewEvent;
 use milepost_core::event::listing::{EventFilter, EventPage};
 
 use super::{Log, of};
+use crate::wait;
 
 pub async fn calls_with_aggregates_in_opposite_order_never_deadlock(log: Log) {
     let call = |round: usize, reversed: bool| {
@@ -25,7 +24,7 @@ pub async fn calls_with_aggregates_in_opposite_order_never_deadlock(log: Log) {
             both.1.unwrap();
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), rounds).await.expect("no call waits for another for ever");
+    tokio::time::timeout(wait::LIMIT, rounds).await.expect("no call waits for another for ever");
     assert_eq!(log.sequences("0").await, (1..=400).collect::<Vec<i64>>());
 }
 

@@ -1,0 +1,264 @@
+//! A headless Chromium behind a driver of its own.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use thirtyfour::common::capabilities::chrome::ChromeCapabilities;
+use thirtyfour::error::WebDriverResult;
+use thirtyfour::{By, ChromiumLikeCapabilities, LoggingPrefsLogLevel, WebDriver};
+use tokio::runtime::Runtime;
+
+/// How long anything may take.
+const PATIENCE: Duration = milepost_testkit::wait::LIMIT;
+/// A browser keeps a processor busy: one walks at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// No window, a known size, and nothing that the browser would do for itself: it looks for updates and for its maker's servers.
+const ARGUMENTS: [&str; 10] = [
+    "--headless=new",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--window-size=1400,1000",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-quic",
+];
+
+/// Gone with the test.
+pub(crate) struct Browser {
+    runtime: Runtime,
+    web: Option<WebDriver>,
+    _driver: Driver,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Browser {
+    pub(crate) fn start() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        // The driver is reached in the clear; its client wants to know by what it would encrypt all the same.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let driver = Driver::start();
+        let runtime = Runtime::new().unwrap();
+        let web = runtime.block_on(async {
+            let web = WebDriver::new(&driver.url, capabilities().unwrap()).await.unwrap();
+            web.set_script_timeout(PATIENCE).await.unwrap();
+            web
+        });
+        Self { runtime, web: Some(web), _driver: driver, _turn: turn }
+    }
+
+    fn web(&self) -> &WebDriver {
+        self.web.as_ref().unwrap()
+    }
+
+    pub(crate) fn open(&self, url: &str) {
+        self.runtime.block_on(self.web().goto(url)).unwrap();
+    }
+
+    pub(crate) fn reload(&self) {
+        self.runtime.block_on(self.web().refresh()).unwrap();
+    }
+
+    /// Where it is: path and query.
+    pub(crate) fn path(&self) -> String {
+        self.read("location.pathname + location.search").as_str().unwrap().to_owned()
+    }
+
+    /// What an expression of JavaScript is in the page.
+    pub(crate) fn read(&self, expression: &str) -> Value {
+        self.try_read(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
+    }
+
+    fn try_read(&self, expression: &str) -> WebDriverResult<Value> {
+        let script = format!("return {expression};");
+        let answer = self.runtime.block_on(self.web().execute(script, Vec::new()))?;
+        Ok(answer.json().clone())
+    }
+
+    /// The text of the first element that is selected so.
+    pub(crate) fn text(&self, css: &str) -> String {
+        let text = self.read(&format!("document.querySelector({css:?})?.textContent ?? ''"));
+        text.as_str().unwrap().trim().to_owned()
+    }
+
+    /// How many are selected so.
+    pub(crate) fn count(&self, css: &str) -> u64 {
+        self.read(&format!("document.querySelectorAll({css:?}).length")).as_u64().unwrap()
+    }
+
+    /// Clicks, as soon as it can be clicked.
+    #[track_caller]
+    pub(crate) fn click(&self, css: &str) {
+        self.insist(css, async || self.web().find(By::Css(css)).await?.click().await);
+    }
+
+    /// Clicks what leads to another page, and waits until this is there: what was there before may look the same.
+    #[track_caller]
+    pub(crate) fn click_through(&self, css: &str) {
+        self.read("window.leaving = true");
+        self.click(css);
+        self.until("another page is there", "!window.leaving && document.readyState === 'complete'");
+    }
+
+    /// Types into a field, instead of what stands there.
+    #[track_caller]
+    pub(crate) fn fill(&self, css: &str, text: &str) {
+        self.insist(css, async || {
+            let field = self.web().find(By::Css(css)).await?;
+            field.clear().await?;
+            field.send_keys(text).await
+        });
+    }
+
+    /// Has Chromium do what its own protocol calls so: show the page as on another screen, say. Answers what it answers.
+    pub(crate) fn command(&self, name: &str, parameters: Value) -> Value {
+        self.runtime.block_on(self.web().cdp().send_raw(name, parameters)).unwrap()
+    }
+
+    /// From here on no time passes for the page.
+    pub(crate) fn stop_clock(&self) {
+        self.read("(() => { const now = Date.now(); Date.now = () => now; })()");
+    }
+
+    /// Presses keys, wherever the focus is.
+    pub(crate) fn press(&self, keys: &str) {
+        self.runtime.block_on(self.web().action_chain().send_keys(keys).perform()).unwrap();
+    }
+
+    /// Waits until an expression of JavaScript is true, also across pages; answers that by which it is.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, expression: &str) -> Value {
+        self.wait(what, || self.try_read(expression).ok().filter(is_true))
+    }
+
+    /// Waits until an element that is selected so says this.
+    #[track_caller]
+    pub(crate) fn until_says(&self, css: &str, words: &str) {
+        let says = format!(
+            "[...document.querySelectorAll({css:?})].some((it) => it.textContent.includes({words:?}))"
+        );
+        self.until(&format!("{css} says {words:?}"), &says);
+    }
+
+    #[track_caller]
+    fn insist(&self, css: &str, act: impl AsyncFn() -> WebDriverResult<()>) {
+        self.wait(css, || self.runtime.block_on(act()).ok());
+    }
+
+    #[track_caller]
+    fn wait<T>(&self, what: &str, so: impl Fn() -> Option<T>) -> T {
+        let began = Instant::now();
+        loop {
+            if let Some(it) = so() {
+                return it;
+            }
+            if began.elapsed() > PATIENCE {
+                let page = self.try_read("location.href + '\\n' + document.body.innerText");
+                panic!(
+                    "it never came to this: {what}\n{}",
+                    page.unwrap_or_default().as_str().unwrap_or_default()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What the browser complained of since it was asked last: errors of scripts, what the content security policy forbids, what could
+    /// not be loaded.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let entries = self.runtime.block_on(self.web().browser_log()).unwrap();
+        let bad = entries.into_iter().filter(|entry| ["SEVERE", "WARNING"].contains(&entry.level.as_str()));
+        bad.map(|entry| entry.message).collect()
+    }
+
+    /// Waits until the browser has complained of all of this; answers nothing of what else it complained of.
+    #[track_caller]
+    pub(crate) fn hears_of(&self, all: &[&str]) {
+        let heard = std::cell::RefCell::new(Vec::<String>::new());
+        self.wait(&format!("it complains of {all:?}"), || {
+            heard.borrow_mut().extend(self.complaints());
+            let heard = heard.borrow();
+            all.iter().all(|words| heard.iter().any(|told| told.contains(words))).then_some(())
+        });
+    }
+
+    /// Waits until the browser complains, which it does a little later than it shows the page, and holds that it is of this alone.
+    #[track_caller]
+    pub(crate) fn complains_of(&self, words: &str) {
+        let complaints =
+            self.wait(words, || Some(self.complaints()).filter(|complaints| !complaints.is_empty()));
+        assert!(complaints.iter().all(|complaint| complaint.contains(words)), "{complaints:?}");
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if let Some(web) = self.web.take() {
+            let _ = self.runtime.block_on(web.quit());
+        }
+    }
+}
+
+fn is_true(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Bool(false))
+}
+
+fn capabilities() -> WebDriverResult<ChromeCapabilities> {
+    let mut wanted = ChromeCapabilities::new();
+    for arg in ARGUMENTS {
+        wanted.add_arg(arg)?;
+    }
+    if nix::unistd::geteuid().is_root() {
+        wanted.add_arg("--no-sandbox")?;
+    }
+    wanted.set_browser_log_level(LoggingPrefsLogLevel::All)?;
+    if let Ok(program) = std::env::var("MILEPOST_TEST_CHROMIUM") {
+        wanted.set_binary(&program)?;
+    }
+    Ok(wanted)
+}
+
+/// The process that steers the browser.
+struct Driver {
+    child: Child,
+    url: String,
+    _log: BufReader<ChildStdout>,
+}
+
+impl Driver {
+    fn start() -> Self {
+        let program =
+            std::env::var("MILEPOST_TEST_CHROMEDRIVER").unwrap_or_else(|_| "chromedriver".to_owned());
+        let mut command = Command::new(&program);
+        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(Stdio::null());
+        let mut child = command.spawn().unwrap_or_else(|error| {
+            panic!("{program} cannot be started ({error}); run `scripts/test`, or `scripts/services run cargo test`")
+        });
+        let mut log = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        let port = loop {
+            line.clear();
+            assert!(log.read_line(&mut line).unwrap() > 0, "{program} ended before it listened");
+            if let Some((_, port)) =
+                line.trim_end().trim_end_matches('.').split_once("started successfully on port ")
+            {
+                break port.to_owned();
+            }
+        };
+        Self { child, url: format!("http://127.0.0.1:{port}"), _log: log }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,81 @@
+//! Keys, and how pages look.
+
+use crate::browser::Console;
+use crate::support::Place;
+
+const ENTER: &str = "\u{e007}";
+const ESCAPE: &str = "\u{e00c}";
+
+#[test]
+fn keys_lead_to_the_search_to_rows_and_to_pages() {
+    let console = Console::of(Place::sqlite());
+    let ids = console.place.enqueue_many(3);
+    let browser = &console.browser;
+    console.open("/jobs");
+    browser.press("/");
+    browser.until("the search has the focus", "document.activeElement.matches('[data-search]')");
+    browser.press("gq?");
+    browser.until("who types goes nowhere", "document.activeElement.value === 'gq?'");
+    browser.press(ESCAPE);
+    browser.until("the search is left", "document.activeElement === document.body");
+
+    browser.press("?");
+    browser.until("the keys are told", "document.querySelector('#keys:popover-open') !== null");
+    browser.press("?");
+    browser.until("they are told no more", "document.querySelector('#keys:popover-open') === null");
+
+    let at = |row: usize| format!("document.activeElement.getAttribute('href') === '/jobs/{}'", ids[row]);
+    for (keys, row) in [("j", 0), ("j", 1), ("jj", 2), ("k", 1)] {
+        browser.press(keys);
+        browser.until(&format!("row {row} has the focus"), &at(row));
+    }
+    browser.press("x");
+    let picked = format!("document.querySelector('input.pick:checked')?.value === '{}'", ids[1]);
+    browser.until("the row is picked", &picked);
+    browser.press(ENTER);
+    let there = |path: &str| format!("location.pathname === '{path}' && document.readyState === 'complete'");
+    browser.until("the row is opened", &there(&format!("/jobs/{}", ids[1])));
+
+    let places =
+        browser.read("[...document.querySelectorAll('nav a')].map((a) => [a.dataset.key, a.pathname])");
+    let places = places.as_array().unwrap();
+    assert_eq!(places.len(), 11);
+    for place in places {
+        let (key, path) = (place[0].as_str().unwrap(), place[1].as_str().unwrap());
+        // What follows g has to follow soon, and nobody knows how slow the machine is.
+        browser.stop_clock();
+        browser.press(&format!("g{key}"));
+        browser.until(&format!("g {key} leads to {path}"), &there(path));
+    }
+    console.has_no_complaints();
+}
+
+#[test]
+fn dark_and_exact_times_last_over_a_reload_and_on_other_pages() {
+    let console = Console::of(Place::sqlite());
+    let id = console.place.enqueue(&[]);
+    let browser = &console.browser;
+    console.open(&format!("/jobs/{id}"));
+    let background = || browser.read("getComputedStyle(document.body).backgroundColor");
+    let shown = "getComputedStyle(document.querySelector('time .abs')).display !== 'none'";
+    let (light, theme) = (background(), "document.documentElement.dataset.theme");
+    assert_eq!((browser.read(theme), browser.read(shown)), (serde_json::Value::Null, false.into()));
+    browser.click("[data-does=theme]");
+    browser.press("t");
+    let dark = background();
+    assert_ne!(dark, light);
+    for _ in 0..2 {
+        browser.reload();
+        assert_eq!(
+            (browser.read(theme), background(), browser.read(shown)),
+            ("dark".into(), dark.clone(), true.into())
+        );
+    }
+    console.open("/queues");
+    assert_eq!(background(), dark);
+    browser.click("[data-does=theme]");
+    assert_eq!(background(), light);
+    browser.reload();
+    assert_eq!(background(), light);
+    console.has_no_complaints();
+}

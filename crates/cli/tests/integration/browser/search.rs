@@ -1,0 +1,50 @@
+//! Searches for what no index knows.
+
+use serde_json::json;
+
+use crate::browser::Console;
+use crate::support::{Place, on_each_store};
+
+on_each_store! {
+    a_search_goes_on_by_itself_until_it_finds_something_or_is_stopped,
+}
+
+/// More than are looked through while a page waits.
+const JOBS: usize = 20_000;
+
+/// Nothing that the page asks for is answered before the test lets it.
+const GATE: &str = "{ const [real, open] = [fetch, new Promise((open) => { window.letGo = open; })];
+                     window.fetch = async (...what) => { await open; return real(...what); }; }";
+
+fn a_search_goes_on_by_itself_until_it_finds_something_or_is_stopped(place: Place) {
+    place.write("many.jsonl", format!("{{\"no\": 17}}\n{}", "{\"no\": 1}\n".repeat(JOBS)));
+    place.run(&["enqueue", "mail", "--from", "many.jsonl"]).ok();
+    let console = Console::of(place);
+    let browser = &console.browser;
+    console.open("/jobs?payload=no%3D17");
+    console.mark_page();
+    browser.until("the oldest job is found", "document.querySelectorAll('main [data-row]').length === 1");
+    assert_eq!(browser.read("stretch !== null"), true, "not at the first look");
+    assert_eq!(browser.read("location.search"), "?payload=no%3D17", "the address says what is looked for");
+    assert_eq!(browser.count("[data-looks-on], [data-does=rest]"), 0, "nothing is looked for any more");
+    console.was_not_loaded_anew();
+
+    // It must not come to its end before somebody stops it.
+    let gate = browser.command("Page.addScriptToEvaluateOnNewDocument", json!({ "source": GATE }));
+    console.open("/jobs?payload=no%3D18");
+    let id = json!({ "identifier": gate["identifier"] });
+    browser.command("Page.removeScriptToEvaluateOnNewDocument", id);
+    browser.until("it goes on by itself", "stretch !== null");
+    browser.click("[data-does=rest]");
+    browser.read("window.letGo()");
+    let (stopped_at, then) = (browser.read("stretch"), browser.read("Date.now()"));
+    browser.until("the page is made new by its timer", &format!("!fetching && fetchedAt > {then} + 2000"));
+    assert_eq!(browser.read("stretch"), stopped_at);
+    browser.click("a[data-looks-on]");
+    browser.until(
+        "all were looked through",
+        "document.querySelector('main .empty') && !document.querySelector('[data-looks-on]')",
+    );
+    browser.until_says("main .empty", "is as you look for it from here on");
+    console.has_no_complaints();
+}

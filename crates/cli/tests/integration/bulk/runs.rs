@@ -1,0 +1,183 @@
+//! Runs from their start to their end.
+
+use serde_json::json;
+
+use crate::bulk::{Members, notes};
+use crate::support::{Place, on_each_store, until};
+
+on_each_store! {
+    a_run_is_started_listed_watched_and_shown,
+    runs_of_a_group_are_listed_in_the_order_in_which_they_run,
+    a_definition_is_known_to_the_store_once_a_worker_has_told_it,
+    a_schedule_starts_a_bulk_job,
+    the_end_of_a_run_starts_the_next_bulk_job,
+    a_dry_run_leaves_nothing,
+}
+
+fn a_run_is_started_listed_watched_and_shown(place: Place) {
+    let labels = "type = \"notes\"\ncategory = \"popular\"\n";
+    let members = Members::new(place, 2_000, &notes("popular", labels));
+    let started = members.bulk(&["start", "popular", "--param", "topic=1", "--key", "a"]).ok();
+    assert!(started.out.ends_with("  started\n"), "{}", started.out);
+    assert!(started.err.contains("it waits: no living worker serves kind popular"), "{}", started.err);
+    let id = started.out.split(' ').next().unwrap();
+    let again = members.bulk(&["start", "popular", "--param", "topic=1", "--key", "a"]).ok();
+    assert!(again.out.starts_with(id) && again.out.contains("duplicate"), "{}", again.out);
+
+    let _work = members.work();
+    let watched = members.bulk(&["watch", id]).ok();
+    let told = format!("{id}  succeeded: 2,000 of 2,000 (100 %) in ");
+    assert!(watched.out.starts_with(&told), "{}", watched.out);
+    assert_eq!(members.notes(), 2_000);
+
+    let shown = members.bulk(&["show", id]).ok().out;
+    for words in [
+        "name       popular (notes, popular)",
+        "state      succeeded",
+        "effects    every target exactly once",
+        "progress   2,000 of 2,000 (100 %)",
+        "cursor     all up to 2000 is done; the last target is 2000",
+        "rows/s while chunks ran",
+        "\"topic\": 1",
+        "succeed",
+    ] {
+        assert!(shown.contains(words), "{words}:\n{shown}");
+    }
+    let view = members.show(id);
+    assert_eq!((&view["done"], &view["failed"], &view["share"]), (&json!(2_000), &json!(0), &json!(1.0)));
+    assert_eq!((&view["payload"], &view["history"][0]["verb"]), (&json!({ "topic": 1 }), &json!("create")));
+
+    let listed = members.bulk(&["list", "--type", "notes", "--category", "popular"]).ok().out;
+    assert!(listed.contains(id) && listed.contains("succeeded") && listed.contains("100 %"), "{listed}");
+    assert_eq!(members.bulk(&["list", "--category", "other", "--json"]).json(), json!([]));
+    assert!(members.bulk(&["list", "--state", "running"]).ok().err.contains("no bulk jobs"));
+}
+
+fn runs_of_a_group_are_listed_in_the_order_in_which_they_run(place: Place) {
+    let group = "group = \"notifications\"\n";
+    let config = [notes("popular", group), notes("by-place", group), notes("alone", "")].concat();
+    let members = Members::new(place, 10, &config);
+    let first = members.start("popular");
+    let late = members.start("by-place");
+    let urgent = members.start_with("by-place", &["--priority", "1"]);
+    let alone = members.start("alone");
+    let later = members.start_with("popular", &["--at", "in 10m", "--priority", "1"]);
+    let turn = |id: &str| {
+        let listed = members.bulk(&["list"]).ok().out;
+        let line = listed.lines().find(|line| line.contains(id)).unwrap_or_else(|| panic!("{listed}"));
+        line.split("  ").filter(|field| !field.is_empty()).last().unwrap().trim().to_owned()
+    };
+    assert_eq!([&first, &urgent, &late].map(|id| turn(id)), ["holds it", "next", "2nd"]);
+    assert_eq!(turn(&alone), "holds it");
+    assert!(turn(&later).starts_with("in "), "{}", turn(&later));
+    let of_group = members.bulk(&["list", "--group", "notifications", "--json"]).json();
+    let ids: Vec<&str> =
+        of_group.as_array().unwrap().iter().map(|view| view["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [&first, &urgent, &late, &later]);
+    let shown = members.bulk(&["show", &urgent]).ok().out;
+    assert!(shown.contains(&format!("group notifications is taken by job {first}")), "{shown}");
+    assert!(shown.contains("next of those that wait for the group"), "{shown}");
+    members.bulk(&["set", &late, "--priority", "1"]).ok();
+    assert_eq!([&late, &urgent].map(|id| turn(id)), ["next", "2nd"], "of one priority the earlier one");
+    members.bulk(&["cancel", &first]).ok();
+    assert_eq!(turn(&late), "holds it");
+}
+
+fn a_definition_is_known_to_the_store_once_a_worker_has_told_it(place: Place) {
+    let members = Members::new(place, 10, &notes("popular", ""));
+    let of_store = |name: &str| members.bulk(&["--config", "none.toml", "start", name, "--param", "topic=1"]);
+    members.place.write("none.toml", "");
+    let refused = of_store("popular");
+    assert!(refused.status == 1 && refused.err.contains("nor any other"), "{}", refused.err);
+    let work = members.work();
+    let id = members.start("popular");
+    members.until_state(&id, "succeeded");
+    members.place.tamper("delete from note");
+    let nearest = of_store("poplar");
+    assert!(nearest.status == 1 && nearest.err.contains("did you mean popular?"), "{}", nearest.err);
+    let started = of_store("popular").ok().out;
+    members.until_state(started.split(' ').next().unwrap(), "succeeded");
+    drop(work);
+    // As a tick makes one: no more than a job of its kind and group.
+    let made = ["enqueue", "popular", "--group", "popular", "--queue", "bulk", "--payload", "{}", "--json"];
+    let made = members.place.run(&made).json()["job"].as_str().unwrap().to_owned();
+    members.bulk(&["set", &made, "--rate", "7"]).ok();
+    assert_eq!(members.show(&made)["settings"]["rows_per_s"], 7.0);
+    members.bulk(&["cancel", &made]).ok();
+    // What the file no longer names is no longer known; its runs stay.
+    members.place.write("milepost.toml", notes("other", ""));
+    let _work = members.work();
+    members.until_state(&members.start("other"), "aborted");
+    assert!(of_store("popular").err.contains("there is no bulk job \"popular\""));
+    assert_eq!(members.bulk(&["list", "--name", "popular", "--json"]).json().as_array().unwrap().len(), 2);
+}
+
+fn a_schedule_starts_a_bulk_job(place: Place) {
+    let schedule = "group = \"g\"\nschedule = { every = \"1s\", payload = { topic = 1 } }\n";
+    let members = Members::new(place, 50, &notes("popular", schedule));
+    members.place.write("none.toml", "[kinds.a]\nexec = { program = \"cat\" }\n");
+    let work = members.work();
+    let id = until("a tick has made a run that succeeded", || {
+        let runs = members.bulk(&["list", "--state", "succeeded", "--json"]).json();
+        let run = runs.as_array().unwrap().last();
+        run.map(|run| run["id"].as_str().unwrap().to_owned()).ok_or_else(|| members.place.read("work.log"))
+    });
+    drop(work);
+    let job = members.place.job(&id);
+    assert_eq!(
+        (&job["kind"], &job["group"], &job["queue"]),
+        (&"popular".into(), &"g".into(), &"bulk".into())
+    );
+    assert!(job["nominal_at"].is_string(), "{job}");
+    assert_eq!(members.number(&format!("select count(*) from note where run = '{id}'")), 50);
+    assert_eq!(members.place.run(&["schedules", "list", "--json"]).json()[0]["name"], "popular");
+}
+
+fn the_end_of_a_run_starts_the_next_bulk_job(place: Place) {
+    let push = "[bulk.push]\nkey = [\"member\"]\n\
+        source = \"select member from note where run = :previous and member > :cursor order by member limit :limit\"\n\
+        apply = \"insert into push (run, member, topic) select :previous, member, :topic from chunk\"\n";
+    let members = Members::new(place, 300, &(notes("popular", "then = \"push\"\n") + push));
+    members
+        .place
+        .tamper("create table push (run text not null, member bigint not null, topic text not null)");
+    members.place.tamper("create index note_run on note (run, member)");
+    let _work = members.work();
+    let first = members.start("popular");
+    members.until_state(&first, "succeeded");
+    let next = members.bulk(&["list", "--name", "push", "--json"]).json();
+    let next = next[0]["id"].as_str().unwrap();
+    members.until_state(next, "succeeded");
+    assert_eq!(members.show(next)["payload"], json!({ "topic": 1, "previous": first }));
+    assert_eq!(members.number("select count(*) from push"), 300);
+}
+
+fn a_dry_run_leaves_nothing(place: Place) {
+    let http = crate::bulk::section(
+        "post",
+        "http = { url = \"http://127.0.0.1:1\", allow_networks = [\"127.0.0.0/8\"] }\n",
+    );
+    let members = Members::new(place, 1_000, &[notes("popular", "rate = 10\n"), http].concat());
+    let dry = |args: &[&str]| members.bulk(&[&["dry-run", "popular", "--param", "topic=1"], args].concat());
+    let tried = dry(&["--rows", "100", "--chunks", "2"]).ok().out;
+    for words in [
+        "targets   1,000",
+        "rows/s with chunks of this size",
+        "takes     100 s",
+        "nothing: all was rolled back",
+    ] {
+        assert!(tried.contains(words), "{words}:\n{tried}");
+    }
+    let bill = dry(&["--json"]).json();
+    assert_eq!((&bill["targets"]["rows"], &bill["chunks"][1]["rows"]), (&json!(1_000), &json!(500)));
+    assert!(bill["busy_s"].as_f64().unwrap() > 0.0 && bill["takes_s"] == 100.0, "{bill}");
+    assert_eq!(members.notes(), 0);
+    assert_eq!(members.bulk(&["list", "--json"]).json(), json!([]));
+
+    members.place.tamper("insert into note values ('x', 7)");
+    let failed = dry(&["--rows", "100"]);
+    assert!(failed.status == 1 && failed.out.contains("failure   target 7: "), "{}", failed.out);
+    assert_eq!(members.notes(), 1);
+    let elsewhere = members.bulk(&["dry-run", "post", "--param", "topic=1"]);
+    assert!(elsewhere.status == 1 && elsewhere.err.contains("has no dry run"), "{}", elsewhere.err);
+}

@@ -1,0 +1,101 @@
+//! The clients of other languages, each with its own tests, against a real server.
+
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use crate::support::process::Process;
+use crate::support::{Place, on_each_store};
+
+on_each_store! {
+    the_client_for_python_passes_its_tests,
+    the_client_for_typescript_passes_its_tests,
+    the_client_for_typescript_passes_its_tests_on_the_oldest_node_that_it_supports,
+}
+
+/// The lower bound of `engines` in clients/typescript/package.json.
+const OLDEST_NODE: &str = "18.17.0";
+
+/// A server on the store of a place, and its address.
+fn serve(place: &Place) -> (Process, String) {
+    let (server, address) = Process::serve(place, &[]);
+    (server, format!("http://{address}"))
+}
+
+fn the_client_for_python_passes_its_tests(place: Place) {
+    let (_server, url) = serve(&place);
+    let ran = Command::new("python3")
+        .args(["-W", "error", "-m", "unittest", "-v", "tests.test_milepost", "tests.test_ill"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python"))
+        .env("MILEPOST_URL", url)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && told.contains("Ran 23 tests"), "{told}");
+}
+
+fn the_client_for_typescript_passes_its_tests(place: Place) {
+    passes_on(Path::new("node"), &place);
+}
+
+fn the_client_for_typescript_passes_its_tests_on_the_oldest_node_that_it_supports(place: Place) {
+    let package = include_str!("../../../../clients/typescript/package.json");
+    let oldest = OLDEST_NODE.strip_suffix(".0").unwrap();
+    assert!(package.contains(&format!(r#""node": ">={oldest}""#)), "{package}");
+    passes_on(oldest_node(), &place);
+}
+
+fn passes_on(node: &Path, place: &Place) {
+    let (_server, url) = serve(place);
+    let ran = Command::new(node)
+        .args(["--test", "--test-reporter=tap", "dist/test/milepost.test.js", "dist/test/ill.test.js"])
+        .current_dir(typescript())
+        .env("MILEPOST_URL", url)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    assert!(
+        ran.status.success() && printed.contains("# pass 21"),
+        "{printed}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+/// The oldest supported Node.js, from its npm package.
+fn oldest_node() -> &'static Path {
+    static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
+        let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        let package = format!("node-linux-{machine}");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("node-{OLDEST_NODE}"));
+        let node = folder.join("node_modules").join(&package).join("bin/node");
+        if !node.exists() {
+            std::fs::create_dir_all(&folder).unwrap();
+            let install = ["install", "--no-save", "--no-audit", "--no-fund", "--prefix"];
+            run(Command::new("npm").args(install).arg(&folder).arg(format!("{package}@{OLDEST_NODE}")));
+        }
+        node
+    });
+    &INSTALLED
+}
+
+/// The folder of the client for TypeScript as it is built once, with its compiler, outside of the sources.
+fn typescript() -> &'static Path {
+    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("typescript");
+        let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/typescript/.");
+        std::fs::create_dir_all(&folder).unwrap();
+        run(Command::new("cp").args(["-r", sources]).arg(&folder));
+        run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&folder));
+        run(Command::new("npm").args(["run", "build"]).current_dir(&folder));
+        folder
+    });
+    &BUILT
+}
+
+fn run(command: &mut Command) {
+    let ran = command.output().unwrap();
+    let told = [ran.stdout, ran.stderr].concat();
+    assert!(ran.status.success(), "{command:?}: {}", String::from_utf8_lossy(&told));
+}

@@ -1,0 +1,38 @@
+//! The command line, run as users run it.
+//!
+//! One test binary for the whole crate: a file here is a module, listed below.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
+
+mod audit;
+mod batch;
+mod bench;
+mod browser;
+mod bulk;
+mod changes;
+mod clients;
+mod config;
+mod demo;
+mod doctor;
+mod enqueue;
+mod events;
+mod inbox;
+mod limits;
+mod look;
+mod moving;
+mod openapi;
+mod operate;
+mod prune;
+mod redis;
+mod relay;
+mod relaying;
+mod schedules;
+mod serve;
+mod settlement;
+mod streamed;
+mod support;
+mod tls;
+mod tokens;
+mod traces;
+mod watched;
+mod work;

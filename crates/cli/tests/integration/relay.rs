@@ -1,0 +1,102 @@
+//! `milepost relay` as an operator runs it.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::File;
+use std::process::{Child, Stdio};
+
+use crate::support::{self, Place, on_each_store};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+on_each_store! {
+    a_subscription_that_wants_nothing_of_what_is_there_is_told_once,
+    what_is_old_and_published_is_forgotten_as_the_file_says,
+}
+
+/// A relay that logs to a file.
+struct Relay<'a> {
+    place: &'a Place,
+    child: Child,
+}
+
+impl<'a> Relay<'a> {
+    fn start(place: &'a Place) -> Self {
+        let log = File::create(place.path("relay.log")).unwrap();
+        let mut command = place.command(&["relay"]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        Self { place, child }
+    }
+
+    fn log(&self) -> String {
+        self.place.read("relay.log")
+    }
+
+    fn until(&self, what: &str, so: impl Fn() -> bool) {
+        support::until(what, || if so() { Ok(()) } else { Err(self.log()) });
+    }
+
+    /// Ends it as an operator does; answers what it logged.
+    fn stop(mut self) -> String {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{}", self.log());
+        self.log()
+    }
+}
+
+impl Drop for Relay<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn emit(place: &Place, aggregate_type: &str, events: u32) {
+    for _ in 0..events {
+        place.run(&["events", "emit", aggregate_type, "1", "it.happened"]).ok();
+    }
+}
+
+/// How many events the file has that they go to.
+fn published(place: &Place) -> usize {
+    let path = place.path("out.jsonl");
+    if path.exists() { place.read("out.jsonl").lines().count() } else { 0 }
+}
+
+fn count(place: &Place, of: &str) -> u32 {
+    place.tamper(&format!("select cast(count(*) as text) from {of}")).parse().unwrap()
+}
+
+fn a_subscription_that_wants_nothing_of_what_is_there_is_told_once(place: Place) {
+    emit(&place, "order", 3);
+    place.write(
+        "milepost.toml",
+        "[subscription.slip]\naggregate_types = [\"ordr\"]\nnull = {}\n\
+         [subscription.orders]\naggregate_types = [\"order\"]\njsonl = { path = \"out.jsonl\" }\n",
+    );
+    let relay = Relay::start(&place);
+    let words = "no event that was there is one that the subscription wants";
+    relay.until("it warns", || relay.log().contains(words));
+    emit(&place, "order", 2);
+    relay.until("the events are published", || published(&place) == 5);
+    let log = relay.stop();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains(words)).collect();
+    assert_eq!(told.len(), 1, "{log}");
+    for word in ["slip", "ordr", "events=3", "it.happened of order"] {
+        assert!(told[0].contains(word), "{word}: {}", told[0]);
+    }
+}
+
+fn what_is_old_and_published_is_forgotten_as_the_file_says(place: Place) {
+    let subscription = "[subscription.all]\njsonl = { path = \"out.jsonl\" }\n";
+    place.write("milepost.toml", subscription);
+    emit(&place, "order", 3);
+    let relay = Relay::start(&place);
+    relay.until("it has published", || published(&place) == 3);
+    relay.stop();
+    assert_eq!(count(&place, "milepost.event"), 3, "they are young");
+    place.write("milepost.toml", format!("{subscription}[retention]\nevents = \"0s\"\n"));
+    let relay = Relay::start(&place);
+    relay.until("they are forgotten", || count(&place, "milepost.event") == 0);
+    relay.stop();
+}

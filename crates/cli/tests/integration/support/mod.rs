@@ -1,0 +1,285 @@
+//! A fresh store for each test, and the built binary run against it.
+//!
+//! [`on_each_store`] makes two tests of one: on a SQLite file, and on a database of its own in
+//! PostgreSQL.
+
+pub(crate) mod filling;
+pub(crate) mod http;
+pub(crate) mod process;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use milepost_core::claim::Claim;
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::ident::WorkerId;
+use milepost_core::port::Store;
+use milepost_core::worker::NewWorker;
+use milepost_testkit::wait;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a store.
+pub(crate) struct Place {
+    pub(crate) folder: TempDir,
+    pub(crate) store: String,
+}
+
+/// What a run of the command printed, and its exit status.
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs functions that take a [`Place`] as tests on each kind of store.
+macro_rules! on_each_store {
+    ($($test:ident,)+) => {
+        mod on_sqlite {
+            $(#[test] fn $test() { super::$test(crate::support::Place::sqlite()); })+
+        }
+        mod on_postgres {
+            $(#[test] fn $test() { super::$test(crate::support::Place::postgres()); })+
+        }
+    };
+}
+pub(crate) use on_each_store;
+
+impl Place {
+    /// A folder in which a SQLite store can be made.
+    pub(crate) fn sqlite() -> Self {
+        Self::without_store()
+    }
+
+    /// A folder and an empty database.
+    pub(crate) fn postgres() -> Self {
+        let server = std::env::var("MILEPOST_TEST_POSTGRES").expect(
+            "MILEPOST_TEST_POSTGRES names no server; run `scripts/test`, or `scripts/services run cargo test`",
+        );
+        Self { store: fresh_database(&server), ..Self::without_store() }
+    }
+
+    /// A folder, for tests that open no store.
+    pub(crate) fn without_store() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = format!("sqlite:{}", folder.path().join("jobs.db").display());
+        Self { folder, store }
+    }
+
+    /// Runs the command in the folder, against its store.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.run_with_input(args, "")
+    }
+
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ran {
+        let mut child = self.command(args).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Ran::from(child.wait_with_output().unwrap())
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_milepost"));
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("MILEPOST_STORE", &self.store)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// The ids of all jobs, newest first.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let jobs = self.run(&["jobs", "list", "--limit", "10000", "--json"]).json();
+        let ids = jobs.as_array().unwrap().iter();
+        ids.map(|job| job["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Enqueues a job and answers its id.
+    pub(crate) fn enqueue(&self, args: &[&str]) -> String {
+        let answer = self.run(&[&["enqueue", "mail", "--json"], args].concat()).json();
+        answer["job"].as_str().unwrap().to_owned()
+    }
+
+    /// Enqueues so many jobs and answers their ids.
+    pub(crate) fn enqueue_many(&self, count: usize) -> Vec<String> {
+        self.write("many.jsonl", "1\n".repeat(count));
+        self.run(&["enqueue", "mail", "--from", "many.jsonl"]).ok();
+        self.ids()
+    }
+
+    /// Runs the command with an output that nobody reads.
+    pub(crate) fn run_unheard(&self, args: &[&str]) -> Ran {
+        let mut child = self.command(args).spawn().unwrap();
+        drop(child.stdout.take());
+        Ran::from(child.wait_with_output().unwrap())
+    }
+
+    /// The job as `jobs show --json` prints it.
+    pub(crate) fn job(&self, id: &str) -> Value {
+        self.run(&["jobs", "show", id, "--json"]).json()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A worker claims a job of kind mail and ends its run so; `None` leaves it running.
+    pub(crate) fn work(&self, end: Option<End>) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let store = self.open().await;
+            let (worker, claim) = claim(store.as_ref()).await;
+            let jobs = store.claim(&claim).await.unwrap();
+            assert_eq!(jobs.len(), 1, "no job to claim");
+            if let Some(end) = end {
+                let run = jobs[0].run;
+                let finish = Finish { run, end, grouped: false, task: false };
+                store.finish_many(worker, &[finish]).await.unwrap();
+            }
+        });
+    }
+
+    /// The files of `examples/settlement`.
+    pub(crate) fn copy_settlement(&self) {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/settlement");
+        for file in std::fs::read_dir(&example).unwrap() {
+            let (path, name) = file.map(|file| (file.path(), file.file_name())).unwrap();
+            let name = name.to_string_lossy();
+            if path.is_file() && !name.contains(".db") {
+                std::fs::copy(&path, self.path(&name)).unwrap();
+            }
+        }
+    }
+
+    /// Runs SQL in the place's PostgreSQL database.
+    pub(crate) fn sql(&self, sql: &str) {
+        psql(&self.store, sql);
+    }
+
+    /// Runs a statement on the tables (`milepost.job`, …) behind the store's back, and answers the first text of the first row.
+    pub(crate) fn tamper(&self, sql: &str) -> String {
+        let Some(path) = self.store.strip_prefix("sqlite:") else {
+            return psql(&self.store, sql);
+        };
+        let connection = rusqlite::Connection::open(path).unwrap();
+        connection.busy_timeout(wait::LIMIT).unwrap();
+        // There the prefix of a table is part of its name.
+        let mut statement = connection.prepare(&sql.replace("milepost.", "milepost_")).unwrap();
+        let mut rows = statement.query(()).unwrap();
+        rows.next().unwrap().map(|row| row.get(0).unwrap()).unwrap_or_default()
+    }
+
+    /// Lets the leases of all workers of this name have run out.
+    pub(crate) fn expire_leases(&self, name: &str) {
+        let (set, open) = if self.store.starts_with("sqlite:") {
+            ("lease_expires_at_ms = 1", "ended_at_ms")
+        } else {
+            ("lease_expires_at = 'epoch'", "ended_at")
+        };
+        let expire = format!("set {set} where name = '{name}' and {open} is null returning name");
+        let expired = self.tamper(&format!("update milepost.worker {expire}"));
+        assert!(expired.starts_with(name), "there is no worker {name}");
+    }
+
+    async fn open(&self) -> Arc<dyn Store> {
+        match self.store.strip_prefix("sqlite:") {
+            Some(path) => {
+                let options = milepost_sqlite::SqliteOptions::default();
+                Arc::new(milepost_sqlite::SqliteStore::open(path, options).unwrap())
+            }
+            None => {
+                let options = milepost_postgres::PostgresOptions::default();
+                Arc::new(milepost_postgres::PostgresStore::connect(&self.store, options).await.unwrap())
+            }
+        }
+    }
+}
+
+async fn claim(store: &dyn Store) -> (WorkerId, Claim) {
+    let worker = NewWorker {
+        name: "tester".to_owned(),
+        queues: vec!["default".to_owned()],
+        kinds: vec!["mail".to_owned()],
+        lease: Duration::from_secs(60),
+    };
+    let worker = store.register_worker(&worker).await.unwrap();
+    let claim = Claim {
+        worker,
+        claim_id: 1,
+        queues: vec!["default".to_owned()],
+        kinds: vec!["mail".to_owned()],
+        limit: 1,
+        thorough: false,
+    };
+    (worker, claim)
+}
+
+/// A failure with this code.
+pub(crate) fn failure(code: &str) -> Failure {
+    Failure { code: code.to_owned(), message: "the server said no".to_owned() }
+}
+
+impl Ran {
+    /// The run, which must have succeeded.
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.status, 0, "stdout: {}\nstderr: {}", self.out, self.err);
+        self
+    }
+
+    /// Standard output as the one JSON document that it must be.
+    pub(crate) fn json(self) -> Value {
+        let ran = self.ok();
+        serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {}", ran.out))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Asks until there is an answer; panics with `what` and what there is to tell when there is none after [`wait::LIMIT`].
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> T {
+    let began = Instant::now();
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(told) => assert!(began.elapsed() < wait::LIMIT, "waited in vain until {what}\n{told}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+pub(crate) fn fresh_database(server: &str) -> String {
+    let name = format!("cli_{}", milepost_core::ident::JobId::new().0.simple());
+    psql(server, &format!("create database {name}"));
+    let (host, _) = server.rsplit_once('/').unwrap();
+    format!("{host}/{name}")
+}
+
+/// What psql answers.
+pub(crate) fn psql(url: &str, sql: &str) -> String {
+    let psql = std::env::var("MILEPOST_TEST_POSTGRES_BIN").map_or("psql".into(), |bin| format!("{bin}/psql"));
+    let ran = Command::new(psql).args(["-qAtc", sql, url]).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap().trim_end().to_owned()
+}

@@ -1,0 +1,61 @@
+//! Tokens from the command line.
+
+use crate::support::{Place, on_each_store};
+
+on_each_store! {
+    a_token_is_shown_once_and_listed_without_its_secret,
+    a_token_is_revoked_by_its_prefix,
+    a_token_that_cannot_be_is_refused,
+}
+
+fn a_token_is_shown_once_and_listed_without_its_secret(place: Place) {
+    let made = place.run(&["tokens", "create", "ci", "--role", "operator", "--expires", "90d"]).ok();
+    let token = made.out.trim();
+    assert!(token.starts_with("mp_") && token.len() == 55, "stdout is the token alone: {token}");
+    assert!(made.err.contains("ci (operator)") && made.err.contains("the first one"), "{}", made.err);
+    let list = place.run(&["tokens", "list", "--json"]).ok();
+    let secret = token.rsplit_once('_').unwrap().1;
+    let table = place.run(&["tokens", "list"]).ok().out;
+    for text in [&list.out, &table] {
+        assert!(!text.contains(secret) && text.contains(&token[3..11]), "{text}");
+    }
+    let list = list.json();
+    assert_eq!((&list[0]["name"], &list[0]["role"]), (&"ci".into(), &"operator".into()));
+    assert_eq!(list[0]["standing"], "valid");
+    assert!(table.contains("expires in 89 d") && table.contains("never"), "{table}");
+    let later = ["tokens", "create", "late", "--role", "viewer", "--starts", "2999-01-01T00:00:00Z"];
+    let later = place.run(&later).ok().err;
+    assert!(later.contains("valid from 2999-01-01T00:00:00Z until it is revoked"), "{later}");
+    let who = place.tamper("select who || ' ' || what from milepost.audit order by pos limit 1");
+    assert!(who.ends_with(" token.create") && who.contains('@'), "{who}");
+}
+
+fn a_token_is_revoked_by_its_prefix(place: Place) {
+    let made = place.run(&["tokens", "create", "ci", "--role", "worker", "--json"]).json();
+    let (token, prefix) = (made["token"].as_str().unwrap(), made["prefix"].as_str().unwrap());
+    let whole = place.run(&["tokens", "revoke", token]);
+    assert!(whole.status == 1 && !whole.err.contains(token), "a secret is not repeated: {}", whole.err);
+    let revoked = place.run(&["tokens", "revoke", prefix]).ok();
+    assert_eq!(revoked.out, format!("token {prefix} is revoked\n"));
+    assert!(revoked.err.contains("no token is left"), "{}", revoked.err);
+    let again = place.run(&["tokens", "revoke", prefix]).ok();
+    assert_eq!(again.out, format!("token {prefix} was revoked already\n"));
+    assert_eq!(place.run(&["tokens", "list", "--json"]).json()[0]["standing"], "revoked");
+    place.run(&["tokens", "create", "ci", "--role", "worker"]).ok();
+}
+
+fn a_token_that_cannot_be_is_refused(place: Place) {
+    place.run(&["tokens", "create", "ci", "--role", "viewer"]).ok();
+    let taken = place.run(&["tokens", "create", "ci", "--role", "admin"]);
+    assert!(taken.status == 1 && taken.err.contains("\"ci\" already"), "{}", taken.err);
+    let nobody = place.run(&["tokens", "revoke", "aaaaaaaa"]);
+    assert!(nobody.status == 1 && nobody.err.contains("no token with prefix"), "{}", nobody.err);
+    for args in [["x", "--role", "root"], ["x", "--expires", "0s"], ["x", "--starts", "soon"]] {
+        let ran = place.run(&[&["tokens", "create"], args.as_slice(), &["--role", "viewer"]].concat());
+        assert_eq!(ran.status, 2, "{}", ran.err);
+    }
+    let over = ["tokens", "create", "x", "--role", "viewer", "--starts", "2020-05-01T09:00:00Z"];
+    let ran = place.run(&[over.as_slice(), &["--expires", "1d"]].concat());
+    assert!(ran.status == 1 && ran.err.contains("expired at 2020-05-02"), "{}", ran.err);
+    place.run(&over).ok();
+}

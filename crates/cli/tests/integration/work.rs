@@ -1,0 +1,323 @@
+//! `milepost work`: jobs run by programs and servers, as a file says; and its end in every way.
+
+#![cfg(target_os = "linux")]
+
+use crate::support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+
+use crate::support::process::Process;
+use crate::support::{Place, on_each_store};
+use serde_json::{Value, json};
+
+on_each_store! {
+    jobs_are_run_by_programs_and_servers_as_the_file_says,
+    a_worker_asked_to_leave_hands_back_what_does_not_end,
+    a_second_signal_ends_all_at_once,
+    a_program_dies_with_a_worker_that_is_killed,
+    what_an_operator_set_stays_and_the_log_says_so_once,
+    what_a_configuration_changes_is_audited_once,
+}
+
+/// Starts a worker; returns when it says what it runs.
+fn start(place: &Place, args: &[&str]) -> Process {
+    let mut work = Process::spawn(&mut place.command(&[&["work"], args].concat()));
+    work.hear(" runs ");
+    work
+}
+
+fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    support::until(what, || ask().ok_or_else(String::new))
+}
+
+fn until_in(place: &Place, job: &str, state: &str) -> Value {
+    until(&format!("job {job} is {state}"), || {
+        let view = place.job(job);
+        (view["state"] == state).then_some(view)
+    })
+}
+
+fn enqueue(place: &Place, kind: &str, payload: &Value) -> String {
+    let answer = place.run(&["enqueue", kind, "--payload", &payload.to_string(), "--json"]).json();
+    answer["job"].as_str().unwrap().to_owned()
+}
+
+/// The number of the process that a script wrote to the file.
+fn pid_in(place: &Place, file: &str) -> u32 {
+    until("a process says its number", || std::fs::read_to_string(place.path(file)).ok()?.trim().parse().ok())
+}
+
+fn until_gone(pid: u32) {
+    until(&format!("process {pid} is gone"), || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
+            .then_some(())
+    });
+}
+
+/// A server that answers every request with what was posted, turned into a list.
+fn echo_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/echo", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                stream.read_line(&mut line).unwrap();
+                let line = line.trim_end().to_lowercase();
+                if let Some(bytes) = line.strip_prefix("content-length: ") {
+                    length = bytes.parse().unwrap();
+                }
+                if line.is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            let body = format!("[{}]", String::from_utf8(body).unwrap());
+            let head =
+                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+            stream.into_inner().write_all(format!("{head}{body}").as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+/// Runs until it is killed: deaf to SIGTERM, its child too.
+const DEAF: &str = r#"
+[worker]
+drain = "DRAIN"
+[kinds.deaf.exec]
+program = "sh"
+args = ["-c", "trap '' TERM; sleep 1000 & echo $! > child; echo $$ > leader; while :; do sleep 1000; done"]
+kill_grace = "GRACE"
+"#;
+
+fn deaf(place: &Place, drain: &str, grace: &str) -> (Process, String, u32, u32) {
+    place.write("milepost.toml", DEAF.replace("DRAIN", drain).replace("GRACE", grace));
+    let job = enqueue(place, "deaf", &json!({}));
+    let work = start(place, &[]);
+    let (leader, child) = (pid_in(place, "leader"), pid_in(place, "child"));
+    (work, job, leader, child)
+}
+
+fn jobs_are_run_by_programs_and_servers_as_the_file_says(place: Place) {
+    let file = format!(
+        "[kinds.echo.exec]\nprogram = \"cat\"\n\n[kinds.post.http]\nurl = \"{}\"\nallow_networks = [\"127.0.0.0/8\"]\n\n\
+         [kinds.bounce]\nexec = {{ program = \"sh\", args = [\"-c\", \"echo no such mailbox >&2; exit 3\"] }}\n",
+        echo_server()
+    );
+    place.write("milepost.toml", file);
+    // An empty store gets its tables from the worker, as it would from the first enqueue.
+    let mut work = start(&place, &["--name", "tester", "--concurrency", "2"]);
+    assert!(work.heard.contains("tester runs bounce, echo, post from milepost.toml"), "{}", work.heard);
+    let echo = enqueue(&place, "echo", &json!({ "to": "ada" }));
+    let post = enqueue(&place, "post", &json!(7));
+    let bounce = enqueue(&place, "bounce", &json!({}));
+    assert_eq!(until_in(&place, &echo, "succeeded")["result"], json!({ "to": "ada" }));
+    assert_eq!(until_in(&place, &post, "succeeded")["result"], json!([7]));
+    until_in(&place, &bounce, "failed");
+    let shown = place.run(&["jobs", "show", &bounce]).ok().out;
+    assert!(shown.contains("exec_3") && shown.contains("no such mailbox"), "{shown}");
+    let workers = place.run(&["workers", "list", "--json"]).json();
+    assert_eq!(workers[0]["name"], "tester");
+    work.hear("exec_3");
+    let log = work.leave();
+    assert!(log.contains("succeeded") && log.contains("left") && !log.contains("no such mailbox"), "{log}");
+}
+
+fn a_worker_asked_to_leave_hands_back_what_does_not_end(place: Place) {
+    let (work, job, leader, child) = deaf(&place, "200ms", "300ms");
+    work.signal("INT");
+    let (status, log) = work.end();
+    assert_eq!(status, Some(0), "{log}");
+    let view = place.job(&job);
+    assert_eq!(
+        (&view["state"], &view["attempt"]),
+        (&"pending".into(), &0.into()),
+        "handed back, the attempt not spent"
+    );
+    until_gone(leader);
+    until_gone(child);
+}
+
+fn a_second_signal_ends_all_at_once(place: Place) {
+    // Without a second signal it would wait for an hour.
+    let (mut work, _, leader, child) = deaf(&place, "1h", "1h");
+    work.signal("TERM");
+    work.hear("taking no further jobs");
+    work.signal("TERM");
+    until("it has ended", || work.child.try_wait().unwrap());
+    let (status, log) = work.end();
+    assert_eq!(status, Some(128 + 15), "{log}");
+    until_gone(leader);
+    until_gone(child);
+}
+
+fn a_program_dies_with_a_worker_that_is_killed(place: Place) {
+    let (work, job, leader, child) = deaf(&place, "1h", "1h");
+    work.signal("KILL");
+    let (status, _) = work.end();
+    assert_eq!(status, None);
+    until_gone(leader);
+    assert_eq!(place.job(&job)["state"], "running", "until its lease has run out");
+    // What the program has started itself is nobody's to end any more.
+    let _ = Command::new("kill").args(["-s", "KILL", &child.to_string()]).status();
+}
+
+const CONFIGURED: &str = r#"
+kinds.mail.exec.program = "cat"
+[[limits]]
+kind = "mail"
+rate = "10/s"
+[[schedules]]
+name = "poll"
+every = "10m"
+kind = "mail"
+"#;
+
+/// Starts a worker with [`CONFIGURED`] and ends it; answers its log.
+fn configured_log(place: &Place) -> String {
+    place.write("milepost.toml", CONFIGURED);
+    let work = start(place, &[]);
+    work.signal("TERM");
+    work.end().1
+}
+
+fn what_an_operator_set_stays_and_the_log_says_so_once(place: Place) {
+    let remove = [["limits", "remove", "--kind", "mail"].as_slice(), &["schedules", "remove", "poll"]];
+    let make = [
+        ["limits", "set", "--kind", "mail", "--rate", "1/h"].as_slice(),
+        &["schedules", "add", "poll", "--every", "1h", "--kind", "mail", "--replace"],
+    ];
+    let stands = |source: &str| {
+        let limits = place.run(&["limits", "list", "--json"]).json();
+        let schedules = place.run(&["schedules", "list", "--json"]).json();
+        assert_eq!((&limits[0]["source"], &schedules[0]["source"]), (&source.into(), &source.into()));
+    };
+    assert!(!configured_log(&place).contains("operator"));
+    stands("config");
+    for args in remove {
+        let refused = place.run(args);
+        assert!(refused.status == 1 && refused.err.contains("comes from a configuration"), "{}", refused.err);
+    }
+    for args in make {
+        let made = place.run(args).ok();
+        assert!(made.err.contains("a configuration, which has no say in it"), "{}", made.err);
+        assert_eq!(place.run(args).ok().err, "", "it is the operator's");
+    }
+    let log = configured_log(&place);
+    for said in ["an operator set a limit of kind mail", "an operator made a schedule poll"] {
+        assert_eq!(log.matches(said).count(), 1, "{said}: {log}");
+    }
+    stands("operator");
+    for args in remove {
+        place.run(args).ok();
+    }
+    assert!(!configured_log(&place).contains("operator"));
+    stands("config");
+}
+
+#[test]
+fn a_faulty_file_runs_nothing() {
+    let place = Place::without_store();
+    place.write("milepost.toml", "[kinds.a]\nexec = { program = \"no-such-program\" }\n");
+    let ran = place.run(&["work"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("milepost.toml:2:20: kinds.a.exec.program"), "{}", ran.err);
+    place.write("milepost.toml", "");
+    let ran = place.run(&["work"]);
+    assert!(ran.status == 1 && ran.err.contains("[kinds.echo]"), "{}", ran.err);
+    assert!(!place.path("jobs.db").exists());
+}
+
+#[test]
+fn a_store_that_is_away_is_named_without_its_password() {
+    let place = Place::without_store();
+    place.write("milepost.toml", "store = \"postgres://ada:${PW}@127.0.0.1:1/app?connect_timeout=1\"\n[kinds.a]\nexec = { program = \"cat\" }\n");
+    let mut work = place.command(&["work"]);
+    let ran = support::Ran::from(work.env("PW", "s3cret").env_remove("MILEPOST_STORE").output().unwrap());
+    assert_eq!(ran.status, 1);
+    assert!(ran.err.contains("ada:***@127.0.0.1:1/app") && ran.err.contains("because: "), "{}", ran.err);
+    assert!(!ran.err.contains("s3cret"), "{}", ran.err);
+}
+
+#[test]
+fn the_environment_goes_before_the_file_and_flags_go_before_both() {
+    let place = Place::without_store();
+    place.write("milepost.toml", "store = \"of-file.db\"\n[worker]\nname = \"of file\"\nconcurrency = 3\n[kinds.a]\nexec = { program = \"cat\" }\n");
+    let mut of_file = Process::spawn(place.command(&["work"]).env_remove("MILEPOST_STORE"));
+    of_file.hear("of file runs a");
+    assert!(
+        of_file.heard.contains("of-file.db") && of_file.heard.contains("concurrency=3"),
+        "{}",
+        of_file.heard
+    );
+    let mut of_environment =
+        Process::spawn(place.command(&["work"]).env("MILEPOST_WORKER_NAME", "of environment"));
+    of_environment.hear("of environment runs a");
+    assert!(of_environment.heard.contains("jobs.db"), "{}", of_environment.heard);
+    let flags = ["--store", "sqlite:of-flag.db", "work", "--name", "of flag", "--queue", "a", "--queue", "b"];
+    let mut of_flag = Process::spawn(place.command(&flags).env("MILEPOST_WORKER_NAME", "of environment"));
+    of_flag.hear("of flag runs a");
+    assert!(of_flag.heard.contains("of-flag.db") && of_flag.heard.contains("a, b"), "{}", of_flag.heard);
+}
+
+/// The lines of a log in JSON; each has a time, a level and a message.
+fn objects(log: &str) -> Vec<Value> {
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        assert!(["timestamp", "level", "message"].iter().all(|key| line[*key].is_string()), "{line}");
+    }
+    lines
+}
+
+#[test]
+fn a_log_in_json_is_an_object_a_line() {
+    let place = Place::without_store();
+    place.write("milepost.toml", "[kinds.echo]\nexec = { program = \"cat\" }\n");
+    let mut work = start(&place, &["--log-format", "json"]);
+    assert!(work.heard.contains("made the store"), "{}", work.heard);
+    let job = enqueue(&place, "echo", &json!({}));
+    work.hear("succeeded");
+    work.signal("TERM");
+    let (_, log) = work.end();
+    let lines = objects(&log);
+    let done = lines.iter().find(|line| line["message"] == "succeeded").unwrap();
+    assert_eq!((&done["job"], &done["kind"], &done["attempt"]), (&job.into(), &"echo".into(), &1.into()));
+}
+
+#[test]
+fn what_ends_a_worker_is_an_object_too_when_the_log_is_in_json() {
+    let place = Place::without_store();
+    let echo = "kinds.echo.exec.program = \"cat\"\n";
+    let cases = [
+        ("kinds = 7\n", "sqlite:jobs.db", 2, "milepost.toml:1:9"),
+        ("", "sqlite:jobs.db", 1, "nothing to run"),
+        (echo, "postgres://127.0.0.1:1/app?connect_timeout=1", 1, "because: "),
+        (echo, "mysql://127.0.0.1/app", 2, "sqlite:PATH"),
+    ];
+    for (file, store, status, words) in cases {
+        place.write("milepost.toml", file);
+        let ran = place.run(&["--store", store, "work", "--log-format", "json"]);
+        assert_eq!(ran.status, status, "{}", ran.err);
+        let lines = objects(&ran.err);
+        let last = lines.last().unwrap();
+        assert_eq!(last["level"], "ERROR");
+        assert!(last["message"].as_str().unwrap().contains(words), "{last}");
+    }
+}
+
+fn what_a_configuration_changes_is_audited_once(place: Place) {
+    for _ in 0..2 {
+        configured_log(&place);
+    }
+    let audit = place.run(&["audit", "--json"]).json();
+    let told: Vec<_> = audit.as_array().unwrap().iter().map(|it| (&it["what"], &it["why"])).collect();
+    let why = &json!("the configuration says so");
+    assert_eq!(told, [(&json!("schedule.put"), why), (&json!("limit.put"), why)]);
+}

@@ -1,0 +1,78 @@
+//! The audit where other sessions change the same things.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::event::Begin;
+use milepost_core::port::{Operation, Store};
+use milepost_core::transition::Verb;
+use milepost_postgres::PostgresStore;
+use milepost_testkit::database::Database;
+use milepost_testkit::suite::audit::{acting, only_entry};
+use milepost_testkit::{Scene, wait};
+use serde_json::json;
+use sqlx::Executor;
+
+async fn fresh() -> (Database, PostgresStore, Arc<dyn Store>) {
+    let (database, store) = Database::with_store().await;
+    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    (database, store, shared)
+}
+
+/// Waits until a session waits for a lock of another.
+async fn until_one_waits(store: &PostgresStore) {
+    let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    wait::until("one waits for the other", || async {
+        sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() > 0
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_state_before_is_the_one_that_was_changed() {
+    let (_database, postgres, store) = fresh().await;
+    let scene = Scene::on(Arc::clone(&store)).await;
+    let job = scene.running(Scene::job()).await.run.job;
+    let mut transaction = postgres.pool().begin().await.unwrap();
+    let end = "update milepost.live set state = 'failed', failed_at = now(), worker_id = null";
+    transaction.execute(end).await.unwrap();
+    let ada = acting(&store);
+    let cancel = tokio::spawn(async move { ada.operate(job, &Operation::new(Verb::Cancel)).await });
+    until_one_waits(&postgres).await;
+    transaction.commit().await.unwrap();
+    cancel.await.unwrap().unwrap();
+    let detail = only_entry(&store).await.detail;
+    assert_eq!(
+        (&detail["before"]["state"], &detail["after"]["state"]),
+        (&json!("failed"), &json!("canceled"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_actors_at_the_same_thing_one_changes_it() {
+    let (_database, postgres, store) = fresh().await;
+    let mut transaction = postgres.pool().begin().await.unwrap();
+    transaction.execute("lock table milepost.queue").await.unwrap();
+    let pause = || {
+        let ada = acting(&store);
+        tokio::spawn(async move { ada.pause_queue("mail", true).await.unwrap() })
+    };
+    let both = [pause(), pause()];
+    until_one_waits(&postgres).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    transaction.commit().await.unwrap();
+    let [one, other] = both;
+    assert!(one.await.unwrap() ^ other.await.unwrap(), "one of them paused it");
+    assert_eq!(only_entry(&store).await.subject.as_deref(), Some("mail"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_taken_from_another_server_is_audited() {
+    let (_database, _, store) = fresh().await;
+    store.subscribe("all", Begin::Beginning).await.unwrap();
+    let ada = acting(&store);
+    assert_eq!(ada.reseed().await.unwrap(), 1);
+    let entry = only_entry(&store).await;
+    assert_eq!((entry.what.as_str(), entry.subject), ("log.reseed", None));
+    assert_eq!(entry.detail, json!({ "after": { "subscriptions": 1 } }));
+}

@@ -1,0 +1,110 @@
+//! Batches in SQL: its functions decide as the library does, and what is called in plain SQL leaves the rest to workers.
+
+use std::sync::Arc;
+
+use milepost_core::dag::definition::Definition;
+use milepost_core::dag::rule::{Rule, Tally, decide};
+use milepost_core::dag::state::{BatchState, Counts, TaskState};
+use milepost_core::state::JobState;
+use milepost_testkit::database::Database;
+use milepost_testkit::suite::batches::{Batches, done, graph};
+use serde_json::json;
+
+/// How many predecessors the tallies have up to which all are compared.
+const TOTAL_MAX: u32 = 4;
+
+#[tokio::test]
+async fn every_rule_decides_every_tally_as_the_library_does() {
+    let (_database, store) = Database::with_store().await;
+    for tally in Tally::all(TOTAL_MAX) {
+        for &rule in Rule::ALL {
+            let decided: String = sqlx::query_scalar(
+                "select milepost.decide($1::text::milepost.task_rule, $2, $3, $4, $5, $6)",
+            )
+            .bind(rule.as_str())
+            .bind(tally.open().cast_signed())
+            .bind(tally.succeeded.cast_signed())
+            .bind(tally.failed.cast_signed())
+            .bind(tally.skipped.cast_signed())
+            .bind(tally.canceled.cast_signed())
+            .fetch_one(store.pool())
+            .await
+            .unwrap();
+            assert_eq!(decided, decide(rule, &tally).as_str(), "{rule} {tally:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_called_in_sql_what_the_library_calls_it() {
+    let (_database, store) = Database::with_store().await;
+    for bits in 0..1_u64 << 8 {
+        let bit = |at: u32| (bits >> at) & 1;
+        let counts = Counts {
+            waiting: bit(0),
+            due: bit(1),
+            active: bit(2),
+            failed: bit(3),
+            aborted: bit(4),
+            succeeded: bit(5),
+            skipped: 0,
+            canceled: bit(6),
+        };
+        let stopped = bit(7) == 1;
+        let called: String =
+            sqlx::query_scalar("select milepost.batch_state_of($1, $2, $3, $4, $5, $6, $7)::text")
+                .bind(stopped)
+                .bind(counts.waiting as i32)
+                .bind(counts.due as i32)
+                .bind(counts.active as i32)
+                .bind(counts.failed as i32)
+                .bind(counts.aborted as i32)
+                .bind(counts.canceled as i32)
+                .fetch_one(store.pool())
+                .await
+                .unwrap();
+        assert_eq!(called, counts.state(stopped).as_str(), "{counts:?} {stopped}");
+    }
+}
+
+#[tokio::test]
+async fn the_states_of_tasks_are_those_of_the_library() {
+    let (_database, store) = Database::with_store().await;
+    let answer = async |sql: &'static str, name: &str| -> String {
+        sqlx::query_scalar(sql).bind(name.to_owned()).fetch_one(store.pool()).await.unwrap()
+    };
+    for &state in JobState::ALL {
+        let of_job = "select milepost.task_state_of($1::text::milepost.job_state)::text";
+        assert_eq!(answer(of_job, state.as_str()).await, TaskState::of_job(state).as_str());
+    }
+    for &state in BatchState::ALL {
+        let of_batch = "select milepost.task_state_of($1::text::milepost.batch_state)::text";
+        assert_eq!(answer(of_batch, state.as_str()).await, TaskState::of_batch(state).as_str());
+    }
+    for &state in TaskState::ALL {
+        let open =
+            answer("select milepost.is_open($1::text::milepost.task_state)::text", state.as_str()).await;
+        assert_eq!(open == "true", state.outcome().is_none(), "{state}");
+    }
+}
+
+#[tokio::test]
+async fn a_rerun_in_sql_takes_a_batch_to_the_latest_version_if_its_input_was_checked() {
+    let (_database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batches.run(graph("d", &[("b", &[])]), json!({})).await;
+    batches.step(batch, &["b"], done()).await;
+    let schema = Some(json!({ "type": "object" }));
+    batches.define(Definition { input_schema: schema, ..graph("d", &[("a", &[]), ("b", &["a"])]) }).await;
+    let rerun = async |more: &'static str| {
+        let sql = format!("select milepost.rerun_tasks($1, '{{1}}', version => 'latest' {more})");
+        sqlx::query_scalar::<_, i32>(sqlx::AssertSqlSafe(sql)).bind(batch.0).fetch_one(store.pool()).await
+    };
+    let refused = rerun("").await.unwrap_err();
+    let refused = refused.as_database_error().unwrap();
+    assert_eq!(refused.code().as_deref(), Some("MP011"), "{refused}");
+    assert_eq!(batches.view(batch).await.number, 1);
+    assert_eq!(rerun(", input_checked => true").await.unwrap(), 2);
+    batches.advance().await;
+    batches.assert_states(batch, "a active, b waiting").await;
+}

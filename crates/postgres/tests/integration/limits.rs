@@ -1,0 +1,87 @@
+//! Nobody waits for a caller that enqueues into a limited group and keeps its transaction open.
+
+use std::sync::Arc;
+
+use milepost_core::error::StoreError;
+use milepost_core::finish::End;
+use milepost_core::job::NewJob;
+use milepost_core::limit::{Limit, Rate, Source};
+use milepost_core::ownership::Put;
+use milepost_core::port::{LimitStore, StoreResult};
+use milepost_core::state::JobState;
+use milepost_postgres::PostgresStore;
+use milepost_testkit::database::Database;
+use milepost_testkit::{Scene, wait};
+use sqlx::Connection;
+
+async fn put(store: &PostgresStore, limit: Limit) -> StoreResult<Put> {
+    store.put_limit(&limit, Source::Operator).await
+}
+
+fn grouped() -> NewJob {
+    Scene::job().group("t:1")
+}
+
+/// What is done meanwhile must not wait: the caller's transaction stays open until it is done.
+async fn at_once<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(wait::LIMIT, what).await.expect("it waits for nobody")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_and_enqueues_do_not_wait_for_an_open_enqueue_and_a_limit_is_not_lowered_meanwhile() {
+    let (database, store) = Database::with_store().await;
+    let scene = Scene::on(Arc::new(store.clone())).await;
+    let slots = |slots| put(&store, Limit::group("t:*").slots(slots));
+    slots(2).await.unwrap();
+    let holder = scene.running(grouped()).await;
+
+    let mut caller = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    let mut tx = caller.begin().await.unwrap();
+    let open = milepost_postgres::enqueue(&mut tx, &grouped()).await.unwrap().job;
+    let next = at_once(scene.enqueue(grouped())).await;
+    assert_eq!(scene.state(next).await, JobState::Blocked, "the second slot is about to be taken");
+    at_once(scene.finish(&holder, End::Succeed { result: None })).await;
+    assert_eq!(scene.state(next).await, JobState::Pending, "the first one is handed on all the same");
+
+    let refused = at_once(slots(1)).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+    at_once(slots(3)).await.unwrap();
+    at_once(slots(2)).await.unwrap_err();
+    tx.commit().await.unwrap();
+    slots(1).await.unwrap();
+    assert_eq!(scene.state(open).await, JobState::Pending);
+    assert_eq!(store.limits().await.unwrap()[0].holders, 2, "the surplus drains");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_with_a_rate_goes_on_while_an_enqueue_into_it_is_open() {
+    let (database, store) = Database::with_store().await;
+    let scene = Scene::on(Arc::new(store.clone())).await;
+    put(&store, Limit::group("t:*").slots(5).rate(Rate::new(1.0, 10))).await.unwrap();
+    let mut caller = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    let mut tx = caller.begin().await.unwrap();
+    let open = milepost_postgres::enqueue(&mut tx, &grouped()).await.unwrap().job;
+    for _ in 0..2 {
+        let job = at_once(scene.enqueue(grouped())).await;
+        at_once(scene.store.fill_groups()).await.unwrap();
+        assert_eq!(scene.state(job).await, JobState::Pending);
+    }
+    tx.commit().await.unwrap();
+    scene.store.fill_groups().await.unwrap();
+    assert_eq!(scene.state(open).await, JobState::Pending);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_in_which_no_group_waits_is_not_looked_at_again() {
+    let (_database, store) = Database::with_store().await;
+    let scene = Scene::on(Arc::new(store.clone())).await;
+    put(&store, Limit::group("t:*").rate(Rate::new(0.001, 1))).await.unwrap();
+    let again_ms = || async {
+        sqlx::query_scalar::<_, Option<i64>>("select milepost.pace()").fetch_one(store.pool()).await.unwrap()
+    };
+    assert_eq!(again_ms().await, None);
+    for _ in 0..2 {
+        scene.enqueue(grouped()).await;
+    }
+    assert!(again_ms().await > Some(100_000), "the second one waits for a token, which takes minutes");
+}

@@ -1,0 +1,19 @@
+//! The PostgreSQL store: the conformance suite, its statements and plans, and what only PostgreSQL has.
+//!
+//! One test binary for the whole crate: a file here is a module, listed below.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
+
+mod access;
+mod arrival;
+mod audit;
+mod batches;
+mod changes;
+mod feed;
+mod limits;
+mod retention;
+mod roles;
+mod schema;
+mod statements;
+mod throttles;
+mod tls;

@@ -1,0 +1,89 @@
+//! The schema: fresh = migrated, newer refused, and its table of transitions is the library's.
+
+use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::state::JobState;
+use milepost_core::transition::{Readiness, Verb, transition};
+use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_testkit::database::Database;
+use sqlx::Executor;
+
+async fn connected() -> (Database, PostgresStore) {
+    let database = Database::create().await;
+    let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
+    (database, store)
+}
+
+#[tokio::test]
+async fn an_empty_store_has_to_be_migrated_first() {
+    let (_database, store) = connected().await;
+    let refused = store.check_schema().await;
+    assert!(matches!(refused, Err(StoreError::Schema(SchemaError::TooOld { found: 0, .. }))), "{refused:?}");
+    let migrated = store.migrate().await.unwrap();
+    assert_eq!(migrated.from, 0);
+    store.check_schema().await.unwrap();
+    let again = store.migrate().await.unwrap();
+    assert_eq!((again.from, again.to), (migrated.to, migrated.to), "a second migration changes nothing");
+}
+
+#[tokio::test]
+async fn many_processes_may_migrate_at_once() {
+    let (_database, store) = connected().await;
+    let all = futures::future::join_all((0..6).map(|_| store.migrate())).await;
+    assert_eq!(all.iter().filter(|migrated| migrated.as_ref().unwrap().from == 0).count(), 1);
+}
+
+#[tokio::test]
+async fn a_store_newer_than_the_binary_is_refused() {
+    let (_database, store) = connected().await;
+    store.migrate().await.unwrap();
+    let newer = "insert into milepost.schema_migration (version, name, checksum) values (999, 'later', 'x')";
+    store.pool().execute(newer).await.unwrap();
+    for refused in [store.check_schema().await, store.migrate().await.map(drop)] {
+        assert!(
+            matches!(refused, Err(StoreError::Schema(SchemaError::TooNew { found: 999, .. }))),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_altered_migration_is_noticed() {
+    let (_database, store) = connected().await;
+    store.migrate().await.unwrap();
+    store.pool().execute("update milepost.schema_migration set checksum = 'x'").await.unwrap();
+    let refused = store.check_schema().await;
+    assert!(matches!(refused, Err(StoreError::Schema(SchemaError::Altered { version: 1 }))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn the_table_of_transitions_is_the_transition_function() {
+    let (_database, store) = connected().await;
+    store.migrate().await.unwrap();
+    let rows: Vec<(String, String, String)> =
+        sqlx::query_as("select from_state::text, verb::text, to_state::text from milepost.transition")
+            .fetch_all(store.pool())
+            .await
+            .unwrap();
+    let mut expected = Vec::new();
+    for &state in JobState::ALL {
+        for &verb in Verb::ALL {
+            if let Ok(next) = transition(Some(state), verb, Readiness::Ready) {
+                expected.push((state.to_string(), verb.to_string(), next.to_string()));
+            }
+        }
+    }
+    let sorted = |mut rows: Vec<_>| {
+        rows.sort();
+        rows
+    };
+    assert_eq!(sorted(rows), sorted(expected));
+}
+
+#[tokio::test]
+async fn an_unreachable_server_is_named_with_the_cause_and_without_the_password() {
+    let url = "postgres://ada:s3cret@127.0.0.1:1/app";
+    let error = PostgresStore::connect(url, PostgresOptions::default()).await.unwrap_err();
+    let text = error.chain();
+    assert!(text.contains("127.0.0.1:1/app") && text.to_lowercase().contains("refused"), "{text}");
+    assert!(!text.contains("s3cret"), "{text}");
+}

@@ -1,0 +1,298 @@
+//! Every statement prepares; hot ones have one plan, whatever the planner was told.
+
+mod inbox;
+mod log;
+
+use std::time::Duration;
+
+use milepost_core::doctor::{Check, Stores};
+use milepost_core::job::NewJob;
+use milepost_core::port::{IntakeStore, WorkerStore};
+use milepost_core::worker::NewWorker;
+use milepost_postgres::{PostgresStore, statement};
+use milepost_testkit::database::Database;
+use sqlx::{Connection, Executor, PgConnection, SqlSafeStr};
+
+/// Several statements in one message, which cannot be prepared.
+const SCRIPTS: &[&str] = &["begin_pinned", "bulk/begin_chunk", "bulk/take_begin"];
+
+#[tokio::test]
+async fn every_statement_prepares_against_a_migrated_database() {
+    let (database, _store) = Database::with_store().await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    assert!(statement::ALL.len() > 30, "the list is the list of files");
+    for name in SCRIPTS {
+        connection.execute(statement_named(name)).await.unwrap();
+        connection.execute("rollback").await.unwrap();
+    }
+    let statements = statement::ALL.iter().filter(|(name, _)| !SCRIPTS.contains(name));
+    for (name, sql) in statements.chain(statement::QUESTIONS) {
+        let prepared = connection.prepare((*sql).into_sql_str()).await;
+        assert!(prepared.is_ok(), "{name}.sql: {:?}", prepared.err());
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_behind_a_pooler_pins_what_a_session_pins_and_leaves_nothing() {
+    let (database, _store) = Database::with_store().await;
+    let mut session = PgConnection::connect(&database.url()).await.unwrap();
+    let untouched = changed_settings(&mut session).await;
+    session.execute(statement_named("pin_plans")).await.unwrap();
+    let pinned = changed_settings(&mut session).await;
+    assert!(pinned.len() > untouched.len() + 5, "{pinned:?}");
+
+    let mut pooled = PgConnection::connect(&database.url()).await.unwrap();
+    pooled.execute(statement_named("begin_pinned")).await.unwrap();
+    assert_eq!(changed_settings(&mut pooled).await, pinned);
+    pooled.execute("commit").await.unwrap();
+    assert_eq!(changed_settings(&mut pooled).await, untouched);
+}
+
+/// The settings that differ from the server's in this session, and their values.
+async fn changed_settings(connection: &mut PgConnection) -> Vec<(String, String)> {
+    sqlx::query_as("select name, setting from pg_settings where source = 'session' order by name")
+        .fetch_all(connection)
+        .await
+        .unwrap()
+}
+
+#[test]
+fn every_query_file_is_a_listed_statement() {
+    let mut files: Vec<String> = [
+        "",
+        "audit/",
+        "batch/",
+        "bulk/",
+        "event/",
+        "feed/",
+        "inbox/",
+        "relay/",
+        "session/",
+        "token/",
+        "throttle/",
+        "mend/",
+        "move/",
+        "doctor/",
+    ]
+    .into_iter()
+    .flat_map(files_in)
+    .collect();
+    files.sort_unstable();
+    let questions = statement::QUESTIONS.iter().map(|(name, _)| format!("doctor/{name}"));
+    let mut listed: Vec<String> =
+        statement::ALL.iter().map(|(name, _)| (*name).to_owned()).chain(questions).collect();
+    listed.sort_unstable();
+    assert_eq!(files, listed);
+}
+
+/// The query files of one folder, without their ending.
+fn files_in(folder: &str) -> Vec<String> {
+    let path = format!("{}/queries/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.is_file())
+        .map(|path| format!("{folder}{}", path.file_stem().unwrap().to_string_lossy()))
+        .collect()
+}
+
+#[test]
+fn every_check_about_this_store_has_a_question() {
+    for check in Check::ALL {
+        let asked = statement::QUESTIONS.iter().any(|(name, _)| *name == check.as_str());
+        assert_eq!(asked, check.stores() != Stores::Sqlite, "{check}");
+    }
+}
+
+/// The hot verbs with arguments of the right types; what the arguments are does not matter to a generic plan.
+const HOT: &[(&str, &str)] = &[
+    ("claim", "1, 1, 500, '{default}', '{test}', '{2}', '{null}'"),
+    ("finish_succeeded", "'{}', '{}', '{}'"),
+    ("finish_unfinished", "'{}', '{}', '{}', '{}', '{}', '{}', '{}', 1"),
+    ("finish_stopped", "'{}', '{}', '{}', '{}', '{}'"),
+    ("lock_runs", "'{}'"),
+    ("clear_worker", "1"),
+    ("ended_runs", "'{}', '{}', '{}'"),
+    ("report", "'{}', '{}', '{}', '{}', '{}', '{}'"),
+    ("held", "1"),
+    ("stop_requests", "1"),
+    ("heartbeat", "1"),
+    ("peek", "'{default}', '{test}', '{2}', '{null}'"),
+    ("lost_runs", "1, 500"),
+    ("overdue_stops", "500"),
+    ("waiting_groups", ""),
+    ("jobs", "null, null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50"),
+    ("jobs_aside", "'failed', null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50"),
+    ("jobs_ended_aside", "'canceled', null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50"),
+    ("jobs_running", "'running', null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50"),
+    ("jobs_with_key", "null, null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50, 'k'"),
+    ("key_holders", "'{test}', '{k}'"),
+    ("prune_jobs", "1000, 1000, 1000, null, 0, 500, 500, '(0,0)', '(500,0)'"),
+    ("shorten_history", "1000, 500, 500, '(0,0)', '(500,0)'"),
+    ("prune_keys", "1000, 500"),
+    ("prune_workers", "1000, 500"),
+    ("prune_targets", "500"),
+    ("inbox/prune_processed", "1000, 500"),
+    ("inbox/prune_dead", "1000, 500"),
+    ("inbox/gaps", "null, now(), 'c', 'order', '1', 50"),
+];
+
+/// The index that each of these must be read off: another would make it walk what it is not about.
+const READ_OFF: &[(&str, &[&str])] = &[
+    ("overdue_stops", &["live_stop"]),
+    ("stop_requests", &["live_stop"]),
+    ("claim", &["live_ready"]),
+    ("peek", &["live_ready"]),
+    ("jobs", &["Index Scan Backward using live_pkey", "Index Scan Backward using ended_pkey"]),
+    ("jobs_aside", &["Index Scan Backward using live_aside"]),
+    ("jobs_ended_aside", &["Index Scan Backward using ended_aside"]),
+    ("jobs_running", &["live_worker"]),
+    ("jobs_with_key", &["job_key_pkey"]),
+    ("key_holders", &["job_key_pkey", "job_pkey"]),
+    ("prune_jobs", &["Tid Range Scan on ended", "live_failed", "aggregate_pkey"]),
+    ("shorten_history", &["Tid Range Scan on ended"]),
+    ("prune_keys", &["job_key_due"]),
+    ("prune_workers", &["worker_ended", "live_worker"]),
+    ("prune_targets", &["bulk_origin", "bulk_target_pkey"]),
+    ("inbox/prune_processed", &["processed_event_due"]),
+    ("inbox/prune_dead", &["inbox_dead_due", "aggregate_checkpoint_pkey"]),
+    ("inbox/gaps", &["aggregate_checkpoint_gap", "Index Cond: (gives_up_at >="]),
+];
+
+/// What a chunk asks of its own accord, on a connection whose plans are not pinned, since users' statements run on it.
+const OF_CHUNKS: &[(&str, &str)] = &[
+    ("bulk/take", "gen_random_uuid(), 1, 'x', null"),
+    ("bulk/keep_size", "gen_random_uuid(), 1, 1"),
+    ("bulk/next_failures", "gen_random_uuid(), null, 1"),
+    ("bulk/lock", "gen_random_uuid(), 1"),
+    ("bulk/word", "gen_random_uuid(), 1"),
+    ("bulk/advance", "gen_random_uuid(), 1, null, 1, 0, 1, 1"),
+    ("bulk/fail", "gen_random_uuid(), '[]', 'x', 'x'"),
+    ("bulk/rest", "gen_random_uuid(), 1, null, 1"),
+    ("bulk/settings", "gen_random_uuid()"),
+    ("bulk/end", "gen_random_uuid(), 1"),
+];
+
+/// When ANALYZE looked.
+const LIES: &[&str] = &["empty", "all pending", "all running"];
+
+#[tokio::test]
+async fn hot_statements_neither_scan_nor_sort_a_backlog_under_lying_statistics() {
+    for lie in LIES {
+        let (database, store) = Database::with_store().await;
+        let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+        connection.execute("alter table milepost.live set (autovacuum_enabled = false)").await.unwrap();
+        connection.execute("alter table milepost.job set (autovacuum_enabled = false)").await.unwrap();
+        if *lie == "empty" {
+            analyze(&mut connection).await;
+            // A plan made now is kept when the tables have grown.
+            explain_all(&mut connection, "empty, and are").await;
+        }
+        fill(&store).await;
+        if *lie == "all running" {
+            let worker = NewWorker {
+                name: "test".into(),
+                queues: vec!["default".into()],
+                kinds: vec!["test".into()],
+                lease: Duration::from_secs(600),
+            };
+            let worker = store.register_worker(&worker).await.unwrap();
+            let claimed = store.claim(&milepost_testkit::scene::claim(worker, 20_000)).await.unwrap();
+            assert_eq!(claimed.len(), 20_000);
+        }
+        if *lie != "empty" {
+            analyze(&mut connection).await;
+        }
+        explain_all(&mut connection, lie).await;
+        let mut chunks = PgConnection::connect(&database.url()).await.unwrap();
+        for (name, arguments) in OF_CHUNKS {
+            check_plan(name, lie, &explain(&mut chunks, name, arguments).await);
+        }
+        assert_groups_do_not_scan(&mut connection, lie).await;
+    }
+}
+
+/// What functions do inside is in no plan; but every scan is counted.
+async fn assert_groups_do_not_scan(connection: &mut PgConnection, lie: &str) {
+    let mut tx = connection.begin().await.unwrap();
+    for verb in [
+        "insert into milepost.group_limit (name, slots, per_second, burst, portion, source)
+         values ('t:*', 3, null, null, null, 'operator'), ('r:*', null, 10, 10, 1, 'operator')",
+        "select milepost.enqueue_many(array_fill('test'::text, array[900]), array_fill('{}'::jsonb, array[900]),
+             groups => (select array_agg((array['t:', 'r:', 'g'])[1 + n % 3] || n % 30) from generate_series(1, 900) n))",
+        "select milepost.pace()",
+        "select milepost.free_groups(array(select job_id from milepost.group_slot))",
+        "select milepost.hand_over(array_agg(distinct group_key), true) from milepost.group_slot",
+        "select milepost.pace()",
+    ] {
+        tx.execute(verb).await.unwrap();
+    }
+    let released: i64 = count(&mut tx, "select count(*) from milepost.history where verb = 'release'").await;
+    assert!(released > 150, "{released} jobs were released when analyzed {lie}");
+    let scans = "select sum(seq_scan)::bigint from pg_stat_xact_user_tables
+                 where schemaname = 'milepost' and relname in ('live', 'job', 'ended')";
+    assert_eq!(count(&mut tx, scans).await, 0, "groups scan when analyzed {lie}");
+    tx.rollback().await.unwrap();
+}
+
+async fn count(connection: &mut PgConnection, sql: &'static str) -> i64 {
+    sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
+}
+
+async fn explain_all(connection: &mut PgConnection, lie: &str) {
+    connection.execute(statement_named("pin_plans")).await.unwrap();
+    for (name, arguments) in HOT {
+        let plan = explain(connection, name, arguments).await;
+        check_plan(name, lie, &plan);
+    }
+}
+
+fn statement_named(wanted: &str) -> &'static str {
+    statement::ALL.iter().find(|(name, _)| *name == wanted).unwrap().1
+}
+
+async fn analyze(connection: &mut PgConnection) {
+    connection
+        .execute("analyze milepost.live, milepost.job, milepost.job_key, milepost.ended, milepost.history")
+        .await
+        .unwrap();
+}
+
+async fn fill(store: &PostgresStore) {
+    for _ in 0..20 {
+        let jobs: Vec<NewJob> = (0..1000).map(|n| NewJob::new("test", &n).unwrap()).collect();
+        store.enqueue_many(&jobs).await.unwrap();
+    }
+}
+
+async fn explain(connection: &mut PgConnection, name: &str, arguments: &str) -> Vec<String> {
+    let prepare = format!("prepare hot as {}", statement_named(name));
+    connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(prepare))).await.unwrap();
+    let arguments = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
+    let explain = format!("explain (costs off) execute hot{arguments}");
+    let plan =
+        sqlx::query_scalar(sqlx::AssertSqlSafe(explain)).persistent(false).fetch_all(&mut *connection).await;
+    connection.execute("deallocate hot").await.unwrap();
+    plan.unwrap()
+}
+
+/// Tables that grow are reached by an index, and no row of them is sorted but those an index gave in pages.
+fn check_plan(name: &str, lie: &str, plan: &[String]) {
+    let text = plan.join("\n");
+    for line in plan {
+        let scans = line.contains("Seq Scan on");
+        let grows =
+            ["live", "job", "job_key", "ended", "history", "progress", "aggregate"].iter().any(|table| {
+                line.contains(&format!("Seq Scan on {table} "))
+                    || line.ends_with(&format!("Seq Scan on {table}"))
+            });
+        assert!(!(scans && grows), "{name} scans when analyzed {lie}:\n{text}");
+        assert!(!line.contains("Hash Join") && !line.contains("Merge Join"), "{name}, {lie}:\n{text}");
+    }
+    let indexes = READ_OFF.iter().filter(|(read, _)| *read == name).flat_map(|(_, indexes)| *indexes);
+    for index in indexes {
+        assert!(text.contains(index), "{name} is not read off {index} when analyzed {lie}:\n{text}");
+    }
+    if matches!(name, "claim" | "peek" | "jobs_aside" | "jobs_ended_aside") {
+        assert!(!text.contains("Sort"), "{name} sorts when analyzed {lie}:\n{text}");
+    }
+}

@@ -1,0 +1,235 @@
+//! What people do with subscriptions, and what they see.
+
+use std::time::Duration;
+
+use milepost_core::error::StoreError;
+use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, Replay};
+use milepost_core::event::{Aggregate, Exhausted, NewEvent, RelayError};
+use milepost_core::ident::EventId;
+use milepost_testkit::wait;
+
+use crate::common::script::Answer;
+use crate::publishing::desk::{Desk, Running, giving_up, options, up_to};
+
+fn order(id: &str) -> Aggregate {
+    Aggregate::new("order", id)
+}
+
+/// Order 1 has three events, the first of which failed and waits for a person.
+async fn halted(desk: &Desk) -> Running {
+    desk.emit("1", 3).await;
+    desk.sink.answer(|_| Answer::Refuse);
+    let running = desk.run(giving_up("s", 1, Exhausted::Halt));
+    wait::until("it is parked", || async { !desk.store.parked(None, None, 10).await.unwrap().is_empty() })
+        .await;
+    desk.sink.answer(|_| Answer::Take);
+    running
+}
+
+async fn relay_error<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> RelayError {
+    match answer {
+        Err(StoreError::Relay(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) async fn a_parked_aggregate_is_shown_with_what_the_sink_said(desk: Desk) {
+    let running = halted(&desk).await;
+    let parked = desk.store.parked(Some("s"), None, 10).await.unwrap();
+    let [of] = &parked[..] else { panic!("{parked:?}") };
+    assert_eq!((of.first.aggregate.clone(), of.first.sequence, of.events), (order("1"), 1, 3));
+    assert_eq!((of.deliveries, of.next_delivery_at, of.why.as_str()), (1, None, "the script says so"));
+    assert!(desk.store.parked(Some("other"), None, 10).await.unwrap().is_empty());
+    let subscriptions = desk.store.subscriptions().await.unwrap();
+    assert_eq!((subscriptions[0].parked_aggregates, subscriptions[0].halted_aggregates), (1, 1));
+    assert_eq!(subscriptions[0].publishers[0].label, "test");
+    running.stop().await;
+}
+
+pub(crate) async fn a_retry_lets_a_halted_aggregate_go_on(desk: Desk) {
+    let running = halted(&desk).await;
+    desk.store.change_parked("s", &order("1"), &ParkedVerb::Retry).await.unwrap();
+    desk.until_taken(3).await;
+    running.stop().await;
+    assert_eq!(desk.sink.firsts("1"), up_to(3));
+    assert!(desk.store.parked(None, None, 10).await.unwrap().is_empty());
+}
+
+pub(crate) async fn a_skip_goes_past_the_first_event_and_keeps_it(desk: Desk) {
+    let running = halted(&desk).await;
+    desk.store.change_parked("s", &order("1"), &ParkedVerb::Skip).await.unwrap();
+    desk.until_taken(2).await;
+    running.stop().await;
+    assert_eq!(desk.sink.firsts("1"), [2, 3]);
+    let dead = desk.store.dead_events(None, None, 10).await.unwrap();
+    assert_eq!((dead.len(), dead[0].event.sequence, dead[0].skipped), (1, 1, true));
+}
+
+pub(crate) async fn an_edited_event_is_published_with_its_new_payload_under_its_id(desk: Desk) {
+    let running = halted(&desk).await;
+    let id = desk.store.parked(None, None, 1).await.unwrap()[0].first.id;
+    let bad = ParkedVerb::edit("{").unwrap_err();
+    assert!(matches!(bad, RelayError::Payload(_)), "{bad}");
+    let edit = ParkedVerb::edit(r#"{"mended": true}"#).unwrap();
+    desk.store.change_parked("s", &order("1"), &edit).await.unwrap();
+    desk.until_taken(3).await;
+    running.stop().await;
+    let first = &desk.sink.taken()[0];
+    assert_eq!((first.id, first.payload.get()), (id, r#"{"mended": true}"#));
+}
+
+pub(crate) async fn what_is_not_parked_or_dead_cannot_be_changed(desk: Desk) {
+    let running = desk.run(options("s"));
+    desk.emit("1", 1).await;
+    desk.until_taken(1).await;
+    running.stop().await;
+    let error = relay_error(desk.store.change_parked("s", &order("1"), &ParkedVerb::Retry).await).await;
+    assert_eq!(error, RelayError::NotParked { subscription: "s".to_owned(), aggregate: order("1") });
+    let error = relay_error(desk.store.change_parked("t", &order("1"), &ParkedVerb::Retry).await).await;
+    assert_eq!(error, RelayError::NoSuchSubscription("t".to_owned()));
+    let event = EventId::new();
+    let error = relay_error(desk.store.change_dead("s", event, DeadVerb::Retry).await).await;
+    assert_eq!(error, RelayError::NotDead { subscription: "s".to_owned(), event });
+    let error = relay_error(desk.store.pause_subscription("t", "why").await).await;
+    assert_eq!(error, RelayError::NoSuchSubscription("t".to_owned()));
+    let error = relay_error(desk.store.resume_subscription("t").await).await;
+    assert_eq!(error, RelayError::NoSuchSubscription("t".to_owned()));
+}
+
+pub(crate) async fn a_dead_letter_is_published_again_or_forgotten(desk: Desk) {
+    desk.emit("1", 3).await;
+    desk.sink.answer(|e| if e.sequence < 3 { Answer::Unacceptable } else { Answer::Take });
+    let running = desk.run(options("s"));
+    desk.until_taken(1).await;
+    wait::until("two are dead", || async {
+        desk.store.dead_events(None, None, 10).await.unwrap().len() == 2
+    })
+    .await;
+    desk.sink.answer(|_| Answer::Take);
+    let dead = desk.store.dead_events(Some("s"), None, 10).await.unwrap();
+    let of = |sequence| dead.iter().find(|of| of.event.sequence == sequence).unwrap().event.id;
+    desk.store.change_dead("s", of(1), DeadVerb::Retry).await.unwrap();
+    desk.store.change_dead("s", of(2), DeadVerb::Drop).await.unwrap();
+    desk.until_taken(2).await;
+    assert_eq!(desk.sink.firsts("1"), [3, 1]);
+    assert!(desk.store.dead_events(None, None, 10).await.unwrap().is_empty());
+    desk.emit("1", 1).await;
+    desk.until_taken(3).await;
+    running.stop().await;
+}
+
+pub(crate) async fn an_aggregate_is_published_again_from_a_sequence_on(desk: Desk) {
+    desk.emit("1", 5).await;
+    desk.emit("2", 5).await;
+    let running = desk.run(options("s"));
+    desk.until_taken(10).await;
+    wait::until("all is written down", || async {
+        desk.store.subscriptions().await.unwrap()[0].backlog == 0
+    })
+    .await;
+    let from = Replay::Aggregate { aggregate: order("1"), from: 3 };
+    assert_eq!(desk.store.replay("s", &from).await.unwrap(), 3);
+    wait::until("three come again", || async { desk.sink.taken().len() == 13 }).await;
+    desk.emit("1", 1).await;
+    desk.until_taken(11).await;
+    running.stop().await;
+    let again: Vec<_> =
+        desk.sink.taken()[10..].iter().map(|e| (e.aggregate.id.clone(), e.sequence)).collect();
+    assert_eq!(again, [3, 4, 5, 6].map(|n| ("1".to_owned(), n)));
+    let error =
+        relay_error(desk.store.replay("s", &Replay::Aggregate { aggregate: order("9"), from: 1 }).await)
+            .await;
+    assert_eq!(error, RelayError::NoEvents(order("9")));
+}
+
+pub(crate) async fn all_is_published_again_since_a_time(desk: Desk) {
+    let running = desk.run(options("s"));
+    desk.emit_mixed(7, 50).await;
+    desk.until_taken(50).await;
+    wait::until("all is written down", || async {
+        desk.store.subscriptions().await.unwrap()[0].backlog == 0
+    })
+    .await;
+    let since = desk.sink.taken().iter().map(|event| event.emitted_at).min().unwrap();
+    assert_eq!(desk.store.replay("s", &Replay::Since(since)).await.unwrap(), 50);
+    wait::until("all come again", || async { desk.sink.taken().len() == 100 }).await;
+    running.stop().await;
+    assert_eq!(desk.sink.distinct(), 50);
+}
+
+pub(crate) async fn only_what_a_subscription_wants_is_published_again(desk: Desk) {
+    let mut wanted = options("s");
+    wanted.subscription.filter.event_types = vec!["order.changed".to_owned()];
+    let running = desk.run(wanted);
+    desk.emit("1", 2).await;
+    let other = NewEvent::new(order("1"), "order.noted", &()).unwrap();
+    desk.store.emit(&other).await.unwrap();
+    desk.emit("1", 1).await;
+    desk.until_taken(3).await;
+    wait::until("all is written down", || async {
+        desk.store.subscriptions().await.unwrap()[0].backlog == 0
+    })
+    .await;
+    let from = Replay::Aggregate { aggregate: order("1"), from: 1 };
+    assert_eq!(desk.store.replay("s", &from).await.unwrap(), 4);
+    wait::until("nothing is parked", || async { desk.store.parked(None, None, 1).await.unwrap().is_empty() })
+        .await;
+    running.stop().await;
+    let sequences: Vec<i64> = desk.sink.taken().iter().map(|event| event.sequence).collect();
+    assert_eq!(sequences, [1, 2, 4, 1, 2, 4]);
+}
+
+pub(crate) async fn only_what_every_subscription_has_passed_is_forgotten(desk: Desk) {
+    desk.emit_mixed(10, 100).await;
+    let one = desk.run(options("one"));
+    desk.until_taken(100).await;
+    one.stop().await;
+    // A second one has seen nothing yet.
+    desk.reader("two", Duration::from_secs(1)).await;
+    prune(&desk).await;
+    assert_eq!(desk.store.subscriptions().await.unwrap()[1].backlog, 100);
+    desk.store.remove_subscription("two").await.unwrap();
+
+    desk.sink.answer(|e| if e.aggregate.id == "x" { Answer::Refuse } else { Answer::Take });
+    desk.emit("x", 2).await;
+    let one = desk.run(options("one"));
+    wait::until("x is parked", || async { desk.store.parked(None, None, 10).await.unwrap().len() == 1 })
+        .await;
+    prune(&desk).await;
+    let left = desk.store.parked(None, None, 10).await.unwrap();
+    assert_eq!(left[0].events, 2, "what is parked stays");
+    let error =
+        relay_error(desk.store.replay("one", &Replay::Aggregate { aggregate: order("3"), from: 1 }).await)
+            .await;
+    assert_eq!(error, RelayError::NoEvents(order("3")), "what was published is gone");
+    desk.emit("3", 1).await;
+    desk.until_taken(101).await;
+    let error =
+        relay_error(desk.store.replay("one", &Replay::Aggregate { aggregate: order("3"), from: 1 }).await)
+            .await;
+    assert_eq!(error, RelayError::BeforeRetention { aggregate: order("3"), first: 11 });
+    desk.sink.answer(|_| Answer::Take);
+    desk.until_taken(103).await;
+    one.stop().await;
+    assert_eq!(desk.sink.firsts("x"), [1, 2]);
+}
+
+async fn prune(desk: &Desk) {
+    while desk.store.prune_log(Duration::ZERO).await.unwrap().is_some() {}
+}
+
+pub(crate) async fn a_paused_subscription_goes_on_when_it_is_resumed(desk: Desk) {
+    let running = desk.run(options("s"));
+    desk.emit("1", 1).await;
+    desk.until_taken(1).await;
+    desk.store.pause_subscription("s", "maintenance of the receiver").await.unwrap();
+    wait::until("it holds nothing", || async { running.stats.view().slots == 0 }).await;
+    desk.emit("1", 1).await;
+    let view = desk.store.subscriptions().await.unwrap().remove(0);
+    assert_eq!((view.paused_why.as_deref(), view.backlog), (Some("maintenance of the receiver"), 1));
+    assert_eq!(desk.sink.taken().len(), 1);
+    assert!(desk.store.resume_subscription("s").await.unwrap());
+    assert!(!desk.store.resume_subscription("s").await.unwrap());
+    desk.until_taken(2).await;
+    running.stop().await;
+}

@@ -1,0 +1,116 @@
+//! Several publishers of one subscription.
+
+use std::time::{Duration, Instant};
+
+use milepost_core::event::{Outcome, PageSize};
+use milepost_core::port::LogReader;
+use milepost_testkit::wait;
+
+use crate::publishing::desk::{ALL, Desk, options, up_to};
+
+pub(crate) async fn several_publishers_publish_everything_once_and_in_order(desk: Desk) {
+    let running: Vec<_> = (0..3).map(|_| desk.run(options("s"))).collect();
+    for round in 1..=10 {
+        desk.emit_mixed(41, 300).await;
+        desk.until_taken(round * 300).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    for one in running {
+        one.stop().await;
+    }
+    assert_eq!(desk.sink.taken().len(), 3_000, "slots change hands without a duplicate");
+    for (order, sequences) in desk.sink.firsts_of_all() {
+        assert_eq!(sequences, up_to(sequences.len() as i64), "order {order}");
+    }
+}
+
+pub(crate) async fn what_a_silent_publisher_held_is_taken_over(desk: Desk) {
+    let mut short = options("s");
+    short.lease = Duration::from_secs(3);
+    let dying = desk.run(short);
+    desk.emit_mixed(20, 100).await;
+    desk.until_taken(100).await;
+    dying.kill();
+    desk.emit_mixed(20, 100).await;
+    let next = desk.run(options("s"));
+    desk.until_taken(200).await;
+    assert!(next.stats.view().taken_over > 0);
+    next.stop().await;
+    assert_eq!(desk.sink.firsts("3"), up_to(10));
+}
+
+pub(crate) async fn a_publisher_that_was_taken_for_dead_moves_nothing(desk: Desk) {
+    desk.emit_mixed(20, 100).await;
+    let (_, mut paused) = desk.reader("s", Duration::from_millis(100)).await;
+    paused.balance().await.unwrap();
+    assert_eq!(paused.page(ALL).await.unwrap().events.len(), 100);
+    let (_, mut next) = desk.reader("s", Duration::from_secs(60)).await;
+    take_over(next.as_mut()).await;
+    // It wakes up, and says that all of its page was published.
+    paused.commit(&Outcome::default()).await.unwrap();
+    assert!(paused.page(ALL).await.unwrap().events.is_empty(), "it holds nothing any more");
+    assert_eq!(next.page(ALL).await.unwrap().events.len(), 100, "nothing was moved");
+}
+
+/// Looks around until it has taken over what a silent one held.
+async fn take_over(reader: &mut dyn LogReader) {
+    let began = Instant::now();
+    while reader.balance().await.unwrap().taken_over == 0 {
+        assert!(began.elapsed() < wait::LIMIT, "nothing was taken over");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+pub(crate) async fn what_was_not_committed_comes_again(desk: Desk) {
+    desk.emit_mixed(20, 100).await;
+    let (_, mut reader) = desk.reader("s", Duration::from_secs(60)).await;
+    reader.balance().await.unwrap();
+    let page = reader.page(ALL).await.unwrap();
+    let again = reader.page(ALL).await.unwrap();
+    assert_eq!((page.events.len(), again.events.len()), (100, 100));
+    let untried = again.events[90..].iter().map(|event| event.id).collect();
+    reader.commit(&Outcome { untried, ..Outcome::default() }).await.unwrap();
+    let rest = reader.page(ALL).await.unwrap();
+    for event in &again.events[90..] {
+        assert!(rest.events.iter().any(|e| e.id == event.id), "what nobody tried comes again");
+    }
+    assert!(rest.events.len() < 100, "the rest does not all come again");
+    reader.commit(&Outcome::default()).await.unwrap();
+    assert!(reader.page(ALL).await.unwrap().events.is_empty());
+}
+
+pub(crate) async fn a_position_in_hand_is_written_down_by_the_next_commit(desk: Desk) {
+    desk.emit_mixed(20, 100).await;
+    let (_, mut reader) = desk.reader("s", Duration::from_millis(100)).await;
+    reader.balance().await.unwrap();
+    for _ in 0..4 {
+        let page = reader.page(PageSize { events_max: 1, ..ALL }).await.unwrap();
+        assert!(!page.events.is_empty());
+        assert!(reader.pass(), "it is in hand");
+    }
+    reader.commit(&Outcome::default()).await.unwrap();
+    let page = reader.page(ALL).await.unwrap();
+    let rest = page.events.len();
+    assert!((1..100).contains(&rest), "{rest} are left");
+    // Passed and never written down: its successor has them again, and nothing else.
+    assert!(reader.pass());
+    let (_, mut next) = desk.reader("s", Duration::from_secs(60)).await;
+    take_over(next.as_mut()).await;
+    assert_eq!(next.page(ALL).await.unwrap().events.len(), rest);
+    reader.commit(&Outcome::default()).await.unwrap();
+    assert!(reader.page(ALL).await.unwrap().events.is_empty(), "it holds nothing any more");
+}
+
+pub(crate) async fn a_publisher_that_stops_gives_its_slots_back_at_once(desk: Desk) {
+    let mut long = options("s");
+    long.lease = Duration::from_secs(600);
+    let first = desk.run(long.clone());
+    desk.emit("1", 1).await;
+    desk.until_taken(1).await;
+    first.stop().await;
+    let second = desk.run(long);
+    desk.emit("1", 1).await;
+    desk.until_taken(2).await;
+    assert_eq!(second.stats.view().taken_over, 0);
+    second.stop().await;
+}

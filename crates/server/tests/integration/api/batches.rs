@@ -1,0 +1,267 @@
+//! DAGs are defined, and batches of them started, looked at and changed.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::api::place::{Answer, Place};
+
+/// a → b → c, with an input that says a day.
+fn definition() -> Value {
+    json!({
+        "name": "etl", "description": "each day",
+        "input_schema": {"type": "object", "required": ["day"]},
+        "tasks": {
+            "a": {"kind": "k", "payload": {"day": "${input.day}"}, "timeout": "2m", "priority": 1},
+            "b": {"kind": "k", "after": ["a"]},
+            "c": {"kind": "k", "after": ["b"], "rule": "all_done"},
+        },
+    })
+}
+
+async fn define(place: &Place, definition: Value) -> Answer {
+    place.ask(Method::POST, "/v1/dags", definition).await
+}
+
+/// The path of a batch that is started.
+async fn started(place: &Place) -> String {
+    assert_eq!(define(place, definition()).await.status, StatusCode::CREATED);
+    let body = json!({"dag": "etl", "key": "day-1", "input": {"day": "2026-11-01"}});
+    let answer = place.ask(Method::POST, "/v1/batches", body.clone()).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    let again = place.ask(Method::POST, "/v1/batches", body).await;
+    assert_eq!((again.status, &again.body["id"]), (StatusCode::OK, &answer.body["id"]));
+    format!("/v1/batches/{}", answer.body["id"].as_str().unwrap())
+}
+
+async fn operate(place: &Place, batch: &str, body: Value) -> Answer {
+    place.ask(Method::POST, &format!("{batch}/operate"), body).await
+}
+
+async fn state(place: &Place, batch: &str, task: usize) -> Value {
+    place.get(&format!("{batch}/tasks")).await.body["items"][task]["state"].clone()
+}
+
+pub(crate) async fn dags_are_defined_and_have_versions(place: Place) {
+    let first = define(&place, definition()).await;
+    assert_eq!((first.status, &first.body["number"]), (StatusCode::CREATED, &json!(1)), "{first:?}");
+    let again = define(&place, definition()).await;
+    assert_eq!((again.status, &again.body["known"]), (StatusCode::OK, &json!(true)));
+    let mut mended = definition();
+    mended["tasks"]["d"] = json!({"kind": "k", "after": ["c"]});
+    assert_eq!(define(&place, mended.clone()).await.body["number"], 2);
+    let dags = place.ask(Method::GET, "/v1/dags", Value::Null).await.body;
+    assert_eq!((&dags[0]["dag"], &dags[0]["tasks"], &dags[1]), (&json!("etl"), &json!(4), &Value::Null));
+    let latest = place.ask(Method::GET, "/v1/dags/etl", Value::Null).await.body;
+    assert_eq!(latest["definition"], mended, "as it was given");
+    let versions = place.ask(Method::GET, "/v1/dags/etl/versions", Value::Null).await.body;
+    assert_eq!((&versions[0]["number"], &versions[1]["latest"]), (&json!(2), &json!(false)));
+    let digits = &first.body["version"].as_str().unwrap()[..8];
+    for version in ["1", digits] {
+        let path = format!("/v1/dags/etl?version={version}");
+        assert_eq!(place.ask(Method::GET, &path, Value::Null).await.body["definition"], definition());
+    }
+}
+
+pub(crate) async fn definitions_that_cannot_be_tell_all_that_is_wrong(place: Place) {
+    let faulty = json!({"name": "d", "tasks": {
+        "a": {"kind": "k", "after": ["x"]},
+        "b": {"after": ["a"]},
+        "c": {"kind": "k", "when": "1 +"},
+    }});
+    let answer = define(&place, faulty).await;
+    assert_eq!(
+        (answer.status, answer.code()),
+        (StatusCode::UNPROCESSABLE_ENTITY, "invalid_dag"),
+        "{answer:?}"
+    );
+    let places: Vec<&Value> =
+        answer.body["faults"].as_array().unwrap().iter().map(|fault| &fault["at"]).collect();
+    for at in ["tasks.a", "tasks.b", "tasks.c"] {
+        assert!(places.contains(&&json!(at)), "{at}: {answer:?}");
+    }
+    assert!(!answer.at().is_empty());
+    for (body, at) in [
+        (json!({"name": "d", "tasks": {"a": {"kind": "k", "afer": []}}}), "tasks.a.afer"),
+        (json!({"name": "d", "tasks": []}), "tasks"),
+        (json!({"tasks": {}}), ""),
+    ] {
+        let answer = define(&place, body.clone()).await;
+        assert_eq!((answer.code(), answer.at()), ("invalid_body", at), "{body}: {answer:?}");
+    }
+    for body in [
+        json!({"name": "\u{0}", "tasks": {"a": {"kind": "k"}}}),
+        json!({"name": "d", "tasks": {}}),
+        json!({"name": "d", "tasks": {"\u{0}": {"kind": "k"}}}),
+        json!({"name": "d", "tasks": {"a": {"kind": "k", "payload": "\u{0}"}}}),
+        json!({"name": "d", "input_schema": {"type": "sometimes"}, "tasks": {"a": {"kind": "k"}}}),
+    ] {
+        let answer = define(&place, body.clone()).await;
+        assert!(answer.status.is_client_error(), "{body}: {answer:?}");
+    }
+    assert_eq!(place.get("/v1/dags").await.body, json!([]));
+    for (path, code) in [
+        ("/v1/dags/none", "no_such_dag"),
+        ("/v1/dags/none/versions", "no_such_dag"),
+        ("/v1/dags/none?version=1", "no_such_dag"),
+        ("/v1/dags/%00", "invalid_parameter"),
+    ] {
+        assert_eq!(place.ask(Method::GET, path, Value::Null).await.code(), code, "{path}");
+    }
+    define(&place, definition()).await;
+    for version in ["7", "abcdef0", "x"] {
+        let path = format!("/v1/dags/etl?version={version}");
+        assert_eq!(place.ask(Method::GET, &path, Value::Null).await.code(), "no_such_version");
+    }
+}
+
+pub(crate) async fn a_batch_is_started_and_looked_at(place: Place) {
+    let batch = started(&place).await;
+    let shown = place.ask(Method::GET, &batch, Value::Null).await.body;
+    assert_eq!((&shown["input"]["day"], &shown["counts"]["waiting"]), (&json!("2026-11-01"), &json!(2)));
+    let list =
+        place.ask(Method::GET, "/v1/batches?dag=etl&state=running&key=day-1&limit=1", Value::Null).await;
+    assert_eq!((&list.body["items"][0]["id"], list.body.get("next_cursor")), (&shown["id"], None));
+    let page = place.ask(Method::GET, &format!("{batch}/tasks?limit=2"), Value::Null).await.body;
+    assert_eq!((&page["items"][1]["key"], &page["next_cursor"]), (&json!("b"), &json!("1")));
+    let rest = place.ask(Method::GET, &format!("{batch}/tasks?limit=2&cursor=1"), Value::Null).await.body;
+    assert_eq!((&rest["items"][0]["key"], rest.get("next_cursor")), (&json!("c"), None));
+    let waiting = place.ask(Method::GET, &format!("{batch}/tasks?state=waiting"), Value::Null).await.body;
+    assert_eq!(waiting["items"].as_array().unwrap().len(), 2);
+    let graph = place.ask(Method::GET, &format!("{batch}/graph"), Value::Null).await.body;
+    assert_eq!((&graph["levels"], &graph["links"]), (&json!([1, 1, 1]), &json!([[0, 1], [1, 2]])));
+    assert_eq!((&graph["nodes"][2]["key"], &graph["nodes"][2]["level"]), (&json!("c"), &json!(2)));
+    let part = place.ask(Method::GET, &format!("{batch}/graph?level=1&limit=1"), Value::Null).await.body;
+    assert_eq!((&part["nodes"][0]["key"], &part["links"]), (&json!("b"), &json!([[0, 1]])));
+    let last = place.ask(Method::GET, &format!("{batch}/graph?cursor=2"), Value::Null).await.body;
+    assert_eq!((&part["next_cursor"], &last["nodes"][0]["key"]), (&json!("2"), &json!("c")));
+    assert_eq!(last.get("next_cursor"), None);
+}
+
+pub(crate) async fn a_start_of_a_batch_is_repeated_under_its_idempotency_key(place: Place) {
+    define(&place, definition()).await;
+    let start = |day: u32| {
+        let body = json!({"dag": "etl", "input": {"day": day}});
+        place.send(place.request(Method::POST, "/v1/batches").header("Idempotency-Key", "s").json(&body))
+    };
+    let first = start(1).await;
+    assert_eq!(first.status, StatusCode::CREATED);
+    assert_eq!(start(1).await.body, json!({"id": first.body["id"], "duplicate": true}));
+    assert_eq!(start(2).await.code(), "idempotency_key_taken");
+}
+
+pub(crate) async fn an_operator_changes_a_batch(place: Place) {
+    let batch = started(&place).await;
+    let marked = json!({"operation": "mark", "tasks": ["b"], "state": "failed", "reason": "broken"});
+    assert_eq!(operate(&place, &batch, marked).await.status, StatusCode::OK);
+    let marked = json!({"operation": "mark", "tasks": ["a"], "state": "succeeded"});
+    assert_eq!(operate(&place, &batch, marked).await.body["operated"]["changed"], 1);
+    let dry = json!({"operation": "rerun", "failed": true, "dry": true});
+    let said = operate(&place, &batch, dry).await.body;
+    assert_eq!((&said["rerun"]["tasks"], said.get("operated")), (&json!(["b"]), None));
+    assert_eq!(state(&place, &batch, 1).await, "failed", "it was said only");
+    let rerun = operate(&place, &batch, json!({"operation": "rerun", "failed": true})).await.body;
+    assert_eq!(rerun["operated"]["generation"], 2);
+    assert_eq!(state(&place, &batch, 1).await, "active");
+}
+
+pub(crate) async fn a_batch_is_stopped_and_goes_on(place: Place) {
+    let batch = started(&place).await;
+    let stale = operate(&place, &batch, json!({"operation": "abort", "generation": 7})).await;
+    assert_eq!((stale.status, stale.code()), (StatusCode::CONFLICT, "overtaken"));
+    assert_eq!(
+        operate(&place, &batch, json!({"operation": "abort", "reason": "broken"})).await.status,
+        StatusCode::OK
+    );
+    assert_eq!(place.get(&batch).await.body["stopped"], true);
+    assert_eq!(operate(&place, &batch, json!({"operation": "resume"})).await.status, StatusCode::OK);
+    operate(&place, &batch, json!({"operation": "cancel", "tasks": ["c"]})).await;
+    assert_eq!(state(&place, &batch, 2).await, "canceled");
+    assert_eq!(
+        operate(&place, &batch, json!({"operation": "cancel", "grace_ms": 0})).await.status,
+        StatusCode::OK
+    );
+    assert_eq!(place.get(&batch).await.body["state"], "canceled");
+    let history = place.ask(Method::GET, &format!("{batch}/history?limit=1000"), Value::Null).await.body;
+    assert!(history["items"].as_array().unwrap().iter().any(|entry| entry["note"] == "broken"), "{history}");
+}
+
+pub(crate) async fn a_batch_goes_over_to_the_latest_version(place: Place) {
+    let batch = started(&place).await;
+    operate(&place, &batch, json!({"operation": "cancel", "grace_ms": 0})).await;
+    let mut mended = definition();
+    mended["tasks"]["d"] = json!({"kind": "k", "after": ["c"]});
+    mended["tasks"].as_object_mut().unwrap().remove("c");
+    mended["tasks"]["d"]["after"] = json!(["b"]);
+    define(&place, mended).await;
+    let again = |dry: bool| json!({"operation": "rerun", "tasks": ["a"], "downstream": true, "version": "latest", "dry": dry});
+    let said = operate(&place, &batch, again(true)).await.body;
+    let change = &said["rerun"]["change"];
+    assert_eq!(
+        (&change["new"], &change["gone"], &change["to"]["number"]),
+        (&json!(["d"]), &json!(["c"]), &json!(2))
+    );
+    assert_eq!(said["rerun"]["tasks"], json!(["a", "b"]));
+    assert_eq!(place.get(&batch).await.body["number"], 1);
+    let done = operate(&place, &batch, again(false)).await;
+    assert_eq!(done.status, StatusCode::OK, "{done:?}");
+    assert_eq!(place.get(&batch).await.body["number"], 2);
+}
+
+pub(crate) async fn batches_that_cannot_be_are_refused(place: Place) {
+    let batch = started(&place).await;
+    for (body, code, at) in [
+        (json!({"dag": "none"}), "no_such_dag", "dag"),
+        (json!({"dag": "etl", "version": "9"}), "no_such_version", "version"),
+        (json!({"dag": "etl"}), "invalid_input", "input"),
+        (json!({"dag": "etl", "input": {"day": "\u{0}"}}), "invalid_input", ""),
+        (json!({"dag": "\u{0}"}), "invalid_batch", ""),
+        (json!({"dag": "etl", "key": ""}), "invalid_batch", ""),
+        (json!({"dag": "etl", "biz_key": "x"}), "invalid_body", "biz_key"),
+    ] {
+        let answer = place.ask(Method::POST, "/v1/batches", body.clone()).await;
+        assert!(answer.status.is_client_error(), "{body}: {answer:?}");
+        assert_eq!((answer.code(), answer.at()), (code, at), "{body}: {answer:?}");
+    }
+    for (body, code, at) in [
+        (json!({"operation": "mark", "state": "failed"}), "invalid_body", "tasks"),
+        (json!({"operation": "mark", "tasks": ["a"]}), "invalid_body", "state"),
+        (json!({"operation": "mark", "tasks": ["a"], "state": "waiting"}), "invalid_body", "state"),
+        (json!({"operation": "mark", "tasks": ["x"], "state": "failed"}), "no_such_task", "tasks[0]"),
+        (json!({"operation": "cancel", "tasks": ["a", "x"]}), "no_such_task", "tasks[1]"),
+        (json!({"operation": "rerun"}), "invalid_body", "tasks"),
+        (json!({"operation": "rerun", "tasks": ["x"]}), "no_such_task", "tasks"),
+        (json!({"operation": "rerun", "tasks": ["a"], "failed": true}), "invalid_body", "tasks"),
+        (json!({"operation": "rerun", "failed": true}), "batch_refused", ""),
+        (json!({"operation": "abort", "tasks": ["a"]}), "invalid_body", "tasks"),
+        (json!({"operation": "resume", "dry": true}), "invalid_body", "dry"),
+        (json!({"operation": "resume"}), "illegal_transition", ""),
+        (json!({"operation": "explode"}), "invalid_body", "operation"),
+    ] {
+        let answer = operate(&place, &batch, body.clone()).await;
+        assert!(answer.status.is_client_error(), "{body}: {answer:?}");
+        assert_eq!((answer.code(), answer.at()), (code, at), "{body}: {answer:?}");
+    }
+    let abort = json!({"operation": "abort", "grace_ms": u64::MAX, "reason": "\u{0}"});
+    assert!(!operate(&place, &batch, abort).await.status.is_server_error());
+    let absent = "/v1/batches/0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
+    for path in ["", "/tasks", "/history", "/graph"] {
+        let answer = place.ask(Method::GET, &format!("{absent}{path}"), Value::Null).await;
+        assert_eq!((answer.status, answer.code()), (StatusCode::NOT_FOUND, "no_such_batch"), "{path}");
+    }
+    assert_eq!(operate(&place, absent, json!({"operation": "abort"})).await.code(), "no_such_batch");
+    for (path, at) in [
+        ("/v1/batches?limit=0".to_owned(), "query limit"),
+        ("/v1/batches?cursor=1".to_owned(), "query cursor"),
+        ("/v1/batches?dag=%00".to_owned(), "query dag"),
+        ("/v1/batches/1".to_owned(), "path id"),
+        (format!("{batch}/tasks?state=gone"), "query state"),
+        (format!("{batch}/tasks?cursor=-1"), "query cursor"),
+        (format!("{batch}/history?limit=1000000"), "query limit"),
+        (format!("{batch}/graph?level=1&cursor=1"), "query level"),
+    ] {
+        let answer = place.ask(Method::GET, &path, Value::Null).await;
+        assert_eq!((answer.status, answer.at()), (StatusCode::BAD_REQUEST, at), "{path}: {answer:?}");
+    }
+    let past = place.ask(Method::GET, &format!("{batch}/graph?cursor=4294967295"), Value::Null).await.body;
+    assert_eq!(past["nodes"], json!([]));
+}

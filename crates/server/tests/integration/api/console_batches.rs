@@ -1,0 +1,81 @@
+//! Batches at the console.
+
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_testkit::wait;
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::api::console::start;
+use crate::api::place::Place;
+
+pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
+    let store = place.store.as_ref();
+    let batch = start(store).await;
+    let page = format!("/batches/{batch}");
+    let drawn = async || {
+        let html = place.page(&page).await.1;
+        html.contains("<svg class=\"dag\"") && html.contains("g-active")
+    };
+    wait::until("its tasks are read and drawn", drawn).await;
+    let generation = store.batch(batch).await.unwrap().unwrap().row.generation.to_string();
+    let operate = |deed: &'static str| {
+        let fields = [("deed", deed), ("generation", &*generation), ("reason", "night"), ("back", &*page)];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let place = &place;
+        async move {
+            let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+            place.form(&format!("/batches/{batch}/operate"), &fields).await.1
+        }
+    };
+    let said = operate("abort").await;
+    assert!(said.starts_with("done"), "{said}");
+    assert!(store.batch(batch).await.unwrap().unwrap().row.stopped);
+    let preview = place.page(&format!("{page}/rerun?what=failed")).await.1;
+    assert!(preview.contains("1 task runs again") && preview.contains("aborted"), "{preview}");
+    let again = [("what", "failed"), ("generation", &*generation), ("reason", "again"), ("back", &*page)];
+    let said = place.form(&format!("{page}/rerun"), &again).await.1;
+    assert!(said.contains("Rerun 1: 1 task put back"), "{said}");
+    assert!(operate("resume").await.starts_with("refused"), "it was looked at before the rerun");
+}
+
+pub(crate) async fn a_long_history_begins_with_what_happened_last(place: Place) {
+    let store = place.store.as_ref();
+    let batch = start(store).await;
+    for n in 0..51 {
+        for operation in ["abort", "resume"] {
+            let body = json!({"operation": operation, "reason": format!("{operation} no. {n}.")});
+            let done = place.post(&format!("/v1/batches/{batch}/operate"), &body).await;
+            assert_eq!(done.status, StatusCode::OK, "{done:?}");
+        }
+    }
+    let html = place.page(&format!("/batches/{batch}")).await.1;
+    assert!(html.contains("resume no. 50.") && !html.contains("abort no. 0."), "{html}");
+    assert!(html.contains("These are the newest"), "{html}");
+}
+
+pub(crate) async fn a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read(place: Place) {
+    let store = place.store.as_ref();
+    let define = async |name: &str, tasks: std::ops::Range<u32>| {
+        let tasks = tasks.map(|n| (format!("{name}{n:03}"), Task::job("mail")));
+        let definition = tasks.fold(Definition::new("many"), |all, (key, task)| all.task(&key, task));
+        store.define_dag(&Dag::check(definition).unwrap()).await.unwrap();
+    };
+    define("t", 0..300).await;
+    let many = place.post("/v1/batches", &json!({"dag": "many"})).await.body;
+    let path = format!("/batches/{}", many["id"].as_str().unwrap());
+    // Jobs that were not made in the first short transaction are made in the next ones.
+    while store.advance_batches().await.unwrap() > 0 {}
+    let abort = place.post(&format!("/v1{path}/operate"), &json!({"operation": "abort"})).await;
+    assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
+    let told =
+        async || place.page(&path).await.1.contains("<h2>Tasks that need somebody, the first 100</h2>");
+    wait::until("its tasks are read and told", told).await;
+    let preview = place.page(&format!("{path}/rerun?what=failed")).await.1;
+    assert!(preview.contains("300 tasks run again"), "{preview}");
+    assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");
+    define("u", 0..250).await;
+    let preview = place.page(&format!("{path}/rerun?what=failed&version=latest")).await.1;
+    assert!(preview.contains("u199 and 50 more") && !preview.contains("u200"), "{preview}");
+    assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");
+}

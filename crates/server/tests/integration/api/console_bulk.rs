@@ -1,0 +1,53 @@
+//! The console's list of bulk jobs: by state, page by page.
+
+use milepost_core::bulk::definition::Definition;
+use milepost_core::schedule::Source;
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::api::place::Place;
+
+/// How many runs a page shows.
+const ROWS: usize = 100;
+
+async fn started(place: &Place) -> String {
+    let answer = place.post("/v1/bulk-runs", &json!({"name": "popular"})).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    answer.body["id"].as_str().unwrap().to_owned()
+}
+
+/// Where the next page is, if there is one.
+fn next(html: &str) -> Option<String> {
+    let (before, _) = html.split_once("\" rel=\"next\"")?;
+    let (_, url) = before.rsplit_once("href=\"")?;
+    Some(url.replace("&#38;", "&"))
+}
+
+pub(crate) async fn bulk_jobs_are_listed_by_state_and_page_by_page(place: Place) {
+    place.store.put_bulk(&Definition::new("popular"), Source::Operator).await.unwrap();
+    let mut over = Vec::new();
+    for _ in 0..=ROWS {
+        over.push(started(&place).await);
+    }
+    let waits = started(&place).await;
+    for id in &over {
+        let path = format!("/v1/bulk-runs/{id}/operate");
+        let canceled = place.post(&path, &json!({"operation": "cancel"})).await;
+        assert_eq!(canceled.status, StatusCode::OK, "{canceled:?}");
+    }
+    let has = |html: &str, id: &str| html.contains(&format!("href=\"/bulk/{id}\""));
+    let rows = |html: &str| html.matches("data-row").count();
+    let first = place.page("/bulk").await.1;
+    assert!(rows(&first) == ROWS && has(&first, &waits) && has(&first, &over[ROWS]), "{first}");
+    let second = place.page(&next(&first).unwrap()).await.1;
+    assert!(rows(&second) == 2 && has(&second, &over[0]) && has(&second, &over[1]), "{second}");
+    assert!(next(&second).is_none() && second.contains("Newest"), "{second}");
+    let canceled = place.page("/bulk?state=canceled").await.1;
+    assert!(rows(&canceled) == ROWS && !has(&canceled, &waits), "{canceled}");
+    assert!(canceled.contains("<option value=\"canceled\" selected>"), "{canceled}");
+    let rest = next(&canceled).unwrap();
+    assert!(rest.contains("state=canceled") && rows(&place.page(&rest).await.1) == 1, "{rest}");
+    let failed = place.page("/bulk?state=failed").await.1;
+    assert!(failed.contains("No bulk job is as you look for it.") && rows(&failed) == 0, "{failed}");
+    assert_eq!(place.page("/bulk?state=gone").await.0, StatusCode::BAD_REQUEST);
+}

@@ -1,0 +1,80 @@
+//! Events at the console.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::api::console::{EVIL, fill};
+use crate::api::events;
+use crate::api::place::Place;
+
+pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Place) {
+    let store = place.store.as_ref();
+    fill(store).await;
+    let parked = store.parked(None, None, 1).await.unwrap().remove(0);
+    let of = &parked.first.aggregate;
+    let edit = |payload: &'static str| {
+        place.form(
+            "/events/parked",
+            &[
+                ("subscription", EVIL),
+                ("aggregate_type", &of.kind),
+                ("aggregate_id", &of.id),
+                ("deed", "edit"),
+                ("payload", payload),
+                ("reason", "typo"),
+            ],
+        )
+    };
+    let html = place.page("/events").await.1;
+    let form = html.split("Leave it").find(|form| form.contains("name=\"payload\"")).unwrap();
+    let begins_in = form.split(" autofocus").next().unwrap().rsplit(" name=\"").next().unwrap();
+    assert!(begins_in.starts_with("payload"), "writing begins in the payload: {form}");
+    assert!(edit("{").await.1.starts_with("refused"));
+    assert!(edit("{\"mended\": true}").await.1.starts_with("done"));
+    assert!(place.page("/events").await.1.contains("mended"));
+    let dead = store.dead_events(None, None, 1).await.unwrap().remove(0).event.id.to_string();
+    let drop = [("subscription", EVIL), ("event", &*dead), ("deed", "drop"), ("reason", "old")];
+    assert!(place.form("/dead-letters/event", &drop).await.1.starts_with("done"));
+    assert!(store.dead_events(None, None, 1).await.unwrap().is_empty());
+    let since = (Timestamp::now() - Duration::from_secs(60)).to_string();
+    let replay = [("subscription", EVIL), ("since", &*since), ("reason", "lost")];
+    assert!(place.form("/events/replay", &replay).await.1.contains("go out again"));
+    let pause = [("subscription", EVIL), ("deed", "pause"), ("reason", "the broker moves")];
+    assert!(place.form("/events/subscription", &pause).await.1.starts_with("done"));
+    assert_eq!(store.subscriptions().await.unwrap()[0].paused_why.as_deref(), Some("the broker moves"));
+    let run = [("schedule", EVIL), ("deed", "run"), ("reason", "now")];
+    assert!(place.form("/schedules/operate", &run).await.1.contains("was enqueued"));
+}
+
+/// Where a link of this name leads on a page.
+fn link(html: &str, name: &str) -> String {
+    let before = html.split(&format!(">{name}</a>")).next().unwrap();
+    let url = before.rsplit("href=\"").next().unwrap().split('"').next().unwrap();
+    let url = url.replace("&#38;", "&").replace("&amp;", "&");
+    url.split('#').next().unwrap().to_owned()
+}
+
+pub(crate) async fn long_lists_of_what_is_parked_and_given_up_go_on(place: Place) {
+    events::emit_orders(&place, 120).await;
+    events::fail(&place, "mail", 60).await;
+    for (page, row, more, back) in
+        [("/events", "<b>order ", "More", "First"), ("/dead-letters", "</b> order ", "Older", "Newest")]
+    {
+        let first =
+            place.page(&format!("{page}?subscription=mail&aggregate_type=none&aggregate_id=0")).await.1;
+        assert_eq!(
+            (first.matches(row).count(), first.contains(&format!(">{back}</a>"))),
+            (50, false),
+            "{first}"
+        );
+        let rest = place.page(&link(&first, more)).await.1;
+        assert_eq!(
+            (rest.matches(row).count(), rest.contains(&format!(">{more}</a>"))),
+            (10, false),
+            "{rest}"
+        );
+        let again = place.page(&link(&rest, back)).await.1;
+        assert_eq!(again.matches(row).count(), 50);
+    }
+}

@@ -1,0 +1,96 @@
+//! The console's lists of jobs: since when, how many, and how long the story of one is.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use milepost_core::claim::Claim;
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::ident::{JobId, WorkerId};
+use milepost_core::job::NewJob;
+use milepost_core::port::{Operation, Store};
+use milepost_core::transition::Verb;
+use milepost_core::worker::NewWorker;
+use milepost_testkit::wait;
+
+use crate::api::place::Place;
+
+async fn worker(store: &dyn Store) -> WorkerId {
+    let (queues, kinds) = (vec!["default".to_owned()], vec!["mail".to_owned()]);
+    let worker = NewWorker { name: "w".into(), queues, kinds, lease: Duration::from_secs(600) };
+    store.register_worker(&worker).await.unwrap()
+}
+
+async fn enqueued(store: &dyn Store) -> JobId {
+    store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap().job
+}
+
+/// Lets the job fail that waits.
+async fn fail(store: &dyn Store, worker: WorkerId, claim_id: i32) {
+    let (queues, kinds) = (vec!["default".to_owned()], vec!["mail".to_owned()]);
+    let claim = Claim { worker, claim_id, queues, kinds, limit: 1, thorough: true };
+    let run = store.claim(&claim).await.unwrap()[0].run;
+    let end = End::Fail { failure: Failure { code: "broken".into(), message: "no".into() } };
+    store.finish_many(worker, &[Finish { run, end, grouped: false, task: false }]).await.unwrap();
+}
+
+/// A time after all that has happened, which has come.
+async fn later() -> Timestamp {
+    let at = Timestamp::now().checked_add(SignedDuration::from_millis(2)).unwrap();
+    wait::until("its time comes", async || Timestamp::now() > at).await;
+    at
+}
+
+pub(crate) async fn jobs_that_failed_since_a_time_are_found_and_retried(place: Place) {
+    let store = place.store.as_ref();
+    let worker = worker(store).await;
+    let before = enqueued(store).await;
+    fail(store, worker, 1).await;
+    let since = enqueued(store).await;
+    let at = later().await;
+    fail(store, worker, 2).await;
+    let found = async |url: String| {
+        let html = place.page(&url).await.1;
+        let has = [before, since].map(|job| html.contains(&format!("href=\"/jobs/{job}\"")));
+        (html, has)
+    };
+    let (html, has) = found(format!("/jobs?state=failed&since={at}")).await;
+    assert!(html.contains("Failed since, UTC") && has == [false, true], "{html}");
+    let (html, has) = found(format!("/jobs?since={at}")).await;
+    assert!(html.contains("Created since, UTC") && has == [false, false], "{html}");
+    assert!(html.contains(&format!("No job created since {at} is as you look for it")), "{html}");
+    let (html, has) = found("/jobs?kind=mail&since=2020-01-01+00:00".to_owned()).await;
+    assert!(html.contains("value=\"2020-01-01 00:00\"") && has == [true, true], "{html}");
+    assert!(html.contains("created <time datetime="), "times can be exact: {html}");
+    assert!(found("/jobs?since=yesterday".to_owned()).await.0.contains("is no time such as"));
+    let chosen = format!("all=yes&deed=retry&state=failed&kind=mail&since={at}");
+    let preview = place.page(&format!("/jobs/change?{chosen}")).await.1;
+    assert!(preview.contains("Retry now: 1 job?"), "{preview}");
+    assert!(preview.contains(&format!("Only to jobs that failed since {at}.")), "{preview}");
+    let fields = [("chosen", &*chosen), ("of", "1"), ("reason", "mended"), ("back", "/jobs")];
+    let (to, said) = place.form("/jobs/change", &fields).await;
+    assert!(to.starts_with("/bulk/") && said.contains("1 job"), "{to}: {said}");
+}
+
+pub(crate) async fn all_jobs_that_are_changed_are_counted_before(place: Place) {
+    let jobs: Vec<NewJob> = (0..1_200).map(|n| NewJob::new("order", &n).unwrap()).collect();
+    place.store.enqueue_many(&jobs).await.unwrap();
+    let html = place.page("/jobs/change?all=yes&kind=order&deed=cancel").await.1;
+    for part in ["Cancel: 1,200 jobs?", "name=\"of\" value=\"1200\"", "The first 20 of them"] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+}
+
+pub(crate) async fn of_a_long_history_the_newest_changes_are_drawn(place: Place) {
+    let store = place.store.as_ref();
+    let job = enqueued(store).await;
+    for n in 0..60 {
+        for verb in [Verb::Abort, Verb::Resume] {
+            store.operate(job, &Operation::new(verb).note(format!("{verb} no. {n}."))).await.unwrap();
+        }
+    }
+    let html = place.page(&format!("/jobs/{job}")).await.1;
+    assert!(html.contains("The newest 100 of 121 changes"), "{html}");
+    assert!(html.contains(&format!("href=\"/v1/jobs/{job}/history\"")), "{html}");
+    assert!(html.contains("resume no. 59.") && !html.contains("abort no. 9."), "{html}");
+    assert_eq!(html.matches(" no. ").count(), 100, "{html}");
+}

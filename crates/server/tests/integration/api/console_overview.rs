@@ -1,0 +1,213 @@
+//! What the console tells of what is wrong and what runs, where there is much of it.
+
+use std::time::Duration;
+
+use milepost_core::bulk::listing::BulkFilter;
+use milepost_core::bulk::operation;
+use milepost_core::claim::Claim;
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::ident::{Run, WorkerId};
+use milepost_core::job::{NewJob, StartAt};
+use milepost_core::limit::{Limit, Rate};
+use milepost_core::port::{Operation, Store};
+use milepost_core::schedule::{Schedule, Source, Spec};
+use milepost_core::transition::Verb;
+use milepost_core::worker::NewWorker;
+use milepost_testkit::wait;
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::api::console::start;
+use crate::api::place::Place;
+
+/// A worker of these kinds.
+async fn worker(store: &dyn Store, kinds: &[String]) -> WorkerId {
+    let (queues, lease) = (vec!["default".to_owned()], Duration::from_secs(600));
+    let worker = NewWorker { name: "w".into(), queues, kinds: kinds.to_vec(), lease };
+    store.register_worker(&worker).await.unwrap()
+}
+
+/// Claims so many of the jobs that wait.
+async fn claimed(store: &dyn Store, worker: WorkerId, kinds: &[String], limit: u32) -> Vec<Run> {
+    let (claim_id, queues) = (i32::try_from(limit).unwrap(), vec!["default".to_owned()]);
+    let claim = Claim { worker, claim_id, queues, kinds: kinds.to_vec(), limit, thorough: true };
+    store.claim(&claim).await.unwrap().into_iter().map(|job| job.run).collect()
+}
+
+async fn fail(store: &dyn Store, worker: WorkerId, runs: Vec<Run>) {
+    let failed = |run| {
+        let failure = Failure { code: "broken".into(), message: "no".into() };
+        Finish { run, end: End::Fail { failure }, grouped: false, task: false }
+    };
+    let ends: Vec<Finish> = runs.into_iter().map(failed).collect();
+    store.finish_many(worker, &ends).await.unwrap();
+}
+
+pub(crate) async fn a_store_in_which_nothing_was_done_tells_what_to_do(place: Place) {
+    let store = place.store.as_ref();
+    // The one that a server keeps for what operators ask for.
+    let own = NewWorker {
+        name: "w (operations)".into(),
+        queues: vec![operation::QUEUE.to_owned()],
+        kinds: vec![operation::NAME.to_owned()],
+        lease: Duration::from_secs(600),
+    };
+    store.register_worker(&own).await.unwrap();
+    let told = async || place.page("/").await.1;
+    wait::until("all is counted", async || told().await.contains("Nothing was ever done here")).await;
+    assert!(told().await.contains("milepost enqueue hello"));
+    store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap();
+    wait::until("the job is told", async || told().await.contains("Nobody works on queue default")).await;
+    assert!(!told().await.contains("Nothing was ever done here"));
+}
+
+pub(crate) async fn kinds_that_no_worker_of_their_queue_runs_are_told(place: Place) {
+    let store = place.store.as_ref();
+    worker(store, &["mail".to_owned()]).await;
+    let elsewhere = NewWorker {
+        name: "elsewhere".into(),
+        queues: vec!["night".to_owned()],
+        kinds: vec!["invoice".to_owned()],
+        lease: Duration::from_secs(600),
+    };
+    store.register_worker(&elsewhere).await.unwrap();
+    let told = async || place.page("/").await.1;
+    let job = |kind: &str| NewJob::new(kind, &1).unwrap();
+    let later = NewJob { start: StartAt::After(Duration::from_secs(3600)), ..job("report") };
+    let others = (0..10).map(|n| job(&format!("old-{n}")));
+    let jobs: Vec<NewJob> =
+        [job("mail"), job("invoice"), job("invoice"), later].into_iter().chain(others).collect();
+    store.enqueue_many(&jobs).await.unwrap();
+    wait::until("the kind is told", async || told().await.contains("Nobody runs kind invoice")).await;
+    let html = told().await;
+    for part in [
+        "2 jobs wait in queue default",
+        "state=pending&#38;kind=invoice&#38;queue=default",
+        "Nobody runs 3 more kinds",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    for none in ["Nobody works on queue", "Nobody runs kind mail", "Nobody runs kind report"] {
+        assert!(!html.contains(none), "{none}: {html}");
+    }
+}
+
+pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place) {
+    let store = place.store.as_ref();
+    let kinds: Vec<String> = (0..10).map(|n| format!("kind-{n}")).collect();
+    let worker = worker(store, &kinds).await;
+    let told = async || place.page("/").await.1;
+    wait::until("all is counted, and well", async || told().await.contains("All is well")).await;
+    let hourly = Spec::every(Duration::from_secs(3600)).unwrap();
+    let schedule = Schedule::new("hourly", hourly, NewJob::new("mail", &1).unwrap());
+    store.put_schedule(&schedule, Source::Operator).await.unwrap();
+    store.pause_schedule("hourly").await.unwrap();
+    let html = told().await;
+    assert!(html.contains("Schedule hourly is paused") && html.contains("Let hourly tick again?"), "{html}");
+    let batch = start(store).await;
+    let abort = place.post(&format!("/v1/batches/{batch}/operate"), &json!({"operation": "abort"})).await;
+    assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
+    let job = store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap().job;
+    store.operate(job, &Operation::new(Verb::Abort)).await.unwrap();
+    let jobs: Vec<NewJob> = kinds.iter().map(|kind| NewJob::new(kind, &1).unwrap()).collect();
+    store.enqueue_many(&jobs).await.unwrap();
+    let runs = claimed(store, worker, &kinds, 10).await;
+    fail(store, worker, runs).await;
+    let html = told().await;
+    for part in [
+        "is stopped: x&#60;script",
+        "Let this batch go on?",
+        "href=\"/jobs?state=aborted\"",
+        "failed for 2 more causes",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(!html.contains("All is well"), "{html}");
+}
+
+pub(crate) async fn failed_bulk_jobs_are_told_behind_many_that_wait(place: Place) {
+    let store = place.store.as_ref();
+    let job = store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap().job;
+    let chosen = format!("deed=cancel&id={job}");
+    let fields = [("chosen", &*chosen), ("reason", "not these"), ("back", "/jobs")];
+    let stopped = place.form("/jobs/change", &fields).await.0;
+    let stopped = stopped.strip_prefix("/bulk/").unwrap();
+    let abort = [("deed", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
+    place.form(&format!("/jobs/{stopped}/operate"), &abort).await;
+    for _ in 0..21 {
+        place.form("/jobs/change", &fields).await;
+    }
+    let html = place.page("/").await.1;
+    assert!(
+        html.contains(&format!("href=\"/bulk/{stopped}\"")) && html.contains("too many at once"),
+        "{html}"
+    );
+    let page = format!("/bulk/{}", store.bulks(&BulkFilter::default()).await.unwrap()[0].id);
+    assert!(place.page(&page).await.1.contains("An empty field stays as it is."));
+    let set = |name: &'static str, value: &'static str| {
+        place.form(&format!("{page}/set"), &[(name, value), ("reason", "night"), ("back", "/bulk")])
+    };
+    for (name, value) in [("chunk_ms", "600001"), ("rows_max", "1000001")] {
+        assert!(set(name, value).await.1.starts_with("refused"), "{name}");
+    }
+    assert!(set("rows_min", "10").await.1.starts_with("done"));
+    assert!(set("rows_max", "9").await.1.starts_with("refused"), "fewer than the fewest that were set");
+}
+
+pub(crate) async fn what_runs_for_longest_is_shown_of_many(place: Place) {
+    let store = place.store.as_ref();
+    let kinds = ["mail".to_owned()];
+    let worker = worker(store, &kinds).await;
+    let jobs: Vec<NewJob> = (0..60).map(|n| NewJob::new("mail", &n).unwrap()).collect();
+    store.enqueue_many(&jobs).await.unwrap();
+    let first = claimed(store, worker, &kinds, 1).await[0].job;
+    assert_eq!(claimed(store, worker, &kinds, 59).await.len(), 59);
+    let html = place.page("/workers").await.1;
+    assert!(html.contains("The 50 that run for longest, of 60"), "{html}");
+    assert!(html.contains(&format!("href=\"/jobs/{first}\"")), "{html}");
+}
+
+pub(crate) async fn a_kind_that_fails_is_slowed_down_and_others_of_its_queue_go_on(place: Place) {
+    let store = place.store.as_ref();
+    let (told, kinds) = (async || place.page("/").await.1, ["mail".to_owned(), "report".to_owned()]);
+    let worker = worker(store, &kinds).await;
+    let job = |kind: &str| NewJob::new(kind, &1).unwrap();
+    store.enqueue(&job("mail")).await.unwrap();
+    fail(store, worker, claimed(store, worker, &kinds, 1).await).await;
+    wait::until("it is offered", async || told().await.contains("Slow kind mail down?")).await;
+    let slow = |rate: &'static str, reason: &'static str| {
+        place.form("/limits/set", &[("kind", "mail"), ("rate", rate), ("reason", reason), ("back", "/")])
+    };
+    for (rate, reason) in [("soon", "it fails"), ("1/h", "")] {
+        assert!(slow(rate, reason).await.1.starts_with("refused"), "{rate} {reason}");
+    }
+    wait::until("it is slowed down", async || slow("1/h", "it fails").await.1.starts_with("done")).await;
+    store.enqueue_many(&[job("mail"), job("mail"), job("report"), job("report")]).await.unwrap();
+    let started = claimed(store, worker, &kinds, 10).await.len();
+    assert_eq!(started, 3, "one of the kind that is slow, and the others");
+    wait::until("it is told", async || told().await.contains("Kind mail is slowed down")).await;
+    assert!(!told().await.contains("Slow kind mail down?"));
+    assert!(slow("2/h", "it fails").await.1.contains("already"), "a limit that it has is not lost");
+    let entry = place.get("/v1/audit?limit=1").await.body["items"][0].clone();
+    assert_eq!((&entry["what"], &entry["why"]), (&json!("limit.put"), &json!("it fails")), "{entry}");
+}
+
+pub(crate) async fn an_operators_limit_is_lifted_and_a_configurations_is_not(place: Place) {
+    let store = place.store.as_ref();
+    let (mail, report) = (Limit::kind("mail", Rate::new(0.01, 1)), Limit::kind("report", Rate::new(0.01, 1)));
+    store.put_limit(&mail, Source::Operator).await.unwrap();
+    store.put_limit(&report, Source::Config).await.unwrap();
+    for page in ["/", "/settings"] {
+        let told = async || place.page(page).await.1;
+        wait::until("it can be lifted", async || told().await.contains("Lift the limit of kind mail?")).await;
+        assert!(!told().await.contains("Lift the limit of kind report?"), "{page}");
+    }
+    let lift = |kind: &'static str| {
+        place.form("/limits/remove", &[("kind", kind), ("reason", "it is mended"), ("back", "/")])
+    };
+    wait::until("it is lifted", async || lift("mail").await.1.starts_with("done")).await;
+    assert!(lift("report").await.1.starts_with("refused"));
+    let left: Vec<Limit> = store.limits().await.unwrap().into_iter().map(|view| view.limit).collect();
+    assert_eq!(left, [report]);
+    wait::until("it is not told any more", async || !place.page("/").await.1.contains("slowed down")).await;
+}

@@ -1,0 +1,328 @@
+//! Jobs are created, looked at and changed.
+
+use std::time::Duration;
+
+use milepost_core::claim::Claim;
+use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::worker::NewWorker;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::api::place::{Answer, Place};
+
+pub(crate) async fn a_job_that_is_created_can_be_looked_at(place: Place) {
+    let id = place
+        .created(&json!({
+            "kind": "mail", "payload": {"to": ["ada"], "n": 1.50}, "queue": "post", "priority": 3, "max_attempts": 7,
+            "timeout_ms": 1500, "delay_ms": 3_600_000, "group": "g", "key": "k",
+        }))
+        .await;
+    let job = place.get(&format!("/v1/jobs/{id}")).await.body;
+    for (field, value) in [
+        ("kind", json!("mail")),
+        ("queue", json!("post")),
+        ("priority", json!(3)),
+        ("max_attempts", json!(7)),
+        ("payload", json!({"to": ["ada"], "n": 1.5})),
+        ("group", json!("g")),
+        ("key", json!("k")),
+    ] {
+        assert_eq!(job[field], value, "{field} of {job}");
+    }
+    assert_eq!(job["waiting_for"]["reason"], "time");
+    let history = place.get(&format!("/v1/jobs/{id}/history")).await.body;
+    assert_eq!(history[0]["verb"], "create");
+    let listed = place.get("/v1/jobs?kind=mail&queue=post&key=k").await.body;
+    assert_eq!(listed["items"][0]["id"], id.as_str());
+    assert_eq!(listed.get("next_cursor"), None);
+}
+
+pub(crate) async fn a_key_that_is_asked_for_again_is_the_same_job(place: Place) {
+    let body = json!({"kind": "mail", "key": "order-1", "payload": 1});
+    let first = place.created(&body).await;
+    let again = place.post("/v1/jobs", &json!({"kind": "mail", "key": "order-1", "payload": 2})).await;
+    assert_eq!(again.status, StatusCode::OK);
+    assert_eq!(again.body, json!({"id": first, "duplicate": true}));
+}
+
+pub(crate) async fn a_request_is_repeated_under_its_idempotency_key(place: Place) {
+    let ask = |payload: u32| {
+        let body = json!({"kind": "mail", "payload": {"n": payload}});
+        place.send(place.request(Method::POST, "/v1/jobs").header("Idempotency-Key", "r-1").json(&body))
+    };
+    let first = ask(1).await;
+    assert_eq!((first.status, &first.body["duplicate"]), (StatusCode::CREATED, &json!(false)));
+    let again = ask(1).await;
+    assert_eq!((again.status, &again.body["id"]), (StatusCode::OK, &first.body["id"]));
+    let other = ask(2).await;
+    assert_eq!((other.status, other.code()), (StatusCode::CONFLICT, "idempotency_key_taken"));
+    let many = |payload: u32| {
+        let body = json!({"jobs": [{"kind": "mail", "payload": payload}, {"kind": "mail", "payload": 7}]});
+        place.send(
+            place.request(Method::POST, "/v1/jobs/create-many").header("Idempotency-Key", "r-2").json(&body),
+        )
+    };
+    let first = many(1).await;
+    assert_eq!(first.status, StatusCode::CREATED, "{first:?}");
+    let again = many(1).await;
+    assert_eq!(again.body["jobs"][1]["id"], first.body["jobs"][1]["id"]);
+    assert_eq!(many(2).await.code(), "idempotency_key_taken");
+    let jobs = place.get("/v1/jobs").await.body;
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 3, "{jobs}");
+}
+
+pub(crate) async fn nothing_is_created_under_a_key_that_other_jobs_have(place: Place) {
+    let many = |path: &'static str, payloads: &'static [u32]| {
+        let jobs: Vec<Value> = payloads.iter().map(|n| json!({"kind": "mail", "payload": n})).collect();
+        let request = place.request(Method::POST, path).header("Idempotency-Key", "r-1");
+        place.send(request.json(&json!({ "jobs": jobs })))
+    };
+    let (all, each) = ("/v1/jobs/create-many", "/v1/jobs/create-many?each=true");
+    assert_eq!(many(all, &[1, 2]).await.status, StatusCode::CREATED);
+    for other in [&[1, 7, 3][..], &[7, 2, 3], &[1, 2, 3]] {
+        let refused = many(all, other).await;
+        assert_eq!(
+            (refused.status, refused.code()),
+            (StatusCode::CONFLICT, "idempotency_key_taken"),
+            "{other:?}"
+        );
+    }
+    let count = async || place.get("/v1/jobs").await.body["items"].as_array().unwrap().len();
+    assert_eq!(count().await, 2, "all or none");
+    let answer = many(each, &[1, 7, 3]).await.body;
+    assert_eq!(answer["jobs"][0]["duplicate"], true);
+    assert_eq!(answer["jobs"][1]["problem"]["code"], "idempotency_key_taken", "{answer}");
+    assert_eq!(answer["jobs"][1]["problem"]["at"], "jobs[1]");
+    assert_eq!((answer["jobs"][2]["duplicate"].as_bool(), count().await), (Some(false), 3));
+}
+
+pub(crate) async fn a_key_of_jobs_of_which_some_were_refused_is_of_these(place: Place) {
+    let many = |path: &'static str, kinds: [&'static str; 2]| {
+        let jobs = kinds.map(|kind| json!({ "kind": kind }));
+        let request = place.request(Method::POST, path).header("Idempotency-Key", "r-1");
+        place.send(request.json(&json!({ "jobs": jobs })))
+    };
+    let answer = many("/v1/jobs/create-many?each=true", ["", "mail"]).await.body;
+    assert_eq!(answer["jobs"][0]["problem"]["code"], "invalid_job", "{answer}");
+    let refused = many("/v1/jobs/create-many", ["mail", "mail"]).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::CONFLICT, "idempotency_key_taken"));
+    let jobs = place.get("/v1/jobs").await.body;
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 1, "{jobs}");
+}
+
+pub(crate) async fn many_jobs_are_created_in_the_order_of_the_request(place: Place) {
+    let jobs: Vec<Value> = (0..700).map(|n| json!({"kind": "k", "payload": n})).collect();
+    let answer = place.post("/v1/jobs/create-many", &json!({ "jobs": jobs })).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    let created = answer.body["jobs"].as_array().unwrap();
+    assert_eq!(created.len(), 700);
+    for n in [0, 499, 500, 699] {
+        let id = created[n]["id"].as_str().unwrap();
+        assert_eq!(place.get(&format!("/v1/jobs/{id}")).await.body["payload"], json!(n));
+    }
+}
+
+pub(crate) async fn a_list_goes_on_where_its_page_ended(place: Place) {
+    let jobs: Vec<Value> = (0..25).map(|n| json!({"kind": "k", "payload": n})).collect();
+    place.post("/v1/jobs/create-many", &json!({ "jobs": jobs })).await;
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = place.get(&format!("/v1/jobs?limit=10{cursor}")).await.body;
+        seen.extend(page["items"].as_array().unwrap().iter().map(|job| job["id"].clone()));
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(seen.len(), 25);
+    let mut distinct = seen.clone();
+    distinct.sort_by_key(ToString::to_string);
+    distinct.dedup();
+    assert_eq!(distinct.len(), 25, "each once");
+}
+
+pub(crate) async fn what_one_of_many_callers_gives_wrong_is_refused_alone(place: Place) {
+    // A NUL is what only some stores refuse, and only some of them late.
+    let answers = futures::future::join_all((0..40).map(|n| {
+        let place = &place;
+        async move {
+            let payload =
+                if n % 10 == 3 { "{\"kind\": \"k\", \"payload\": \"\\u0000\"}" } else { "{\"kind\": \"k\"}" };
+            let request = place.request(Method::POST, "/v1/jobs").header("content-type", "application/json");
+            place.send(request.body(payload)).await
+        }
+    }))
+    .await;
+    for (n, answer) in answers.iter().enumerate() {
+        if n % 10 == 3 {
+            assert_eq!(
+                (answer.status, answer.code()),
+                (StatusCode::UNPROCESSABLE_ENTITY, "invalid_job"),
+                "{n}"
+            );
+        } else {
+            assert_eq!(answer.status, StatusCode::CREATED, "{n}: {answer:?}");
+        }
+    }
+}
+
+pub(crate) async fn each_of_many_is_answered_when_asked_for(place: Place) {
+    let jobs = json!({"jobs": [{"kind": "k"}, {"kind": ""}, {"kind": "k", "priority": 4}]});
+    let answer = place.post("/v1/jobs/create-many?each=true", &jobs).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    let jobs = &answer.body["jobs"];
+    assert_eq!(jobs[1]["problem"]["code"], "invalid_job");
+    assert_eq!(jobs[1]["problem"]["at"], "jobs[1]");
+    assert!(jobs[0]["id"].is_string() && jobs[2]["id"].is_string(), "{jobs}");
+    assert_eq!(place.get("/v1/jobs").await.body["items"].as_array().unwrap().len(), 2);
+}
+
+pub(crate) async fn one_that_a_database_cannot_keep_does_not_touch_its_neighbours(place: Place) {
+    // Only PostgreSQL refuses the number, without saying whose it is.
+    let jobs: Vec<String> = (0..9)
+        .map(|n| format!("{{\"kind\": \"k\", \"payload\": {}}}", if n == 6 { "1e-999999" } else { "1" }))
+        .collect();
+    let body = format!("{{\"jobs\": [{}]}}", jobs.join(","));
+    let request = place.request(Method::POST, "/v1/jobs/create-many?each=true");
+    let answer = place.send(request.header("content-type", "application/json").body(body)).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    for (n, job) in answer.body["jobs"].as_array().unwrap().iter().enumerate() {
+        let refused = n == 6 && job["problem"]["at"] == "jobs[6]" && job["problem"]["code"] == "invalid_job";
+        assert!(job["id"].is_string() || refused, "{n}: {job}");
+    }
+}
+
+pub(crate) async fn large_jobs_of_many_callers_are_all_created(place: Place) {
+    let payload = "x".repeat(1_000_000);
+    let answers = futures::future::join_all((0..12).map(|_| {
+        let (place, body) = (&place, json!({"kind": "k", "payload": &payload}));
+        async move { place.send(place.request(Method::POST, "/v1/jobs").json(&body)).await.status }
+    }));
+    assert!(answers.await.into_iter().all(|status| status == StatusCode::CREATED));
+}
+
+pub(crate) async fn an_operator_changes_jobs(place: Place) {
+    let id = place.created(&json!({"kind": "k"})).await;
+    let path = format!("/v1/jobs/{id}/operate");
+    let no = place.post(&path, &json!({"operation": "retry"})).await;
+    assert_eq!((no.status, no.code()), (StatusCode::CONFLICT, "illegal_transition"));
+    let snoozed = place.post(&path, &json!({"operation": "snooze", "delay_ms": 60_000})).await;
+    assert_eq!(snoozed.body["outcome"], "pending");
+    let aborted = place.post(&path, &json!({"operation": "abort", "reason": "too early"})).await;
+    assert_eq!(aborted.body["outcome"], "aborted");
+    assert_eq!(place.post(&path, &json!({"operation": "retry"})).await.body["outcome"], "pending");
+    assert_eq!(place.post(&path, &json!({"operation": "cancel"})).await.body["outcome"], "canceled");
+    let history = place.get(&format!("/v1/jobs/{id}/history")).await.body;
+    let verbs: Vec<&str> = history.as_array().unwrap().iter().map(|e| e["verb"].as_str().unwrap()).collect();
+    assert_eq!(verbs, ["create", "snooze", "abort", "resume", "cancel"]);
+    assert_eq!(history[2]["note"], "too early");
+}
+
+pub(crate) async fn a_queue_is_paused_and_goes_on(place: Place) {
+    place.created(&json!({"kind": "k", "queue": "post office"})).await;
+    let set = |paused: bool| {
+        let request =
+            place.request(Method::PUT, "/v1/queues/post%20office").json(&json!({ "paused": paused }));
+        place.send(request)
+    };
+    assert_eq!(set(true).await.body, json!({"changed": true}));
+    assert_eq!(set(true).await.body, json!({"changed": false}));
+    let queues = place.get("/v1/queues").await.body;
+    assert_eq!(queues[0]["name"], "post office");
+    assert!(queues[0]["paused_at"].is_string(), "{queues}");
+    assert_eq!(set(false).await.body, json!({"changed": true}));
+}
+
+pub(crate) async fn attempts_are_told_with_their_ends(place: Place) {
+    let id = place.created(&json!({"kind": "k", "max_attempts": 2})).await;
+    let store = place.store.as_ref();
+    let lease = Duration::from_secs(60);
+    let worker =
+        NewWorker { name: "w".into(), queues: vec!["default".into()], kinds: vec!["k".into()], lease };
+    let worker = store.register_worker(&worker).await.unwrap();
+    for claim_id in 1..=2 {
+        let claim = Claim {
+            worker,
+            claim_id,
+            queues: vec!["default".into()],
+            kinds: vec!["k".into()],
+            limit: 1,
+            thorough: true,
+        };
+        let run = store.claim(&claim).await.unwrap()[0].run;
+        let failure = Failure { code: "boom".into(), message: format!("no. {claim_id}") };
+        let end =
+            if claim_id == 1 { End::Retry { delay: Duration::ZERO, failure } } else { End::Fail { failure } };
+        store.finish_many(worker, &[Finish { run, end, grouped: false, task: false }]).await.unwrap();
+    }
+    let attempts = place.get(&format!("/v1/jobs/{id}/attempts")).await.body;
+    assert_eq!(attempts.as_array().unwrap().len(), 2);
+    assert_eq!((&attempts[0]["outcome"], &attempts[1]["outcome"]), (&json!("retry"), &json!("fail")));
+    assert_eq!(attempts[1]["error_message"], "no. 2");
+    assert_eq!(place.get("/v1/workers").await.body[0]["name"], "w");
+    assert_eq!(place.get(&format!("/v1/jobs/{id}")).await.body["state"], "failed");
+}
+
+/// The jobs of an answer, newest first.
+fn listed(answer: &Answer) -> Vec<&str> {
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    answer.body["items"].as_array().unwrap().iter().map(|job| job["id"].as_str().unwrap()).collect()
+}
+
+pub(crate) async fn jobs_are_found_by_what_is_in_them(place: Place) {
+    let one = place.created(&json!({ "kind": "mail", "payload": { "to": { "id": 42 } } })).await;
+    let two = place.created(&json!({ "kind": "mail", "payload": { "to": { "id": 43 } } })).await;
+    assert_eq!(listed(&place.get("/v1/jobs?payload=to.id%3D42").await), [one.as_str()]);
+    let all = place.get("/v1/jobs?created_from=2026-01-01T00:00:00Z").await;
+    assert_eq!(listed(&all), [two.as_str(), &one]);
+    assert!(listed(&place.get("/v1/jobs?created_before=2026-01-01T00:00:00Z").await).is_empty());
+    assert!(listed(&place.get("/v1/jobs?error=disk").await).is_empty());
+    let refused = place.get("/v1/jobs?payload=to.id").await;
+    assert_eq!((refused.status, refused.at()), (StatusCode::BAD_REQUEST, "query payload"));
+}
+
+pub(crate) async fn an_operation_on_many_is_previewed_and_becomes_a_bulk_job(place: Place) {
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        let id = place.created(&json!({ "kind": "mail", "payload": { "n": n } })).await;
+        place.post(&format!("/v1/jobs/{id}/operate"), &json!({ "operation": "abort" })).await;
+        ids.push(id);
+    }
+    place.created(&json!({ "kind": "other" })).await;
+    let ask = |dry: bool| json!({ "filter": { "state": "aborted", "kind": "mail" }, "operation": "retry", "reason": "fixed", "dry": dry });
+    let preview = place.post("/v1/jobs/operate-many", &ask(true)).await;
+    assert_eq!((preview.status, &preview.body), (StatusCode::OK, &json!({ "jobs": 3, "some": ids })));
+    let keyed = |body: serde_json::Value| {
+        let request = place.request(Method::POST, "/v1/jobs/operate-many").header("Idempotency-Key", "once");
+        place.send(request.json(&body))
+    };
+    let started = keyed(ask(false)).await;
+    assert_eq!((started.status, &started.body["jobs"]), (StatusCode::ACCEPTED, &json!(3)), "{started:?}");
+    let again = keyed(ask(false)).await;
+    assert_eq!(
+        (again.status, &again.body["bulk"]),
+        (StatusCode::ACCEPTED, &started.body["bulk"]),
+        "{again:?}"
+    );
+    assert_eq!(again.body["jobs"], 3);
+    let mut other = ask(false);
+    other["reason"] = json!("for something else");
+    assert_eq!(keyed(other).await.code(), "idempotency_key_taken");
+    let bulk = place.get(&format!("/v1/jobs/{}", started.body["bulk"].as_str().unwrap())).await;
+    assert_eq!((&bulk.body["kind"], &bulk.body["queue"]), (&json!("milepost.operate"), &json!("milepost")));
+    assert_eq!(
+        (&bulk.body["payload"]["verb"], &bulk.body["payload"]["note"]),
+        (&json!("resume"), &json!("fixed"))
+    );
+    for (body, at) in [
+        (json!({ "filter": { "state": "failed" }, "operation": "cancel", "reason": " " }), "reason"),
+        (json!({ "filter": { "state": "succeeded" }, "operation": "retry", "reason": "x" }), "filter.state"),
+        (json!({ "filter": { "kind": "mail" }, "operation": "retry", "reason": "x" }), "filter"),
+        (
+            json!({ "filter": { "state": "failed", "payload": "x" }, "operation": "retry", "reason": "x" }),
+            "filter.payload",
+        ),
+    ] {
+        let refused = place.post("/v1/jobs/operate-many", &body).await;
+        assert!(refused.status.is_client_error(), "{refused:?}");
+        assert_eq!(refused.at(), at, "{refused:?}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Clients that are slow, silent, or want too much: over sockets of our own.
+
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use milepost_core::limit::Rate;
+use milepost_core::token::Role;
+use milepost_server::{Limits, Options};
+use milepost_testkit::wait;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::api::place::{Place, on_sqlite};
+
+/// Longer than any of this should take.
+const LONG: Duration = wait::LIMIT;
+const SHORT: Duration = Duration::from_millis(300);
+/// Time enough to say something, however busy the machine is.
+const SOME: Duration = Duration::from_secs(5);
+
+async fn serve(limits: Limits) -> (tempfile::TempDir, Place) {
+    let (folder, store) = on_sqlite().await;
+    (folder, Place::serve_with(store, Options { limits, ..Options::default() }).await)
+}
+
+async fn connect(place: &Place) -> TcpStream {
+    TcpStream::connect(place.address()).await.unwrap()
+}
+
+/// All that comes until the server ends the connection.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    // A connection that is reset has ended, too.
+    let _ = tokio::time::timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+async fn get(stream: &mut TcpStream, place: &Place, headers: &str) -> String {
+    let request =
+        format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", place.address());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    rest(stream).await
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_is_not_waited_for() {
+    let (_folder, place) = serve(Limits { header_time: SHORT, ..Limits::default() }).await;
+    let began = Instant::now();
+    rest(&mut connect(&place).await).await;
+    assert!(began.elapsed() >= SHORT, "it had its time");
+}
+
+#[tokio::test]
+async fn headers_that_come_byte_by_byte_are_not_waited_for() {
+    let (_folder, place) = serve(Limits { header_time: SHORT, ..Limits::default() }).await;
+    let mut stream = connect(&place).await;
+    let (mut reader, mut writer) = stream.split();
+    let drip = async {
+        writer.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ").await.unwrap();
+        while writer.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let mut answer = Vec::new();
+    let ended = async { reader.read_to_end(&mut answer).await };
+    tokio::select! {
+        () = drip => {}
+        _ = ended => {}
+        () = tokio::time::sleep(LONG) => panic!("the server waits for ever"),
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_kept_open_for_nothing_is_ended() {
+    let (_folder, place) = serve(Limits { header_time: SOME, ..Limits::default() }).await;
+    let mut stream = connect(&place).await;
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", place.address());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    assert!(rest(&mut stream).await.contains("200 OK"));
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let (_folder, place) = serve(Limits { request_time: SHORT, ..Limits::default() }).await;
+    let mut stream = connect(&place).await;
+    let request = format!(
+        "POST /v1/jobs HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{",
+        place.address()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let answer = rest(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("request_timeout"), "{answer}");
+}
+
+#[tokio::test]
+async fn headers_that_are_too_large_or_too_many_are_refused() {
+    let (_folder, place) = serve(Limits::default()).await;
+    let large = format!("X-Large: {}\r\n", "x".repeat(64 * 1024));
+    let many = (0..200).map(|number| format!("X-{number}: y\r\n")).collect::<String>();
+    for headers in [large, many] {
+        let answer = get(&mut connect(&place).await, &place, &headers).await;
+        assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+    }
+    let some = format!("X-Large: {}\r\n", "x".repeat(16 * 1024));
+    assert!(get(&mut connect(&place).await, &place, &some).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn a_client_that_takes_no_answers_is_not_waited_for() {
+    let (_folder, place) = serve(Limits { write_time: SHORT, ..Limits::default() }).await;
+    let mut stream = connect(&place).await;
+    let request = format!("GET /openapi.json HTTP/1.1\r\nHost: {}\r\n\r\n", place.address());
+    let ask_on = async { while stream.write_all(request.as_bytes()).await.is_ok() {} };
+    tokio::time::timeout(LONG, ask_on).await.unwrap();
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait_for_a_place() {
+    let (_folder, place) = serve(Limits { connections: 1, header_time: SOME, ..Limits::default() }).await;
+    let began = Instant::now();
+    let mut silent = connect(&place).await;
+    let answer = get(&mut connect(&place).await, &place, "").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(began.elapsed() >= SOME, "the silent one had the place");
+    rest(&mut silent).await;
+}
+
+#[tokio::test]
+async fn a_token_that_asks_too_often_is_told_when_to_ask_again_and_others_go_on() {
+    let (_folder, place) = serve(Limits { rate: Some(Rate::new(0.001, 2)), ..Limits::default() }).await;
+    let (one, other) = (place.token(Role::Viewer).await, place.token(Role::Admin).await);
+    let ask = async |token: &milepost_core::token::Secret| {
+        place.request(Method::GET, "/v1/queues").bearer_auth(token.reveal()).send().await.unwrap()
+    };
+    for _ in 0..2 {
+        assert_eq!(ask(&one).await.status(), StatusCode::OK);
+    }
+    let refused = ask(&one).await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    let wait_s: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((800..=1001).contains(&wait_s), "{wait_s}");
+    assert_eq!(ask(&other).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn somebody_who_shows_unknown_tokens_is_not_let_to_the_store_for_ever() {
+    let (_folder, place) = serve(Limits::default()).await;
+    place.token(Role::Viewer).await;
+    let mut codes = std::collections::BTreeMap::new();
+    let (began, guess) = (Instant::now(), async || {
+        let request =
+            place.request(Method::GET, "/v1/queues").bearer_auth(crate::api::place::secret().reveal());
+        place.send(request).await.code().to_owned()
+    });
+    // Several at a time, and on a busy machine for longer: what may be asked comes back all the time.
+    while codes.values().sum::<u32>() < 400 || !codes.contains_key("too_many_requests") {
+        assert!(began.elapsed() < LONG, "{codes:?}");
+        for code in join_all((0..8).map(|_| guess())).await {
+            *codes.entry(code).or_insert(0) += 1;
+        }
+    }
+    assert!(codes["unknown_token"] >= 200, "{codes:?}");
+}
+
+#[tokio::test]
+async fn requests_of_a_client_under_way_are_bounded() {
+    let (_folder, place) = serve(Limits { in_flight: 1, ..Limits::default() }).await;
+    let worker = place.post("/v1/workers", &json!({"name": "w", "queues": ["q"], "kinds": ["k"]})).await;
+    let path = format!("/v1/workers/{}/claim", worker.body["id"]);
+    let wait = json!({"queues": ["q"], "kinds": ["k"], "wait_ms": 20_000});
+    // Either of the two may be the one that comes first; the other is refused, and comes again.
+    let waits = async {
+        loop {
+            let answer = place.post(&path, &wait).await;
+            if answer.status != StatusCode::TOO_MANY_REQUESTS {
+                break answer;
+            }
+        }
+    };
+    let refused = async {
+        loop {
+            let answer = place.get("/v1/queues").await;
+            if answer.status == StatusCode::TOO_MANY_REQUESTS {
+                break answer;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        answer = waits => panic!("{answer:?}"),
+        answer = refused => assert_eq!(answer.code(), "too_many_in_flight"),
+        () = tokio::time::sleep(LONG) => panic!("nobody was refused"),
+    }
+    // The one that was waiting was given up, and its place with it.
+    let free = async || place.get("/v1/queues").await.status == StatusCode::OK;
+    wait::until("there is a place again", free).await;
+}

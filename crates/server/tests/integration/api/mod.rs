@@ -1,0 +1,238 @@
+//! The API over real HTTP, on real stores.
+
+mod access;
+mod audit;
+mod bad_input;
+mod batches;
+mod bulk;
+mod console;
+mod console_batches;
+mod console_bulk;
+mod console_events;
+mod console_jobs;
+mod console_overview;
+mod corpus;
+mod described;
+mod doctor;
+mod events;
+mod inbox;
+mod jobs;
+mod kind_limits;
+mod limits;
+mod markup;
+mod numbers;
+mod place;
+mod protocol;
+mod schedules;
+mod sessions;
+mod stream;
+mod tls;
+
+/// Makes a test of a function on each store.
+macro_rules! on_both {
+    ($($topic:ident { $($test:ident)+ })+) => {
+        mod sqlite {
+            $(mod $topic {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    let (_guard, store) = crate::api::place::on_sqlite().await;
+                    crate::api::$topic::$test(crate::api::place::Place::serve(store).await).await;
+                })+
+            })+
+        }
+        mod postgres {
+            $(mod $topic {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    let (_guard, store) = crate::api::place::on_postgres().await;
+                    crate::api::$topic::$test(crate::api::place::Place::serve(store).await).await;
+                })+
+            })+
+        }
+    };
+}
+
+on_both! {
+    audit {
+        what_a_request_changes_is_audited
+        every_noun_is_changed_in_somebodys_name
+        whoever_removes_defines_or_tries_again_says_why
+        looking_and_what_is_refused_are_not_audited
+        every_job_of_many_single_creates_stands_in_the_audit_once
+        the_audit_is_read_in_pages
+    }
+    jobs {
+        a_job_that_is_created_can_be_looked_at
+        a_key_that_is_asked_for_again_is_the_same_job
+        a_request_is_repeated_under_its_idempotency_key
+        a_key_of_jobs_of_which_some_were_refused_is_of_these
+        nothing_is_created_under_a_key_that_other_jobs_have
+        many_jobs_are_created_in_the_order_of_the_request
+        a_list_goes_on_where_its_page_ended
+        what_one_of_many_callers_gives_wrong_is_refused_alone
+        each_of_many_is_answered_when_asked_for
+        one_that_a_database_cannot_keep_does_not_touch_its_neighbours
+        large_jobs_of_many_callers_are_all_created
+        an_operator_changes_jobs
+        a_queue_is_paused_and_goes_on
+        attempts_are_told_with_their_ends
+        jobs_are_found_by_what_is_in_them
+        an_operation_on_many_is_previewed_and_becomes_a_bulk_job
+    }
+    bad_input {
+        what_is_wrong_with_a_body_is_told_with_its_place
+        nothing_of_a_batch_with_a_fault_is_created
+        parameters_that_cannot_be_are_refused
+        what_is_not_there_is_not_found
+        no_bad_request_is_the_servers_fault
+        a_page_of_another_origin_is_refused
+    }
+    console {
+        an_empty_store_has_pages_that_say_what_to_do_next
+        the_first_page_is_small_and_loads_nothing_from_elsewhere
+        a_form_does_what_it_says_and_wants_to_know_why
+        jobs_are_found_by_what_they_say
+        many_jobs_are_shown_and_then_changed_by_a_bulk_job
+        a_change_of_more_jobs_than_were_shown_is_shown_again
+        what_people_did_is_told_with_before_and_after
+        who_only_looks_sees_nothing_that_changes_something
+        what_is_not_there_is_a_page_for_people_and_a_problem_for_programs
+    }
+    console_batches {
+        a_batch_is_stopped_goes_on_and_runs_again
+        a_long_history_begins_with_what_happened_last
+        a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
+    }
+    console_bulk {
+        bulk_jobs_are_listed_by_state_and_page_by_page
+    }
+    console_jobs {
+        jobs_that_failed_since_a_time_are_found_and_retried
+        all_jobs_that_are_changed_are_counted_before
+        of_a_long_history_the_newest_changes_are_drawn
+    }
+    console_overview {
+        a_store_in_which_nothing_was_done_tells_what_to_do
+        kinds_that_no_worker_of_their_queue_runs_are_told
+        all_is_well_only_where_nothing_failed_or_rests
+        failed_bulk_jobs_are_told_behind_many_that_wait
+        a_kind_that_fails_is_slowed_down_and_others_of_its_queue_go_on
+        an_operators_limit_is_lifted_and_a_configurations_is_not
+        what_runs_for_longest_is_shown_of_many
+    }
+    console_events {
+        what_is_parked_and_given_up_is_mended_on_its_page
+        long_lists_of_what_is_parked_and_given_up_go_on
+    }
+    protocol {
+        a_job_is_run_by_a_worker_that_speaks_http
+        a_claim_waits_until_there_is_a_job
+        a_failed_run_is_tried_again_until_its_attempts_are_spent
+        a_heartbeat_tells_what_to_stop
+        the_end_of_a_run_hands_its_groups_slot_on
+        what_a_worker_holds_can_be_asked_for
+        what_a_worker_says_wrong_is_told
+        a_worker_serves_no_more_pairs_than_a_claim_can_look_for
+        a_job_is_spoken_of_once_in_a_request
+        what_workers_that_speak_http_do_is_counted
+        of_a_long_failure_the_beginning_is_kept
+    }
+    events {
+        events_are_emitted_and_listed
+        events_that_cannot_be_are_refused
+        what_is_parked_and_given_up_is_dealt_with
+        what_is_parked_and_given_up_is_read_in_pages
+        a_subscription_is_paused_and_goes_on
+        what_was_published_is_published_again
+        replays_that_cannot_be_are_refused
+    }
+    doctor {
+        a_store_is_examined
+        what_is_asked_of_the_doctor_wrong_is_told
+    }
+    inbox {
+        what_cannot_be_said_of_an_inbox_is_refused
+    }
+    stream {
+        a_watcher_is_told_what_happens
+        a_watcher_that_comes_back_misses_nothing_and_hears_nothing_twice
+        a_restart_of_the_server_loses_nothing
+        a_watcher_is_told_of_what_it_wants_only
+        a_position_that_cannot_be_gone_on_from_is_told
+        a_watcher_of_a_queue_is_told_of_its_jobs_only
+        a_watcher_of_a_batch_is_told_of_it_and_of_the_jobs_of_its_tasks
+        only_so_many_streams_are_open_for_one_client
+        only_so_many_streams_are_open_for_all_clients
+        who_does_not_read_is_dropped_told_why_and_goes_on_where_it_was
+    }
+    schedules {
+        a_schedule_is_stored_shown_run_and_removed
+        run_now_that_is_repeated_under_its_key_makes_one_job
+        a_schedule_of_a_configuration_is_not_removed
+        a_schedule_that_there_is_not_is_not_found
+        schedules_that_cannot_be_are_refused
+        ticks_are_previewed
+    }
+    kind_limits {
+        a_limit_is_set_shown_and_removed
+        limits_that_cannot_be_are_refused
+    }
+    bulk {
+        bulk_jobs_are_started_and_listed
+        a_start_of_a_bulk_job_is_repeated_under_its_idempotency_key
+        the_list_of_runs_goes_on_with_those_that_are_over
+        a_run_is_looked_at_and_steered
+        a_run_is_stopped_and_what_failed_is_tried_again
+        bulk_jobs_that_cannot_be_are_refused
+    }
+    batches {
+        dags_are_defined_and_have_versions
+        definitions_that_cannot_be_tell_all_that_is_wrong
+        a_batch_is_started_and_looked_at
+        a_start_of_a_batch_is_repeated_under_its_idempotency_key
+        an_operator_changes_a_batch
+        a_batch_is_stopped_and_goes_on
+        a_batch_goes_over_to_the_latest_version
+        batches_that_cannot_be_are_refused
+    }
+    access {
+        every_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_else
+        a_role_that_is_changed_is_changed_here_too
+        what_is_open_to_nobody_known_is_changed_here_too
+        nobody_is_asked_until_there_is_a_token_and_everybody_from_then_on
+        a_revoked_token_is_refused_within_a_second
+        a_stream_ends_with_the_token_of_its_reader
+        a_stream_that_nobody_was_asked_for_ends_when_there_is_a_token
+        a_server_that_others_reach_stays_closed
+        hosts_that_are_not_named_are_refused
+        to_ask_for_no_token_opens_no_name_on_the_loopback_address
+        every_answer_says_what_a_browser_may_do_with_it
+    }
+    sessions {
+        somebody_signs_in_acts_and_signs_out
+        a_form_that_another_page_sends_is_refused
+        a_session_ends_with_its_token
+        who_signs_out_in_one_tab_ends_the_streams_of_all
+        to_listen_is_not_to_use_a_session
+        a_stream_goes_on_when_the_id_of_its_session_changes
+        the_id_of_a_session_changes_and_the_session_goes_on
+        a_page_that_says_what_went_wrong_loses_no_session
+        a_form_that_does_not_come_is_not_waited_for
+        who_tries_too_often_has_to_wait
+        a_page_sends_those_who_are_not_signed_in_to_sign_in
+        a_page_that_keeps_itself_new_does_not_keep_the_session
+        a_form_of_somebody_who_is_signed_in_no_more_is_answered_with_where_to_sign_in
+    }
+    numbers {
+        metrics_tell_of_jobs_and_subscriptions
+        metrics_tell_of_jobs_that_are_due_and_not_of_reminders
+        the_worker_that_a_server_keeps_for_operators_is_not_counted
+        a_store_that_does_not_answer_is_told_before_prometheus_gives_up
+        how_many_jobs_wait_is_charted_also_while_nobody_looks
+    }
+    described {
+        people_can_read_all_that_the_document_says
+        every_answer_is_as_the_document_says
+        the_document_names_a_role_for_every_operation
+    }
+}

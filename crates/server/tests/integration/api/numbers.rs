@@ -1,0 +1,114 @@
+//! `/metrics` tells what the store knows and what the process counts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::bulk::operation;
+use milepost_core::event::{Aggregate, Begin, NewEvent};
+use milepost_core::worker::NewWorker;
+use milepost_testkit::faulty::Faulty;
+use milepost_testkit::wait;
+use reqwest::StatusCode;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::api::place::{Answer, Place};
+
+/// After so long Prometheus hears nothing at all, unless it was told to wait for longer.
+const SCRAPE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Whether this line is told.
+fn tells(answer: &Answer, line: &str) -> bool {
+    answer.body.as_str().unwrap().lines().any(|its| its == line)
+}
+
+pub(crate) async fn metrics_tell_of_jobs_and_subscriptions(place: Place) {
+    place.store.subscribe("orders", Begin::Beginning).await.unwrap();
+    for n in 0..3 {
+        place.created(&json!({"kind": "k", "queue": "post \"office\""})).await;
+        let event = NewEvent::new(Aggregate::new("order", "1"), "order.paid", &n).unwrap();
+        place.store.emit(&event).await.unwrap();
+    }
+    let answer = place.get("/metrics").await;
+    assert!(answer.content_type.starts_with("application/openmetrics-text"), "{answer:?}");
+    for line in [
+        "# TYPE milepost_jobs gauge",
+        "milepost_jobs{queue=\"post \\\"office\\\"\",kind=\"k\",state=\"pending\"} 3.0",
+        "milepost_batches{state=\"running\"} 0.0",
+        "milepost_relay_backlog_events{subscription=\"orders\"} 3.0",
+        "milepost_relay_publishers{subscription=\"orders\"} 0.0",
+        "milepost_store_up 1.0",
+        "milepost_things_done_total{by=\"me\"} 7.0",
+        "milepost_thing_size_bucket{le=\"2.0\"} 5",
+        "milepost_thing_size_bucket{le=\"+Inf\"} 6",
+        "# EOF",
+    ] {
+        assert!(tells(&answer, line), "{line} is not in\n{}", answer.body);
+    }
+}
+
+pub(crate) async fn metrics_tell_of_jobs_that_are_due_and_not_of_reminders(place: Place) {
+    place.created(&json!({"kind": "k", "queue": "now"})).await;
+    for delay_ms in [3_600_000, 86_400_000] {
+        place.created(&json!({"kind": "reminder", "queue": "later", "delay_ms": delay_ms})).await;
+    }
+    let answer = place.get("/metrics").await;
+    for line in [
+        "milepost_jobs{queue=\"later\",kind=\"reminder\",state=\"pending\"} 2.0",
+        "milepost_jobs_due{queue=\"later\"} 0.0",
+        "milepost_jobs_due{queue=\"now\"} 1.0",
+    ] {
+        assert!(tells(&answer, line), "{line} is not in\n{}", answer.body);
+    }
+}
+
+pub(crate) async fn the_worker_that_a_server_keeps_for_operators_is_not_counted(place: Place) {
+    let register = async |kind: &str| {
+        let kinds = vec![kind.to_owned()];
+        let worker =
+            NewWorker { name: kind.to_owned(), queues: vec!["q".to_owned()], kinds, lease: SCRAPE_TIMEOUT };
+        place.store.register_worker(&worker).await.unwrap();
+    };
+    register(operation::NAME).await;
+    let answer = place.get("/metrics").await;
+    assert!(tells(&answer, "milepost_workers 0.0"), "{}", answer.body);
+    register("mail").await;
+    // Another server, which has not just asked.
+    let answer = place.beside(milepost_server::Options::default()).await.get("/metrics").await;
+    assert!(tells(&answer, "milepost_workers 1.0"), "{}", answer.body);
+}
+
+pub(crate) async fn a_store_that_does_not_answer_is_told_before_prometheus_gives_up(place: Place) {
+    let silent = Faulty::before(Arc::clone(&place.store));
+    let server = Place::serve(silent.clone()).await;
+    assert_eq!(server.get("/readyz").await.status, StatusCode::OK);
+    let ask = async || timeout(SCRAPE_TIMEOUT, server.get("/metrics")).await.expect("an answer in time");
+    let own = "milepost_things_done_total{by=\"me\"} 7.0";
+    silent.hold_looks(true);
+    let busy = ask().await;
+    assert!(tells(&busy, "milepost_store_up 1.0") && tells(&busy, own), "{}", busy.body);
+    assert!(!busy.body.to_string().contains("milepost_workers"), "{}", busy.body);
+    silent.hold_access(true);
+    let down = ask().await;
+    assert!(tells(&down, "milepost_store_up 0.0") && tells(&down, own), "{}", down.body);
+    assert_eq!(server.get("/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    silent.hold_access(false);
+    silent.hold_looks(false);
+    let answer = ask().await;
+    assert!(
+        tells(&answer, "milepost_store_up 1.0") && tells(&answer, "milepost_workers 0.0"),
+        "{}",
+        answer.body
+    );
+}
+
+pub(crate) async fn how_many_jobs_wait_is_charted_also_while_nobody_looks(place: Place) {
+    for _ in 0..3 {
+        place.created(&json!({"kind": "k"})).await;
+    }
+    wait::until("the three are on the chart", || async {
+        let series = place.get("/series.json").await.body;
+        series["backlog"].as_array().unwrap().iter().any(|jobs| *jobs == json!(3))
+    })
+    .await;
+}

@@ -1,0 +1,246 @@
+//! Jobs are run by workers that speak HTTP.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::api::place::{Answer, Place};
+
+/// A worker of kind `k` in the queue `default`.
+struct Worker<'a> {
+    place: &'a Place,
+    id: i64,
+}
+
+impl<'a> Worker<'a> {
+    async fn register(place: &'a Place) -> Self {
+        let request = json!({"name": "w", "queues": ["default"], "kinds": ["k"], "lease_ms": 60_000});
+        let answer = place.post("/v1/workers", &request).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        Self { place, id: answer.body["id"].as_i64().unwrap() }
+    }
+
+    async fn tell(&self, verb: &str, body: Value) -> Answer {
+        self.place.post(&format!("/v1/workers/{}/{verb}", self.id), &body).await
+    }
+
+    /// The jobs of one claim.
+    async fn claim(&self, more: Value) -> Vec<Value> {
+        let mut request = json!({"queues": ["default"], "kinds": ["k"], "limit": 10});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = self.tell("claim", request).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.body["jobs"].as_array().unwrap().clone()
+    }
+
+    async fn claim_one(&self) -> Value {
+        let jobs = self.claim(json!({"wait_ms": 20_000})).await;
+        assert_eq!(jobs.len(), 1, "{jobs:?}");
+        jobs[0].clone()
+    }
+
+    /// What is said to one end.
+    async fn finish(&self, run: &Value, mut end: Value) -> String {
+        end["run"] = run.clone();
+        let answer = self.tell("finish", json!({"runs": [end]})).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer.body["runs"][0].as_str().unwrap().to_owned()
+    }
+}
+
+async fn state(place: &Place, id: &str) -> Value {
+    place.get(&format!("/v1/jobs/{id}")).await.body["state"].clone()
+}
+
+pub(crate) async fn a_job_is_run_by_a_worker_that_speaks_http(place: Place) {
+    let id = place.created(&json!({"kind": "k", "payload": {"n": 1}, "timeout_ms": 900})).await;
+    let worker = Worker::register(&place).await;
+    let job = worker.claim_one().await;
+    assert_eq!((&job["id"], &job["payload"]["n"], &job["timeout_ms"]), (&json!(id), &json!(1), &json!(900)));
+    let report = json!({"run": job["run"], "progress": {"done": 1, "total": 2, "message": "half"}});
+    assert_eq!(worker.tell("report", json!({"runs": [report]})).await.body, json!({"accepted": [true]}));
+    let view = place.get(&format!("/v1/jobs/{id}")).await.body;
+    assert_eq!((&view["state"], &view["progress"]["message"]), (&json!("running"), &json!("half")));
+    let end = json!({"outcome": "succeeded", "result": {"sent": true}});
+    assert_eq!(worker.finish(&job["run"], end.clone()).await, "accepted");
+    assert_eq!(worker.finish(&job["run"], end).await, "repeated", "its answer may have been lost");
+    let view = place.get(&format!("/v1/jobs/{id}")).await.body;
+    assert_eq!((&view["state"], &view["result"]), (&json!("succeeded"), &json!({"sent": true})));
+    let gone = place.send(place.request(Method::DELETE, &format!("/v1/workers/{}", worker.id))).await;
+    assert_eq!(gone.status, StatusCode::NO_CONTENT);
+    assert_eq!(worker.tell("heartbeat", json!({})).await.code(), "worker_lost");
+}
+
+pub(crate) async fn a_claim_waits_until_there_is_a_job(place: Place) {
+    let worker = Worker::register(&place).await;
+    assert!(worker.claim(json!({})).await.is_empty(), "it does not wait unless it is asked to");
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        place.created(&json!({"kind": "k"})).await
+    };
+    let (job, id) = futures::join!(worker.claim_one(), later);
+    assert_eq!(job["id"], id.as_str());
+}
+
+pub(crate) async fn a_failed_run_is_tried_again_until_its_attempts_are_spent(place: Place) {
+    let id = place.created(&json!({"kind": "k", "max_attempts": 2})).await;
+    let worker = Worker::register(&place).await;
+    let first = worker.claim_one().await;
+    let checkpoint = json!({"run": first["run"], "checkpoint": {"row": 17}});
+    worker.tell("report", json!({"runs": [checkpoint]})).await;
+    let boom = json!({"outcome": "failed", "error_code": "boom", "message": "no. 1"});
+    assert_eq!(worker.finish(&first["run"], boom.clone()).await, "accepted");
+    assert_eq!(state(&place, &id).await, "retry_wait");
+    place.post(&format!("/v1/jobs/{id}/operate"), &json!({"operation": "retry"})).await;
+    let second = worker.claim_one().await;
+    assert_eq!((&second["attempt"], &second["checkpoint"]), (&json!(2), &json!({"row": 17})));
+    assert_eq!(
+        worker.finish(&first["run"], json!({"outcome": "succeeded"})).await,
+        "fenced",
+        "another run holds it"
+    );
+    assert_eq!(state(&place, &id).await, "running");
+    assert_eq!(worker.finish(&second["run"], boom).await, "accepted");
+    assert_eq!(state(&place, &id).await, "failed");
+    let again = place.created(&json!({"kind": "k"})).await;
+    let job = worker.claim_one().await;
+    worker.finish(&job["run"], json!({"outcome": "failed", "retryable": false})).await;
+    assert_eq!(state(&place, &again).await, "failed", "what cannot help is not tried");
+}
+
+pub(crate) async fn a_heartbeat_tells_what_to_stop(place: Place) {
+    let id = place.created(&json!({"kind": "k"})).await;
+    let worker = Worker::register(&place).await;
+    let job = worker.claim_one().await;
+    assert_eq!(worker.tell("heartbeat", json!({})).await.body, json!({"stops": []}));
+    let asked = place
+        .post(&format!("/v1/jobs/{id}/operate"), &json!({"operation": "cancel", "grace_ms": 60_000}))
+        .await;
+    assert_eq!(asked.body["outcome"], "stop_requested");
+    let told = worker.tell("heartbeat", json!({})).await.body;
+    assert_eq!((&told["stops"][0]["job"], &told["stops"][0]["verb"]), (&json!(id), &json!("cancel")));
+    assert_eq!(worker.finish(&job["run"], json!({"outcome": "canceled"})).await, "accepted");
+    assert_eq!(state(&place, &id).await, "canceled");
+}
+
+pub(crate) async fn the_end_of_a_run_hands_its_groups_slot_on(place: Place) {
+    for _ in 0..2 {
+        place.created(&json!({"kind": "k", "group": "g"})).await;
+    }
+    let worker = Worker::register(&place).await;
+    let first = worker.claim_one().await;
+    assert!(worker.claim(json!({})).await.is_empty(), "one of a group runs at a time");
+    assert_eq!(
+        worker.finish(&first["run"], json!({"outcome": "snoozed", "delay_ms": 3_600_000})).await,
+        "accepted"
+    );
+    assert!(worker.claim(json!({})).await.is_empty(), "what is snoozed keeps the slot");
+    let id = first["id"].as_str().unwrap();
+    place.post(&format!("/v1/jobs/{id}/operate"), &json!({"operation": "cancel"})).await;
+    let second = worker.claim_one().await;
+    assert_ne!(second["id"], first["id"]);
+}
+
+pub(crate) async fn what_a_worker_holds_can_be_asked_for(place: Place) {
+    place.created(&json!({"kind": "k"})).await;
+    let worker = Worker::register(&place).await;
+    let claimed = worker.claim(json!({"claim_id": 41})).await;
+    let held = place.get(&format!("/v1/workers/{}/jobs", worker.id)).await.body;
+    assert_eq!((&held["jobs"][0], &held["jobs"][0]["claim_id"]), (&claimed[0], &json!(41)));
+}
+
+pub(crate) async fn what_a_worker_says_wrong_is_told(place: Place) {
+    let worker = Worker::register(&place).await;
+    let run = json!("0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c.1.1.25.--");
+    assert_eq!(worker.finish(&run, json!({"outcome": "succeeded"})).await, "fenced", "there is no such job");
+    let twice = json!({"runs": [{"run": run, "outcome": "succeeded"}, {"run": run, "outcome": "succeeded"}]});
+    assert_eq!(worker.tell("finish", twice).await.at(), "runs[1]");
+    let no_run = worker.tell("finish", json!({"runs": [{"run": "x", "outcome": "succeeded"}]})).await;
+    assert_eq!((no_run.code(), no_run.at()), ("invalid_body", "runs[0].run"));
+    let nobody = place.post("/v1/workers/2000000000/heartbeat", &json!({})).await;
+    assert_eq!((nobody.status, nobody.code()), (StatusCode::CONFLICT, "worker_lost"));
+    for (body, at) in [
+        (json!({"name": "w", "queues": [], "kinds": ["k"]}), "queues"),
+        (json!({"name": "w", "queues": ["q"], "kinds": ["a\u{0}"]}), "kinds[0]"),
+        (json!({"name": "w", "queues": ["q"], "kinds": ["k"], "lease_ms": 1}), "lease_ms"),
+    ] {
+        let answer = place.post("/v1/workers", &body).await;
+        assert_eq!((answer.status, answer.at()), (StatusCode::UNPROCESSABLE_ENTITY, at), "{answer:?}");
+    }
+    let greedy = worker.tell("claim", json!({"queues": ["q"], "kinds": ["k"], "limit": 100_000})).await;
+    assert_eq!(greedy.at(), "limit");
+}
+
+pub(crate) async fn of_a_long_failure_the_beginning_is_kept(place: Place) {
+    let id = place.created(&json!({"kind": "k"})).await;
+    let worker = Worker::register(&place).await;
+    let run = worker.claim_one().await["run"].clone();
+    let end = json!({"outcome": "failed", "retryable": false, "error_code": "é".repeat(300), "message": "ü".repeat(20_000)});
+    assert_eq!(worker.finish(&run, end).await, "accepted");
+    let attempt = &place.get(&format!("/v1/jobs/{id}/attempts")).await.body[0];
+    assert_eq!(attempt["error_code"], "é".repeat(200));
+    assert_eq!(attempt["error_message"], "ü".repeat(10_000));
+}
+
+pub(crate) async fn a_worker_serves_no_more_pairs_than_a_claim_can_look_for(place: Place) {
+    let names = |count: usize| (0..count).map(|n| format!("n{n}")).collect::<Vec<_>>();
+    let refused =
+        place.post("/v1/workers", &json!({"name": "w", "queues": names(1000), "kinds": names(1000)})).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::UNPROCESSABLE_ENTITY, "invalid_worker"));
+    let worker = Worker::register(&place).await;
+    let claim = worker.tell("claim", json!({"queues": names(3), "kinds": names(1000)})).await;
+    assert_eq!((claim.status, claim.at()), (StatusCode::UNPROCESSABLE_ENTITY, "queues"));
+    let most = json!({"name": "w", "queues": names(2), "kinds": names(1000)});
+    assert_eq!(place.post("/v1/workers", &most).await.status, StatusCode::CREATED);
+}
+
+pub(crate) async fn a_job_is_spoken_of_once_in_a_request(place: Place) {
+    place.created(&json!({"kind": "k"})).await;
+    let worker = Worker::register(&place).await;
+    let run = worker.claim_one().await["run"].clone();
+    let twice = json!({"runs": [{"run": run, "checkpoint": 1}, {"run": run, "checkpoint": 2}]});
+    let refused = worker.tell("report", twice).await;
+    assert_eq!(
+        (refused.status, refused.code(), refused.at()),
+        (StatusCode::UNPROCESSABLE_ENTITY, "run_twice", "runs[1]")
+    );
+    let end = json!({"run": run, "outcome": "succeeded"});
+    let refused = worker.tell("finish", json!({"runs": [end, end]})).await;
+    assert_eq!((refused.code(), refused.at()), ("run_twice", "runs[1]"));
+}
+
+pub(crate) async fn what_workers_that_speak_http_do_is_counted(place: Place) {
+    for _ in 0..2 {
+        place.created(&json!({"kind": "k"})).await;
+    }
+    let worker = Worker::register(&place).await;
+    let jobs = worker.claim(json!({"wait_ms": 20_000, "limit": 2})).await;
+    worker.finish(&jobs[0]["run"], json!({"outcome": "succeeded"})).await;
+    worker.finish(&jobs[0]["run"], json!({"outcome": "succeeded"})).await;
+    let cancel = json!({"operation": "cancel", "grace_ms": 0});
+    let path = format!("/v1/jobs/{}/operate", jobs[1]["id"].as_str().unwrap());
+    assert!(place.post(&path, &cancel).await.status.is_success());
+    assert_eq!(worker.finish(&jobs[1]["run"], json!({"outcome": "failed"})).await, "fenced");
+    place.send(place.request(Method::DELETE, &format!("/v1/workers/{}", worker.id))).await;
+    worker.tell("heartbeat", json!({})).await;
+    let told = place.get("/metrics").await;
+    let told = told.body.as_str().unwrap();
+    for line in [
+        "milepost_worker_claimed_jobs_total 2",
+        "milepost_worker_claim_jobs_count 1",
+        "milepost_worker_claim_jobs_sum 2.0",
+        "milepost_worker_end_jobs_count 3",
+        "milepost_worker_runs_total{outcome=\"succeeded\"} 1",
+        "milepost_worker_repeated_ends_total 1",
+        "milepost_worker_fenced_ends_total 1",
+        "milepost_worker_leases_lost_total 1",
+        "milepost_worker_run_seconds_count{kind=\"k\"} 2",
+        "milepost_job_wait_seconds_count{queue=\"default\",kind=\"k\"} 2",
+    ] {
+        assert!(
+            told.lines().any(|its| its.trim_end_matches(".0") == line.trim_end_matches(".0")),
+            "{line} is not in\n{told}"
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Files that cannot be used.
+
+use std::path::Path;
+use std::time::Duration;
+
+use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::job::NewJob;
+use milepost_core::listing::JobFilter;
+use milepost_core::port::{AdminStore, IntakeStore};
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+
+use crate::store::fixture::{enqueue, job};
+
+fn refused(path: &Path) -> String {
+    let options = SqliteOptions { busy_timeout: Duration::from_millis(50), ..SqliteOptions::default() };
+    let error = SqliteStore::open(path, options).unwrap_err();
+    error.chain()
+}
+
+#[test]
+fn a_path_that_cannot_be_written_is_named_with_the_cause() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = refused(&dir.path().join("missing/m.db"));
+    assert!(words.contains("missing/m.db") && words.contains("No such file"), "{words}");
+    let words = refused(dir.path());
+    assert!(words.contains("Is a directory"), "{words}");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("text");
+    std::fs::write(&path, "not a database, but long enough to be looked at".repeat(40)).unwrap();
+    let words = refused(&path);
+    assert!(words.contains("not a database"), "{words}");
+}
+
+#[test]
+fn a_file_that_another_process_locks_as_a_whole_is_told_at_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.db");
+    let keeper = rusqlite::Connection::open(&path).unwrap();
+    keeper.execute_batch("CREATE TABLE t (n); BEGIN EXCLUSIVE").unwrap();
+    let options = SqliteOptions { busy_timeout: Duration::from_millis(50), ..SqliteOptions::default() };
+    let error = SqliteStore::open(&path, options).unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }));
+    assert!(error.chain().contains("another process keeps the file locked"));
+}
+
+#[tokio::test]
+async fn a_file_of_somebody_else_is_not_changed_by_looking_at_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, mode) in [("rollback.db", "delete"), ("wal.db", "wal")] {
+        let path = folder.path().join(name);
+        let theirs = rusqlite::Connection::open(&path).unwrap();
+        theirs.pragma_update_and_check(None, "journal_mode", mode, |_| Ok(())).unwrap();
+        theirs.execute_batch("CREATE TABLE orders (n); INSERT INTO orders VALUES (7)").unwrap();
+        drop(theirs);
+        let before = std::fs::read(&path).unwrap();
+        let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        let refused = store.check_schema().await.unwrap_err();
+        assert!(matches!(refused, StoreError::Schema(SchemaError::TooOld { found: 0, .. })), "{refused:?}");
+        assert!(store.jobs(&JobFilter::default()).await.is_err());
+        store.close().await;
+        assert_eq!(std::fs::read(&path).unwrap(), before, "{name}");
+        let left: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|file| !file.to_string_lossy().starts_with(&format!("{name}-"))), "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_migrated_file_writes_ahead_and_keeps_what_else_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE orders (n)").unwrap();
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    let theirs = rusqlite::Connection::open(&path).unwrap();
+    let mode: String = theirs.query_row("PRAGMA journal_mode", (), |row| row.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+    assert_eq!(milepost_sqlite::foreign_objects(&theirs).unwrap(), ["table orders"]);
+    store.enqueue_many(&[NewJob::new("a", &1).unwrap()]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_store_lets_go_of_its_file_so_that_another_can_take_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.db");
+    for round in 0..5 {
+        let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+        store.migrate().await.unwrap();
+        store.enqueue_many(&[NewJob::new("a", &round).unwrap()]).await.unwrap();
+        let listed = store.jobs(&JobFilter::default()).await.unwrap();
+        assert_eq!(listed.len(), 1, "a new file each round");
+        store.close().await;
+        assert!(store.jobs(&JobFilter::default()).await.is_err(), "closed is closed");
+        assert!(!folder.path().join("jobs.db-wal").exists(), "the log is gone with the last connection");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_temporary_store_goes_with_its_last_clone() {
+    let store = SqliteStore::temporary().await.unwrap();
+    let (path, clone) = (store.path().to_owned(), store.clone());
+    enqueue(&store, job("a")).await;
+    drop(store);
+    assert!(path.exists());
+    enqueue(&clone, job("a")).await;
+    drop(clone);
+    assert!(!path.parent().unwrap().exists());
+}

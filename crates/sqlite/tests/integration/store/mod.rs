@@ -1,0 +1,14 @@
+//! What is particular to the SQLite store.
+
+mod batches;
+mod calls;
+mod departure;
+mod files;
+mod fixture;
+mod keys;
+mod neighbours;
+mod queries;
+mod retention;
+mod schemas;
+mod transactions;
+mod wakes;

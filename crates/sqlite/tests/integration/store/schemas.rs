@@ -1,0 +1,80 @@
+//! The schema: forward only, never a newer one, never an altered one.
+
+use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::port::IntakeStore;
+use milepost_core::schema::Migrated;
+use milepost_sqlite::{SqliteOptions, SqliteStore};
+
+use crate::store::fixture::{Home, job};
+
+fn refused(outcome: Result<(), StoreError>) -> SchemaError {
+    match outcome {
+        Err(StoreError::Schema(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_empty_file_is_too_old_until_it_is_migrated() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path().join("m.db"), SqliteOptions::default()).unwrap();
+    let SchemaError::TooOld { found: 0, known } = refused(store.check_schema().await) else {
+        panic!("an empty file is too old");
+    };
+    assert_eq!(store.migrate().await.unwrap(), Migrated { from: 0, to: known });
+    assert_eq!(store.migrate().await.unwrap(), Migrated { from: known, to: known });
+    store.check_schema().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_application_keeps_tables_of_any_name_in_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("app.db");
+    let own = rusqlite::Connection::open(&path).unwrap();
+    own.execute_batch(
+        "CREATE TABLE job (title TEXT); CREATE TABLE queue (n INTEGER); INSERT INTO job VALUES ('clerk');",
+    )
+    .unwrap();
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    store.enqueue_many(&[job("a")]).await.unwrap();
+    let titles: String = own.query_row("SELECT group_concat(title) FROM job", (), |row| row.get(0)).unwrap();
+    assert_eq!(titles, "clerk");
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let home = Home::new().await;
+    let newer = "INSERT INTO milepost_schema_migration VALUES (99, 'later', 'x', 0)";
+    home.connection().execute(newer, ()).unwrap();
+    for outcome in [home.store.check_schema().await, home.store.migrate().await.map(drop)] {
+        assert!(matches!(refused(outcome), SchemaError::TooNew { found: 99, .. }));
+    }
+}
+
+#[tokio::test]
+async fn an_altered_migration_is_refused() {
+    let home = Home::new().await;
+    home.connection().execute("UPDATE milepost_schema_migration SET checksum = 'other'", ()).unwrap();
+    assert_eq!(refused(home.store.check_schema().await), SchemaError::Altered { version: 1 });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn several_processes_may_open_and_migrate_a_new_file_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.db");
+    let migrators: Vec<_> = (0..6)
+        .map(|_| {
+            let path = path.clone();
+            tokio::task::spawn_blocking(move || {
+                let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+                tokio::runtime::Handle::current().block_on(store.migrate()).unwrap()
+            })
+        })
+        .collect();
+    let mut made = 0;
+    for migrator in migrators {
+        made += usize::from(migrator.await.unwrap().from == 0);
+    }
+    assert_eq!(made, 1);
+}

@@ -1,0 +1,100 @@
+//! A deadlock that is forced upon those who settle an end (PostgreSQL).
+
+use std::sync::Arc;
+
+use milepost::{Outcome, RetryPolicy, Worker};
+use milepost_core::batch::operation::BatchVerb;
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::state::BatchState;
+use milepost_postgres::PostgresStore;
+use milepost_testkit::database::{self, Database};
+use milepost_testkit::suite::batches::{Batches, fails, graph};
+use milepost_testkit::wait;
+use serde_json::json;
+use sqlx::{Connection, Executor, PgConnection};
+use tokio::sync::Semaphore;
+
+const KIND: &str = "deadlock";
+
+/// Whether somebody waits for a row; those of other tests on the server do not count.
+async fn somebody_waits(store: &PostgresStore) -> bool {
+    let waits = "select count(*) from pg_locks l join pg_stat_activity a using (pid)
+        where not l.granted and l.locktype in ('transactionid', 'tuple') and a.datname = current_database()";
+    sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() > 0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once() {
+    let database = Database::migrated().await;
+    let mut other = PgConnection::connect(&database.url()).await.unwrap();
+    // Who settles looks for a deadlock once, when it has waited so long: by then the other one must wait, too.
+    let patience = "do $$ begin execute format('alter database %I set deadlock_timeout = ''20s''', current_database()); end $$";
+    other.execute(patience).await.unwrap();
+    let store = Arc::new(database::open(&database.url()).await);
+    let batches = Batches::on(store.clone()).await;
+    let dag = Definition::new("d").task("a", Task::job(KIND)).task("b", Task::job(KIND).after(["a"]));
+    let batch = batches.run(dag, json!({})).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let of_handler = gate.clone();
+    let worker = Worker::builder(store.clone())
+        .handle_kind(KIND, RetryPolicy::default(), move |_| {
+            let gate = of_handler.clone();
+            async move {
+                gate.acquire().await?.forget();
+                Ok(Outcome::Done)
+            }
+        })
+        .start()
+        .await
+        .unwrap();
+    wait::until("the first task runs", || async { worker.stats().claimed == 1 }).await;
+
+    // Against the order: first the batch, then its task. Who settles has the task and waits for the batch.
+    other.execute("set deadlock_timeout = '10min'").await.unwrap();
+    other.execute("begin").await.unwrap();
+    let lock = |sql: &'static str| sqlx::query(sql).bind(batch.0);
+    lock("select from milepost.batch where id = $1 for update").execute(&mut other).await.unwrap();
+    gate.add_permits(1);
+    wait::until("who settles waits for the batch", || async { somebody_waits(&store).await }).await;
+    lock("select from milepost.batch_task where batch_id = $1 and task = 1 for update")
+        .execute(&mut other)
+        .await
+        .expect("who settles is the victim: it looks first");
+    other.execute("commit").await.unwrap();
+
+    gate.add_permits(1);
+    wait::until("the batch is done", || async { batches.state(batch).await == BatchState::Done }).await;
+    batches.assert_sound(batch).await;
+    let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
+    wait::until("the server has counted the deadlock", || async {
+        sqlx::query_scalar::<_, i64>(deadlocks).fetch_one(store.pool()).await.unwrap() == 1
+    })
+    .await;
+    assert_eq!((worker.stats().succeeded, worker.stats().fenced), (2, 0));
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rerun_waits_for_who_counts_ends_that_stand_in_line() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
+    batches.step(batch, &["a"], fails()).await;
+    let line =
+        "insert into milepost.batch_spread (batch_id, task, was, state) values ($1, 0, 'failed', 'failed')";
+    sqlx::query(line).bind(batch.0).execute(store.pool()).await.unwrap();
+    let mut other = PgConnection::connect(&database.url()).await.unwrap();
+    other.execute("begin").await.unwrap();
+    other.execute("select from milepost.batch_spread for update").await.unwrap();
+    let rerun = batches.try_operate(batch, BatchVerb::Rerun { tasks: vec![0] });
+    let count = async {
+        wait::until("the rerun waits for who counts", || async { somebody_waits(&store).await }).await;
+        other.execute("select milepost.spread()").await.expect("nobody keeps it from settling");
+        other.execute("commit").await.unwrap();
+    };
+    let both = async { tokio::join!(rerun, count) };
+    let (rerun, ()) = tokio::time::timeout(wait::LIMIT, both).await.expect("an end");
+    rerun.unwrap();
+    batches.advance().await;
+    batches.assert_states(batch, "a active, b waiting").await;
+}

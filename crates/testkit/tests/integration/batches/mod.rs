@@ -1,0 +1,11 @@
+//! Batches under faults: broken connections, workers that are killed, many at one join.
+
+mod cuts;
+mod deadlocks;
+mod joins;
+mod kills;
+
+milepost_testkit::on_each_home! { crate::batches::kills::Stage::set =>
+    joins::eight_who_end_the_predecessors_of_a_join_release_it_once,
+    kills::the_graph_of_a_distribution_runs_in_order_although_workers_are_killed,
+}

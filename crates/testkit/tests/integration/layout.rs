@@ -1,0 +1,60 @@
+//! Every file of tests is part of a test binary: a module that nothing declares would never be compiled.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_file_of_tests_is_declared_as_a_module() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found = 0;
+    for tests in folders(crates).map(|package| package.join("tests")).filter(|tests| tests.is_dir()) {
+        let mut files = BTreeSet::new();
+        sources(&tests, &mut files);
+        let mut declared = BTreeSet::new();
+        for main in folders(&tests).map(|folder| folder.join("main.rs")).filter(|main| main.is_file()) {
+            reach(&main, main.parent().unwrap(), &mut declared);
+        }
+        let forgotten: Vec<_> = files.difference(&declared).collect();
+        assert!(forgotten.is_empty(), "declare them with `mod`, or remove them: {forgotten:?}");
+        found += files.len();
+    }
+    assert!(found > 200, "the tests of all crates were found: {found} files");
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
+}
+
+fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    entries(folder).filter(|path| path.is_dir())
+}
+
+fn sources(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+    for path in entries(folder) {
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.insert(path);
+        }
+    }
+}
+
+/// Adds a file and all modules that it declares, which are in `folder`, or where `#[path]` says.
+fn reach(file: &Path, folder: &Path, declared: &mut BTreeSet<PathBuf>) {
+    declared.insert(file.to_owned());
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut path = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(other) = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]")) {
+            path = Some(file.parent().unwrap().join(other));
+        }
+        let module = line.strip_prefix("pub(crate) ").unwrap_or(line).strip_prefix("mod ");
+        let Some(name) = module.and_then(|rest| rest.strip_suffix(';')) else { continue };
+        let candidates = [folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs")];
+        let module = path.take().or_else(|| candidates.into_iter().find(|candidate| candidate.is_file()));
+        let module = module.unwrap_or_else(|| panic!("{}: the file of `mod {name}`", file.display()));
+        let is_root = module.file_name().is_some_and(|name| name == "mod.rs");
+        let inside = if is_root { module.parent().unwrap().to_owned() } else { folder.join(name) };
+        reach(&module, &inside, declared);
+    }
+}

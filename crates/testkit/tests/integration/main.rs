@@ -1,0 +1,24 @@
+//! Faults: real processes that are killed and frozen, connections that are cut, servers that restart.
+//!
+//! One test binary for the whole crate: a file here is a module, listed below.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
+
+mod batches;
+mod bulk;
+mod changes;
+mod doctor;
+mod emits;
+mod kills;
+mod layout;
+mod lost_replies;
+mod neighbours;
+mod pooler;
+mod recovery;
+mod redis;
+mod redis_hints;
+mod restart;
+mod sql_functions;
+mod ticks;
+mod transactions;
+mod wakes;

@@ -1,0 +1,264 @@
+//! What workers do on Redis' word: they look at the database sooner, and wait a little for an older run. No more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use milepost::{Coordination, Outcome, RetryPolicy, Worker};
+use milepost_core::finish::Finished;
+use milepost_core::ident::JobId;
+use milepost_core::port::{Operation, Store};
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode};
+use milepost_redis::{Redis, RedisOptions};
+use milepost_testkit::database::Database;
+use milepost_testkit::home::{Home, SqliteHome};
+use milepost_testkit::redis::RedisServer;
+use milepost_testkit::scene::{KIND, LONG, retry};
+use milepost_testkit::suite::runtime;
+use milepost_testkit::{Scene, wait};
+use tokio::sync::mpsc;
+
+/// A store that tells nothing by itself, as behind a transaction pooler, and a Redis.
+struct Stage {
+    _database: Database,
+    scene: Scene,
+    server: RedisServer,
+    /// Somebody who tells: the command line, say.
+    teller: Redis,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let database = Database::create().await;
+        let options = PostgresOptions { wake: WakeMode::Poll, ..PostgresOptions::default() };
+        let store = PostgresStore::connect(&database.url(), options).await.unwrap();
+        store.migrate().await.unwrap();
+        let scene = Scene::on(Arc::new(store)).await;
+        let server = RedisServer::running().await;
+        let teller = redis(&server).await;
+        Self { _database: database, scene, server, teller }
+    }
+
+    /// A worker that polls and renews its lease so seldom that the test would be over; its handlers heed.
+    async fn worker(&self) -> Worker {
+        self.worker_for(runtime::KIND, |context| async move {
+            context.cancellation().cancelled().await;
+            Ok(Outcome::Stopped)
+        })
+        .await
+    }
+
+    async fn worker_for<F, Fut>(&self, kind: &str, handler: F) -> Worker
+    where
+        F: Fn(milepost::Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Outcome, milepost::JobError>> + Send + 'static,
+    {
+        let redis = redis(&self.server).await;
+        runtime::builder(self.scene.store.clone())
+            .options(|options| {
+                options.lease = LONG;
+                options.poll_interval = LONG;
+            })
+            .coordination(Arc::new(redis))
+            .handle_kind(kind, RetryPolicy::default(), handler)
+            .start()
+            .await
+            .unwrap()
+    }
+
+    /// Enqueues a job and tells of it, as the command line does.
+    async fn enqueue(&self) -> JobId {
+        let job = self.scene.enqueue(runtime::job()).await;
+        self.announce().await;
+        job
+    }
+
+    async fn cancel(&self, job: JobId) {
+        self.scene.operate(job, Operation::new(Verb::Cancel).grace(LONG)).await.unwrap();
+        self.flag(job, Verb::Cancel).await;
+    }
+
+    async fn announce(&self) {
+        wait::until("Redis takes the word", || self.teller.announce_ready()).await;
+    }
+
+    async fn flag(&self, job: JobId, verb: Verb) {
+        wait::until("Redis takes the flag", || self.teller.flag_stop(job, verb)).await;
+    }
+}
+
+/// One that does not take a busy machine for a Redis that is gone.
+async fn redis(server: &RedisServer) -> Redis {
+    let options = RedisOptions { timeout: Duration::from_secs(30), ..RedisOptions::default() };
+    let redis = Redis::start(&server.url(), options).unwrap();
+    assert!(redis.is_up_within(wait::LIMIT).await);
+    redis
+}
+
+/// Lets the worker look once and find nothing, so that it sleeps.
+async fn until_idle(stage: &Stage, worker: &Worker) {
+    let claimed = worker.stats().claimed;
+    let job = stage.enqueue().await;
+    stage.scene.until(job, JobState::Running).await;
+    stage.cancel(job).await;
+    stage.scene.until(job, JobState::Canceled).await;
+    assert_eq!(worker.stats().claimed, claimed + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_poll_only_mode_jobs_start_and_stop_long_before_the_poll() {
+    let stage = Stage::set().await;
+    let worker = stage.worker().await;
+    for _ in 0..5 {
+        until_idle(&stage, &worker).await;
+    }
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hints_work_again_after_redis_was_gone() {
+    let stage = Stage::set().await;
+    let worker = stage.worker().await;
+    until_idle(&stage, &worker).await;
+    stage.server.kill().await;
+    wait::until("the worker knows", || async { worker.stats().coordination_up == Some(false) }).await;
+    let missed = stage.scene.enqueue(runtime::job()).await;
+    stage.server.start().await;
+    // What was missed is looked for when Redis is back.
+    stage.scene.until(missed, JobState::Running).await;
+    stage.cancel(missed).await;
+    stage.scene.until(missed, JobState::Canceled).await;
+    until_idle(&stage, &worker).await;
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_job_of_a_group_starts_without_a_poll() {
+    let stage = Stage::set().await;
+    let worker = stage.worker_for(runtime::KIND, |_| async { Ok(Outcome::Done) }).await;
+    let mut jobs = Vec::new();
+    for _ in 0..10 {
+        jobs.push(stage.scene.enqueue(runtime::job().group("g")).await);
+    }
+    stage.announce().await;
+    stage.scene.assert_all_succeed(&jobs).await;
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_that_the_database_knows_nothing_of_stops_nobody() {
+    let stage = Stage::set().await;
+    let worker = stage.worker().await;
+    let (spared, canceled) = (stage.enqueue().await, stage.enqueue().await);
+    for job in [spared, canceled] {
+        // Hints may be lost: the worker may not have subscribed yet.
+        wait::until("it runs", || async {
+            stage.announce().await;
+            stage.scene.state(job).await == JobState::Running
+        })
+        .await;
+    }
+    stage.flag(spared, Verb::Cancel).await;
+    stage.flag(JobId::new(), Verb::Abort).await;
+    stage.cancel(canceled).await;
+    stage.scene.until(canceled, JobState::Canceled).await;
+    assert_eq!(stage.scene.state(spared).await, JobState::Running);
+    assert_eq!(worker.stats().stopped, 1, "only the one that the database says");
+    stage.cancel(spared).await;
+    stage.scene.until(spared, JobState::Canceled).await;
+    worker.shutdown().await;
+}
+
+/// A job in its second run, whose first run's lock still stands; answers when the second handler began.
+async fn second_run(
+    scene: &Scene,
+    server: &RedisServer,
+    zombie: &Redis,
+) -> (Worker, JobId, mpsc::UnboundedReceiver<Timestamp>) {
+    let job = scene.running(Scene::job()).await;
+    zombie.lock(&[job.run], LONG).await;
+    assert_eq!(scene.finish(&job, retry(Duration::ZERO)).await, Finished::Accepted);
+    let (sender, began) = mpsc::unbounded_channel();
+    let worker = runtime::builder(scene.store.clone())
+        .coordination(Arc::new(redis(server).await))
+        .handle_kind(KIND, RetryPolicy::default(), move |_| {
+            let _ = sender.send(Timestamp::now());
+            async { Ok(Outcome::Done) }
+        })
+        .start()
+        .await
+        .unwrap();
+    wait::until("it runs again", || async { scene.count(job.run.job, Verb::Claim).await == 2 }).await;
+    (worker, job.run.job, began)
+}
+
+/// How long the handler of the second run waited before it began.
+async fn waited(scene: &Scene, job: JobId, began: Timestamp) -> SignedDuration {
+    let mut claims = scene.history(job).await.into_iter().filter(|entry| entry.verb == Verb::Claim);
+    began.duration_since(claims.next_back().expect("it was claimed").at)
+}
+
+/// A second, as clocks of whole milliseconds tell it.
+const A_SECOND: SignedDuration = SignedDuration::from_millis(950);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_waits_for_an_older_one_to_stop_but_not_for_long() {
+    let home = SqliteHome::fresh().await;
+    let scene = Scene::on(home.store()).await;
+    let server = RedisServer::running().await;
+    let zombie = redis(&server).await;
+    let (worker, job, mut began) = second_run(&scene, &server, &zombie).await;
+    let began = began.recv().await.unwrap();
+    scene.until(job, JobState::Succeeded).await;
+    let waited = waited(&scene, job, began).await;
+    assert!(waited >= A_SECOND, "it waited {waited:?}");
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_begins_when_the_older_one_lets_go_of_the_lock() {
+    let home = SqliteHome::fresh().await;
+    let scene = Scene::on(home.store()).await;
+    let server = RedisServer::running().await;
+    let zombie = redis(&server).await;
+    let (worker, job, mut began) = second_run(&scene, &server, &zombie).await;
+    let run = scene.store.held(scene.worker).await.unwrap();
+    assert!(run.is_empty(), "the first run is over for the database");
+    let first = milepost_core::ident::Run { job, token: milepost_core::ident::RunToken(1) };
+    let let_go = Timestamp::now();
+    zombie.unlock(&[first]).await;
+    let began = began.recv().await.unwrap();
+    scene.until(job, JobState::Succeeded).await;
+    // A busy machine may let the second go by before the lock is let go.
+    let waited = waited(&scene, job, began).await;
+    assert!(began >= let_go || waited >= A_SECOND, "it waited {waited:?}");
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_with_its_own_wakes_needs_no_hints_and_minds_none() {
+    let home = SqliteHome::fresh().await;
+    let scene = Scene::on(home.store()).await;
+    let server = RedisServer::running().await;
+    let teller = redis(&server).await;
+    let store: Arc<dyn Store> = scene.store.clone();
+    let worker = runtime::builder(store)
+        .coordination(Arc::new(redis(&server).await))
+        .handle_kind(runtime::KIND, RetryPolicy::default(), |_| async { Ok(Outcome::Done) })
+        .start()
+        .await
+        .unwrap();
+    let mut jobs = Vec::new();
+    for _ in 0..50 {
+        let job = scene.enqueue(runtime::job()).await;
+        for _ in 0..20 {
+            teller.announce_ready().await;
+            teller.flag_stop(job, Verb::Abort).await;
+        }
+        jobs.push(job);
+    }
+    scene.assert_all_succeed(&jobs).await;
+    worker.shutdown().await;
+}
