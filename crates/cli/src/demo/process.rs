@@ -13,6 +13,8 @@ use crate::store::StoreAddress;
 
 /// How long a worker may take to end what it has in hand.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a frozen process is left alone before what it holds is counted.
+const SETTLING: Duration = Duration::from_millis(100);
 
 /// A worker in a process of its own. Dropped, it is killed.
 pub(super) struct WorkerProcess {
@@ -72,6 +74,13 @@ impl WorkerProcess {
     /// Stops the process where it is, so that what it holds does not change under our eyes.
     pub(super) fn freeze(&self) -> Result<()> {
         self.signal(true)
+    }
+
+    /// Stops the process where it is, and waits until the database has ended what the process had sent it.
+    pub(super) async fn freeze_and_settle(&self) -> Result<()> {
+        self.freeze()?;
+        tokio::time::sleep(SETTLING).await;
+        Ok(())
     }
 
     /// Lets a frozen process go on.

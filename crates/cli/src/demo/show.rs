@@ -23,8 +23,6 @@ const BATCH: usize = 1000;
 const CALLS_MAX: usize = 4;
 /// How often the number of notifications is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// How long a frozen worker is left alone before what it holds is counted: the database ends what it was sent before.
-const SETTLING: Duration = Duration::from_millis(100);
 /// How often it is asked whether the dead worker's jobs were taken back.
 const RESCUE_LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often the jobs that are left are counted, which takes a scan: now and then, often near the end.
@@ -196,8 +194,7 @@ impl<'a> Running<'a> {
     /// Kills the victim, unless it happens to hold nothing right now.
     async fn kill_while_busy(&mut self) -> Result<()> {
         let Some(victim) = self.victim.take() else { return Ok(()) };
-        victim.freeze()?;
-        tokio::time::sleep(SETTLING).await;
+        victim.freeze_and_settle().await?;
         // Not counted again when it is dead: on a slow machine the other one may have taken its jobs back by then.
         let held = self.held_by(&victim.name).await?;
         if held == 0 {

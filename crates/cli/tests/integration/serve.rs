@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 use crate::support::http::{ask, ask_with};
 use crate::support::process::Process;
-use crate::support::{self, Place, on_each_store};
+use crate::support::{self, Place, on_each_store, until_true};
 
 on_each_store! {
     a_job_that_was_answered_for_stands_when_the_server_is_killed,
@@ -61,7 +61,7 @@ fn what_is_under_way_when_a_server_is_asked_to_leave_is_answered(place: Place) {
     assert_eq!(heard.as_slice(), b"HTTP/1.1 100 Continue\r\n\r\n", "it reads the request");
     server.signal("TERM");
     server.hear("ending what is under way");
-    until("nobody new is let in", || TcpStream::connect(&address).is_err());
+    until_true("nobody new is let in", || TcpStream::connect(&address).is_err());
     stream.write_all(body.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -127,7 +127,7 @@ fn a_part_that_has_nothing_to_do_is_refused(place: Place) {
         Process::spawn(&mut place.command(&["serve", "--only", "relay", "--listen", "127.0.0.1:0"]));
     let address = relay.address();
     let takeovers = "milepost_relay_takeovers_total{subscription=\"all\"}";
-    until("its numbers are told", || ask(&address, "GET", "/metrics", "").contains(takeovers));
+    until_true("its numbers are told", || ask(&address, "GET", "/metrics", "").contains(takeovers));
     assert!(ask(&address, "GET", "/v1/jobs", "").starts_with("HTTP/1.1 404"), "there is no API");
 }
 
@@ -137,7 +137,7 @@ fn a_server_asks_for_a_token_once_there_is_one(place: Place) {
     let address = server.address();
     assert!(ask(&address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 200"));
     let token = place.run(&["tokens", "create", "ci", "--role", "viewer"]).ok().out;
-    until("everybody is asked", || ask(&address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 401"));
+    until_true("everybody is asked", || ask(&address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 401"));
     let shown = format!("Authorization: Bearer {}", token.trim());
     assert!(ask_with(&address, "GET", "/v1/queues", "", &shown).starts_with("HTTP/1.1 200"));
     let refused = ask_with(&address, "POST", "/v1/jobs", r#"{"kind": "mail"}"#, &shown);
@@ -212,7 +212,7 @@ fn an_operation_on_many_jobs_is_done_beside_the_api(place: Place) {
         r#"{"filter": {"state": "pending", "kind": "mail"}, "operation": "cancel", "reason": "a mistake"}"#;
     let answer = ask(&address, "POST", "/v1/jobs/operate-many", body);
     assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
-    until("all are canceled", || ids.iter().all(|id| place.job(id)["state"] == "canceled"));
+    until_true("all are canceled", || ids.iter().all(|id| place.job(id)["state"] == "canceled"));
 }
 
 fn a_server_forgets_what_its_configuration_says(place: Place) {
@@ -222,11 +222,6 @@ fn a_server_forgets_what_its_configuration_says(place: Place) {
     place.write("milepost.toml", "[retention]\ncanceled = \"0s\"\n");
     let (_server, address) = Process::serve(&place, &[]);
     let status = |job: &str| ask(&address, "GET", &format!("/v1/jobs/{job}"), "")[9..12].to_owned();
-    until("the canceled job is forgotten", || status(&canceled) == "404");
+    until_true("the canceled job is forgotten", || status(&canceled) == "404");
     assert_eq!(status(&waits), "200");
-}
-
-/// Waits until this is so.
-fn until(what: &str, so: impl Fn() -> bool) {
-    support::until(what, || if so() { Ok(()) } else { Err(String::new()) });
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use crate::support::{self, Place, on_each_store};
+use crate::support::{Place, on_each_store, until_true};
 use serde_json::Value;
 
 on_each_store! { a_worker_killed_in_the_middle_of_a_batch_costs_an_attempt_and_doubles_nothing, }
@@ -47,10 +47,10 @@ fn a_worker_killed_in_the_middle_of_a_batch_costs_an_attempt_and_doubles_nothing
     ]);
     let batch = started.json()["batch"].as_str().unwrap().to_owned();
 
-    until("the program of the fatal country runs", || place.path("reached").exists());
+    until_true("the program of the fatal country runs", || place.path("reached").exists());
     // What a program has done and its worker has not told yet would be done again.
     let done = || list(&place, &["jobs", "list", "--kind", "country", "--state", "succeeded"]).len();
-    until("the other countries are done", || done() == COUNTRIES.len() - 1);
+    until_true("the other countries are done", || done() == COUNTRIES.len() - 1);
     let mut watch = place.command(&["batch", "watch", &batch]).spawn().unwrap();
     let mut told = BufReader::new(watch.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(told.any(|line| line.contains(": country 11/12, 1 active")), "how far the items are");
@@ -106,7 +106,7 @@ impl Workers {
             (name.to_owned(), command.spawn().unwrap())
         };
         let workers = Self(WORKERS.map(spawn).into());
-        until("all workers are there", || list(place, &["workers", "list"]).len() == WORKERS.len());
+        until_true("all workers are there", || list(place, &["workers", "list"]).len() == WORKERS.len());
         workers
     }
 
@@ -125,11 +125,6 @@ impl Drop for Workers {
             let _ = child.wait();
         }
     }
-}
-
-#[track_caller]
-fn until(what: &str, so: impl Fn() -> bool) {
-    support::until(what, || if so() { Ok(()) } else { Err(String::new()) });
 }
 
 fn list(place: &Place, command: &[&str]) -> Vec<Value> {

@@ -25,7 +25,7 @@ const TIMES: u32 = 20;
 const SHOWN: (u32, Duration) = (2, Duration::from_secs(10));
 /// How many batches are remembered with their tasks.
 const BOARDS_MAX: usize = 8;
-/// How long a page waits for an answer; then it shows the answer before, or none.
+/// How long a page waits for an answer, unless the server is configured otherwise; then it shows the answer before, or none.
 pub(crate) const PAGE_WAIT: Duration = Duration::from_millis(50);
 
 /// What pages share.
@@ -42,10 +42,10 @@ impl Known {
     pub(crate) fn new(page_wait: Duration) -> Self {
         Self {
             page_wait,
-            queues: Kept::default(),
-            subscriptions: Kept::default(),
-            consumers: Kept::default(),
-            limits: Kept::default(),
+            queues: Kept::new(page_wait),
+            subscriptions: Kept::new(page_wait),
+            consumers: Kept::new(page_wait),
+            limits: Kept::new(page_wait),
             boards: Mutex::default(),
         }
     }
@@ -53,23 +53,23 @@ impl Known {
     /// Every queue with its counts.
     pub(crate) async fn queues(&self, store: &Arc<dyn Store>) -> Seen<Vec<QueueKinds>> {
         let store = Arc::clone(store);
-        self.queues.get(self.page_wait, async move { store.queues_by_kind(KINDS_MAX).await }).await
+        self.queues.get(async move { store.queues_by_kind(KINDS_MAX).await }).await
     }
 
     pub(crate) async fn subscriptions(&self, store: &Arc<dyn Store>) -> Seen<Vec<SubscriptionView>> {
         let store = Arc::clone(store);
-        self.subscriptions.get(self.page_wait, async move { store.subscriptions().await }).await
+        self.subscriptions.get(async move { store.subscriptions().await }).await
     }
 
     pub(crate) async fn consumers(&self, store: &Arc<dyn Store>) -> Seen<Vec<ConsumerView>> {
         let store = Arc::clone(store);
-        self.consumers.get(self.page_wait, async move { store.consumers().await }).await
+        self.consumers.get(async move { store.consumers().await }).await
     }
 
     /// Every limit with who waits for it.
     pub(crate) async fn limits(&self, store: &Arc<dyn Store>) -> Seen<Vec<LimitView>> {
         let store = Arc::clone(store);
-        self.limits.get(self.page_wait, async move { store.limits().await }).await
+        self.limits.get(async move { store.limits().await }).await
     }
 
     /// A batch with its tasks.
@@ -79,9 +79,9 @@ impl Known {
             if boards.len() >= BOARDS_MAX && !boards.contains_key(&id) {
                 boards.clear();
             }
-            boards.entry(id).or_default().clone()
+            boards.entry(id).or_insert_with(|| Kept::new(self.page_wait)).clone()
         };
-        kept.get(self.page_wait, Board::read(id, Arc::clone(store))).await
+        kept.get(Board::read(id, Arc::clone(store))).await
     }
 
     /// Somebody has changed something: the next look is a new one.
@@ -99,6 +99,7 @@ pub(crate) type Seen<T> = Result<Option<T>, Problem>;
 
 #[derive(Clone)]
 struct Kept<T: Clone> {
+    page_wait: Duration,
     state: Arc<Mutex<State<T>>>,
     answered: Arc<Notify>,
 }
@@ -112,15 +113,13 @@ struct State<T: Clone> {
     changes: u64,
 }
 
-impl<T: Clone> Default for Kept<T> {
-    fn default() -> Self {
+impl<T: Clone + Send + 'static> Kept<T> {
+    fn new(page_wait: Duration) -> Self {
         let now = Instant::now();
         let state = State { last: None, good_until: now, shown_until: now, asking: false, changes: 0 };
-        Self { state: Arc::new(Mutex::new(state)), answered: Arc::new(Notify::new()) }
+        Self { page_wait, state: Arc::new(Mutex::new(state)), answered: Arc::new(Notify::new()) }
     }
-}
 
-impl<T: Clone + Send + 'static> Kept<T> {
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,12 +130,8 @@ impl<T: Clone + Send + 'static> Kept<T> {
         state.changes += 1;
     }
 
-    async fn get(
-        &self,
-        page_wait: Duration,
-        ask: impl Future<Output = StoreResult<T>> + Send + 'static,
-    ) -> Seen<T> {
-        if let Ok(Some(answer)) = timeout(page_wait, self.wait(ask)).await {
+    async fn get(&self, ask: impl Future<Output = StoreResult<T>> + Send + 'static) -> Seen<T> {
+        if let Ok(Some(answer)) = timeout(self.page_wait, self.wait(ask)).await {
             return answer.map(Some);
         }
         // Out of time: what was known before, unless that is long ago, or nothing.
@@ -214,56 +209,53 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_slow_answer_comes_with_a_later_page_and_is_asked_for_once() {
-        let kept = Kept::default();
-        assert!(matches!(kept.get(PAGE_WAIT, slow(1)).await, Ok(None)));
-        assert!(matches!(kept.get(PAGE_WAIT, slow(2)).await, Ok(None)), "the first is still on its way");
+        let kept = Kept::new(PAGE_WAIT);
+        assert!(matches!(kept.get(slow(1)).await, Ok(None)));
+        assert!(matches!(kept.get(slow(2)).await, Ok(None)), "the first is still on its way");
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(matches!(kept.get(PAGE_WAIT, slow(3)).await, Ok(Some(1))));
+        assert!(matches!(kept.get(slow(3)).await, Ok(Some(1))));
     }
 
     #[tokio::test]
     async fn a_quick_answer_is_there_at_once_and_is_forgotten_when_something_changed() {
-        let kept = Kept::default();
-        assert!(matches!(kept.get(PAGE_WAIT, async { Ok(1) }).await, Ok(Some(1))));
-        assert!(matches!(kept.get(PAGE_WAIT, async { Ok(2) }).await, Ok(Some(1))));
+        let kept = Kept::new(PAGE_WAIT);
+        assert!(matches!(kept.get(async { Ok(1) }).await, Ok(Some(1))));
+        assert!(matches!(kept.get(async { Ok(2) }).await, Ok(Some(1))));
         kept.forget();
-        assert!(matches!(kept.get(PAGE_WAIT, async { Ok(3) }).await, Ok(Some(3))));
+        assert!(matches!(kept.get(async { Ok(3) }).await, Ok(Some(3))));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_of_long_ago_is_not_shown_as_of_now() {
-        let kept = Kept::default();
-        assert!(matches!(kept.get(PAGE_WAIT, slow(1)).await, Ok(None)));
+        let kept = Kept::new(PAGE_WAIT);
+        assert!(matches!(kept.get(slow(1)).await, Ok(None)));
         tokio::time::sleep(Duration::from_secs(64)).await;
-        assert!(matches!(kept.get(PAGE_WAIT, slow(2)).await, Ok(Some(1))), "the next one is on its way");
+        assert!(matches!(kept.get(slow(2)).await, Ok(Some(1))), "the next one is on its way");
         tokio::time::sleep(Duration::from_secs(3_600)).await;
-        assert!(matches!(kept.get(PAGE_WAIT, slow(3)).await, Ok(None)), "hours may have passed");
+        assert!(matches!(kept.get(slow(3)).await, Ok(None)), "hours may have passed");
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(matches!(kept.get(PAGE_WAIT, slow(4)).await, Ok(Some(3))));
+        assert!(matches!(kept.get(slow(4)).await, Ok(Some(3))));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_was_asked_before_something_changed_is_asked_again() {
-        let kept = Kept::default();
+        let kept = Kept::new(PAGE_WAIT);
         let after = |ms: u64, answer: u32| async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
             Ok(answer)
         };
-        assert!(matches!(kept.get(PAGE_WAIT, after(3_000, 1)).await, Ok(None)));
+        assert!(matches!(kept.get(after(3_000, 1)).await, Ok(None)));
         kept.forget();
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(matches!(kept.get(PAGE_WAIT, after(3_000, 2)).await, Ok(Some(1))), "nothing newer is known");
+        assert!(matches!(kept.get(after(3_000, 2)).await, Ok(Some(1))), "nothing newer is known");
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(
-            matches!(kept.get(PAGE_WAIT, after(3_000, 3)).await, Ok(Some(2))),
-            "it was not taken for good"
-        );
+        assert!(matches!(kept.get(after(3_000, 3)).await, Ok(Some(2))), "it was not taken for good");
         kept.forget();
-        let before = kept.get(PAGE_WAIT, after(20, 4));
+        let before = kept.get(after(20, 4));
         let changed = async {
             tokio::time::sleep(Duration::from_millis(10)).await;
             kept.forget();
-            kept.get(PAGE_WAIT, after(20, 5)).await
+            kept.get(after(20, 5)).await
         };
         let (_, changed) = tokio::join!(before, changed);
         assert!(

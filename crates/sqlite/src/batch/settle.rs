@@ -50,20 +50,19 @@ pub(crate) fn check_result(conn: &Connection, job: &JobId, result: Option<&str>)
 pub(super) struct Page {
     rows_left: u32,
     began: Instant,
-    used: bool,
 }
 
 impl Page {
     /// Takes so many rows, unless there are none left.
     pub(super) const fn take(&mut self, rows: u32) -> bool {
         let taken = self.rows_left > 0;
-        self.used = true;
         self.rows_left = self.rows_left.saturating_sub(rows);
         taken
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.rows_left == 0 || self.used && self.began.elapsed() >= PAGE_TIME
+        let is_used = self.rows_left < PAGE_ROWS;
+        self.rows_left == 0 || is_used && self.began.elapsed() >= PAGE_TIME
     }
 }
 
@@ -101,7 +100,7 @@ impl<'conn> Settler<'conn> {
         Self {
             conn,
             now_ms: now_ms(),
-            page: Page { rows_left: PAGE_ROWS, began: Instant::now(), used: false },
+            page: Page { rows_left: PAGE_ROWS, began: Instant::now() },
             heads: HashMap::new(),
             ends: Vec::new(),
             lines: None,

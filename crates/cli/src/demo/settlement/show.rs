@@ -39,8 +39,6 @@ const KILL_AT: u64 = 3;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How long nothing may move before the demo gives up.
 const STALL_MAX: Duration = Duration::from_secs(60);
-/// How long a frozen process is left alone before what it holds is looked at: the database ends what it was sent before.
-const SETTLING: Duration = Duration::from_millis(100);
 /// How many countries are named.
 const NAMED: usize = 3;
 
@@ -214,8 +212,7 @@ impl Stage<'_> {
     /// Kills the first worker, unless it happens to run nothing right now.
     async fn kill_while_busy(&mut self) -> Result<()> {
         let victim = &self.workers[0];
-        victim.freeze()?;
-        tokio::time::sleep(SETTLING).await;
+        victim.freeze_and_settle().await?;
         let registered = self.registered().await?.into_iter();
         let ids: Vec<_> = registered.filter(|its| its.name == victim.name).map(|its| its.id).collect();
         // Not looked at again when it is dead: on a slow machine others may have taken its tasks back by then.

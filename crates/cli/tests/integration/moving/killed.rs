@@ -21,7 +21,8 @@ fn a_move_that_is_killed_again_and_again_ends_as_one_that_was_not() {
         let rows: u64 = sqlite.count_parts().await.unwrap().iter().map(|(_, rows)| rows).sum();
         (listed(store.as_ref()).await, rows)
     });
-    // Perhaps before it had begun.
+    both.kill_while_tables_are_created();
+    assert_eq!(both.new.tamper("select count(*) from pg_tables where schemaname = 'milepost'"), "0");
     both.kill_at(0);
     for tenths in [1, 3, 5, 8, 9] {
         both.kill_at(rows * tenths / 10);

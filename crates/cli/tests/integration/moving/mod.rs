@@ -22,7 +22,7 @@ use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 
-use crate::support::{Place, Ran, until};
+use crate::support::{Place, Ran, until, until_true};
 
 /// An old store in a folder, and an empty database.
 pub(crate) struct Move {
@@ -90,6 +90,23 @@ impl Move {
         );
     }
 
+    /// Starts a move and kills it while it creates the tables of the new store.
+    pub(crate) fn kill_while_tables_are_created(&self) {
+        self.new.sql(
+            "create function public.halt() returns event_trigger language plpgsql as $$ begin
+                 if (select count(*) from pg_tables where schemaname = 'milepost') >= 5 then perform pg_sleep(3600); end if;
+             end $$;
+             create event trigger halt on ddl_command_end execute function public.halt()",
+        );
+        let mut child = self.start(&[]);
+        let halted = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+        until_true("some tables are created", || self.new.tamper(halted) == "1");
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9), "it ended before it was killed");
+        self.end_backends();
+        self.new.sql("drop event trigger halt; drop function public.halt()");
+    }
+
     /// Starts a move and kills it once so many rows have arrived.
     pub(crate) fn kill_at(&self, rows: u64) {
         self.halt_at(rows);
@@ -102,7 +119,8 @@ impl Move {
         child.kill().unwrap();
         let status = child.wait().unwrap();
         assert_eq!(status.signal(), Some(9), "it ended before it was killed at {rows} rows");
-        self.go_on();
+        self.end_backends();
+        self.new.sql("drop trigger halt on milepost.arrival_part; drop function public.halt()");
     }
 
     /// Has no move bring more than these rows, and a page.
@@ -119,15 +137,14 @@ impl Move {
         ));
     }
 
-    /// Ends what a killed move left in the database, and halts no move any more.
-    fn go_on(&self) {
+    /// Ends what a killed move left in the database.
+    fn end_backends(&self) {
         let theirs = "select count(pg_terminate_backend(pid)) from pg_stat_activity
                       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'";
         until("the killed move is gone from the database", || match self.new.tamper(theirs) {
             none if none == "0" => Ok(()),
             some => Err(some),
         });
-        self.new.sql("drop trigger halt on milepost.arrival_part; drop function public.halt()");
     }
 }
 

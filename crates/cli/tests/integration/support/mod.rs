@@ -269,6 +269,12 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -
     }
 }
 
+/// Waits until this is so; panics with `what` when it is not after [`wait::LIMIT`].
+#[track_caller]
+pub(crate) fn until_true(what: &str, so: impl Fn() -> bool) {
+    until(what, || if so() { Ok(()) } else { Err(String::new()) });
+}
+
 pub(crate) fn fresh_database(server: &str) -> String {
     let name = format!("cli_{}", milepost_core::ident::JobId::new().0.simple());
     psql(server, &format!("create database {name}"));
