@@ -1,8 +1,8 @@
--- Subscriptions: what people do with them.
--- SQLSTATEs: MP020 there is no such subscription; MP022 the aggregate is not parked; MP023 the event was not given up; MP024 the log
--- does not go back so far (DETAIL: the first sequence that is there; nothing: none is); MP025 somebody publishes.
+-- Operations on subscriptions.
+-- SQLSTATEs: MP020 the subscription does not exist; MP022 the aggregate is not parked; MP023 the event is not a dead letter; MP024 the
+-- log does not reach back that far (DETAIL: the first sequence in the log, empty if there is none); MP025 a publisher is running.
 
--- Refuses a subscription that there is not.
+-- Raises MP020 unless the subscription exists.
 create or replace function milepost.check_subscription(subscription text) returns void language plpgsql as $$
 begin
     if not exists (select from milepost.subscription s where s.name = check_subscription.subscription) then
@@ -11,7 +11,7 @@ begin
 end
 $$;
 
--- Does something with the first event of a parked aggregate: 'retry', 'skip' or 'edit'.
+-- Applies 'retry', 'skip' or 'edit' to the first event of a parked aggregate.
 create or replace function milepost.change_parked(
     subscription text, aggregate_type text, aggregate_id text, verb text, payload json default null
 ) returns void language plpgsql as $$
@@ -52,7 +52,7 @@ begin
 end
 $$;
 
--- Does something with an event that was given up: 'retry' or 'drop'.
+-- Applies 'retry' or 'drop' to a dead letter.
 create or replace function milepost.change_dead(subscription text, event_id uuid, verb text) returns void language plpgsql as $$
 #variable_conflict use_variable
 declare
@@ -76,8 +76,8 @@ begin
 end
 $$;
 
--- Whether a subscription has gone past an event. What lies below the floor and was not in flight has been gone past, though `seen` may
--- not see it: it came from a store that moved here, or from another server.
+-- Whether an event is before a subscription's position. An event below the floor that was not in flight is, even if `seen` does not
+-- contain it: it came from a store that was moved here, or from another server.
 create or replace function milepost.has_passed(s milepost.subscription_place, xid xid8, pos bigint) returns boolean
 language sql stable as $$
     select s.seen is null or pg_visible_in_snapshot(xid, s.seen)
@@ -85,8 +85,8 @@ language sql stable as $$
            or s.upto is not null and pg_visible_in_snapshot(xid, s.upto) and pos <= s.pos
 $$;
 
--- Has events published again that a subscription has gone past: of an aggregate from a sequence on, or all that were emitted from a
--- time on. Answers how many.
+-- Publishes events before a subscription's position again: those of an aggregate from a sequence on, or those emitted from a time on.
+-- Returns their number.
 create or replace function milepost.replay(
     subscription text, aggregate_type text, aggregate_id text, from_seq bigint, since timestamptz
 ) returns bigint language plpgsql as $$
@@ -129,8 +129,8 @@ begin
 end
 $$;
 
--- Takes the log as it is for this server's: the ids of transactions of another one mean nothing here. Events at or above the lowest
--- position that a subscription may not have gone past are published again. Answers how many subscriptions there are.
+-- Adopts the log for this server: transaction ids of another server have no meaning here. Events from the lowest position that a
+-- subscription may not have passed are published again. Returns the number of subscriptions.
 create or replace function milepost.reseed() returns bigint language plpgsql as $$
 declare
     publisher text;
@@ -150,7 +150,7 @@ begin
     where s.seen is not null;
     delete from milepost.slot_position p using milepost.subscription_place s
     where p.subscription = s.subscription and p.slot = s.slot and p.n < s.n;
-    -- The first id that ever was: seen by every snapshot.
+    -- The first transaction id: seen by every snapshot.
     update milepost.event e set xid = '3' where e.xid <> '3';
     update milepost.subscription s set system_identifier = c.system_identifier from pg_control_system() c;
     get diagnostics subscriptions = row_count;
@@ -158,12 +158,12 @@ begin
 end
 $$;
 
--- Forgets a portion of the log: what is older than keep_ms and what every subscription has gone past, unless it is parked or was
--- given up. Answers how many events; null: it has been through all slots.
+-- Deletes a portion of the log: events older than keep_ms that every subscription has passed, unless they are parked or dead letters.
+-- Returns their number; null: all slots are done.
 create or replace function milepost.prune_log(keep_ms bigint) returns bigint language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-    -- Of each slot.
+    -- For each slot.
     portion constant int := 200;
     before constant timestamptz := clock_timestamp() - keep_ms * interval '1 ms';
     pruned bigint;
@@ -185,7 +185,7 @@ begin
     gone as (
         delete from milepost.event e using looked l where l.old and l.passed and e.slot = l.slot and e.pos = l.pos returning e.pos
     ),
-    -- A slot in which the portion ended among what is too young, or at the end, is begun anew the next time.
+    -- A slot in which the portion ended at events that are too young, or at the end, starts from its beginning the next time.
     ends as (
         update milepost.log_prune p
         set pos = coalesce((select case when count(*) = portion and bool_and(l.old) then max(l.pos) else 0 end

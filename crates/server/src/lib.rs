@@ -1,7 +1,7 @@
 //! Milepost over HTTP.
 //!
-//! [`serve`] listens until it is to stop; what it answers comes out of a store. The API's own description
-//! is made from its code and served at `/openapi.json`.
+//! [`serve`] listens until it is stopped, and answers from a store. The description of the API is generated from its code and served
+//! at `/openapi.json`.
 
 mod access;
 mod actor;
@@ -70,23 +70,23 @@ use crate::session::Sessions;
 pub use crate::stream::StreamLimits;
 use crate::stream::{Feed, Seats};
 
-/// What a server is to be.
+/// The configuration of a server.
 pub struct Options {
-    /// What other parts of this process count, for `/metrics`.
+    /// Counters of other parts of this process, for `/metrics`.
     pub counts: Vec<Box<dyn Counts>>,
-    /// What the server was started with, for the console: facts with their names, without secrets.
+    /// Settings that the console shows, with their names, without secrets.
     pub about: Vec<(&'static str, String)>,
-    /// Whether there are API and console, beside health and metrics.
+    /// Whether it serves API and console besides health and metrics.
     pub api: bool,
-    /// How many may watch what happens.
+    /// Limits on event streams.
     pub streams: StreamLimits,
-    /// Who may use it.
+    /// Access control.
     pub access: AccessOptions,
-    /// What it takes on.
+    /// Limits on requests.
     pub limits: Limits,
     /// How long a page of the console waits for a count; then it shows the last count that it has. Default: 50 ms.
     pub page_wait: Duration,
-    /// The certificate to speak TLS with; without one it speaks HTTP.
+    /// The certificate for TLS; without one it speaks HTTP.
     pub tls: Option<TlsFiles>,
 }
 
@@ -114,28 +114,28 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// A server that cannot be, or not go on.
+/// Why a server cannot start, or cannot continue.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// Others reach its address, and nothing keeps them out.
+    /// Its address can be reached from other machines, and nothing restricts access.
     #[error("{0}")]
     Exposed(#[from] Exposed),
-    /// It cannot speak TLS.
+    /// TLS cannot be set up.
     #[error("{0}")]
     Tls(#[from] TlsError),
-    /// The store does not say whether it has tokens.
+    /// Reading from the store whether it has tokens failed.
     #[error("it cannot be told whether tokens are asked for")]
     Store(#[from] StoreError),
-    /// The address of the listener cannot be told.
+    /// The address of the listener cannot be determined.
     #[error("it cannot be told where it listens")]
     Address(#[source] std::io::Error),
-    /// A route of the API does not say who may use it: a defect.
+    /// A route of the API has no role: a defect.
     #[error("{0}")]
     Route(String),
 }
 
-/// All that the server answers. Must be called within a Tokio runtime.
+/// Builds all routes. Must be called within a Tokio runtime.
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
     let Options { mut counts, about, api, streams, access, limits, page_wait, tls } = options;
     let (series, known) = (Arc::<Series>::default(), Arc::new(Known::new(page_wait)));
@@ -225,10 +225,10 @@ async fn no_such_path(uri: Uri) -> Problem {
     )
 }
 
-/// Answers requests until it is to stop, and those that are under way then.
+/// Answers requests until it is stopped, and then those in flight.
 ///
 /// # Errors
-/// [`ServerError`] when it may not listen where it does, or cannot be what it is to be. Nothing was answered then.
+/// [`ServerError`] when it may not listen at its address, or its configuration cannot be applied. It has answered nothing then.
 pub async fn serve(
     listener: TcpListener,
     store: Arc<dyn Store>,
@@ -237,9 +237,9 @@ pub async fn serve(
 ) -> Result<(), ServerError> {
     let address = listener.local_addr().map_err(ServerError::Address)?;
     options.exposure(store.as_ref()).await?.check(address)?;
-    // On this machine's own address the flag lifts nothing: it goes on answering to names of this machine and those that are allowed.
+    // On a loopback address the flag changes nothing: only names of this machine and allowed ones are answered.
     options.access.open_to_all &= !address.ip().is_loopback();
-    // What was asked at the start holds: the last token that is revoked must not open the address to everybody.
+    // Decided once, at the start: revoking the last token must not open the address to everyone.
     options.access.require_tokens |= !address.ip().is_loopback() && !options.access.open_to_all;
     let tls = options.tls.clone().map(Tls::read).transpose()?;
     if let Some(tls) = tls.clone() {
@@ -252,10 +252,10 @@ pub async fn serve(
 }
 
 impl Options {
-    /// What would be done against others on the network.
+    /// How strangers on the network would be kept out.
     ///
     /// # Errors
-    /// When the store does not say whether it has tokens.
+    /// Reading from the store whether it has tokens fails.
     pub async fn exposure(&self, store: &dyn Store) -> Result<Exposure, StoreError> {
         Ok(Exposure {
             asks_for_tokens: self.access.require_tokens || store.has_tokens().await?,

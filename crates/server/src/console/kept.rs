@@ -1,4 +1,4 @@
-//! What is slow to count on a large store is remembered for a while, and counted by one at a time.
+//! A cache of counts that are slow on a large store: each is counted by one request at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,18 +17,18 @@ use super::board::Board;
 use crate::metrics::KINDS_MAX;
 use crate::problem::Problem;
 
-/// For how long an answer is good that took no time.
+/// How long an answer is fresh at least.
 const FRESH: Duration = Duration::from_secs(1);
-/// For how many times as long as it took an answer is good: counting takes no more than this part of the time.
+/// An answer is fresh for this many times as long as it took, so that counting takes at most a twentieth of the time.
 const TIMES: u32 = 20;
-/// For how long an answer that is not good any more is still shown, while the next one is on its way: twice as long as it took, and a little.
+/// How long a stale answer is still shown while the next one is counted: this many times as long as it took, and this time.
 const SHOWN: (u32, Duration) = (2, Duration::from_secs(10));
-/// How many batches are remembered with their tasks.
+/// How many batches are cached with their tasks.
 const BOARDS_MAX: usize = 8;
 /// How long a page waits for an answer, unless the server is configured otherwise; then it shows the answer before, or none.
 pub(crate) const PAGE_WAIT: Duration = Duration::from_millis(50);
 
-/// What pages share.
+/// The counts that pages share.
 pub(crate) struct Known {
     page_wait: Duration,
     queues: Kept<Vec<QueueKinds>>,
@@ -66,7 +66,7 @@ impl Known {
         self.consumers.get(async move { store.consumers().await }).await
     }
 
-    /// Every limit with who waits for it.
+    /// Every limit with the number of jobs that wait for it.
     pub(crate) async fn limits(&self, store: &Arc<dyn Store>) -> Seen<Vec<LimitView>> {
         let store = Arc::clone(store);
         self.limits.get(async move { store.limits().await }).await
@@ -84,7 +84,7 @@ impl Known {
         kept.get(Board::read(id, Arc::clone(store))).await
     }
 
-    /// Somebody has changed something: the next look is a new one.
+    /// Makes all answers stale, after a change: the next page asks again.
     pub(crate) fn forget(&self) {
         self.queues.forget();
         self.subscriptions.forget();
@@ -94,7 +94,7 @@ impl Known {
     }
 }
 
-/// What is known: the last answer, if there has been one in time.
+/// The last answer, if one came in time.
 pub(crate) type Seen<T> = Result<Option<T>, Problem>;
 
 #[derive(Clone)]
@@ -109,7 +109,7 @@ struct State<T: Clone> {
     good_until: Instant,
     shown_until: Instant,
     asking: bool,
-    /// How often something was changed: an answer to what was asked before that is not good.
+    /// The number of changes. An answer to a question asked before the last change is stale.
     changes: u64,
 }
 
@@ -134,7 +134,7 @@ impl<T: Clone + Send + 'static> Kept<T> {
         if let Ok(Some(answer)) = timeout(self.page_wait, self.wait(ask)).await {
             return answer.map(Some);
         }
-        // Out of time: what was known before, unless that is long ago, or nothing.
+        // Out of time: the previous answer, unless it is too old.
         let mut state = self.state();
         if state.shown_until <= Instant::now() {
             state.last = None;
@@ -142,7 +142,7 @@ impl<T: Clone + Send + 'static> Kept<T> {
         state.last.clone().transpose()
     }
 
-    /// A good answer; `None` when what was asked here was answered and something has changed meanwhile.
+    /// Returns a fresh answer; `None` when a change made the answer to this caller's question stale.
     async fn wait(
         &self,
         ask: impl Future<Output = StoreResult<T>> + Send + 'static,
@@ -164,13 +164,13 @@ impl<T: Clone + Send + 'static> Kept<T> {
         }
     }
 
-    /// What is known and good.
+    /// Returns the answer if it is fresh.
     fn good(&self) -> Option<Result<T, Problem>> {
         let state = self.state();
         if state.good_until > Instant::now() { state.last.clone() } else { None }
     }
 
-    /// Whether it is this caller who has to ask.
+    /// Returns whether this caller has to ask, and notes that it does.
     fn must_ask(&self) -> bool {
         let mut state = self.state();
         let must = !state.asking && state.good_until <= Instant::now();
@@ -178,7 +178,7 @@ impl<T: Clone + Send + 'static> Kept<T> {
         must
     }
 
-    /// Asks beside the request, so that one that is given up does not lose the answer.
+    /// Asks in a separate task, so that a cancelled request does not lose the answer.
     fn ask(&self, ask: impl Future<Output = StoreResult<T>> + Send + 'static) {
         let (state, answered) = (Arc::clone(&self.state), Arc::clone(&self.answered));
         let changes = self.state().changes;

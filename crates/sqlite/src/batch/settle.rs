@@ -1,4 +1,4 @@
-//! What follows from tasks that stand elsewhere.
+//! Settles batches after tasks have changed their state: counts ends, releases successors, adds up batches.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -23,10 +23,10 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row::{self, Id};
 
-/// Nothing more is worked out for tasks when a page has taken so long.
+/// A page that has taken this long evaluates no further task.
 const PAGE_TIME: Duration = Duration::from_millis(20);
 
-/// These jobs have changed: what follows if they are tasks.
+/// Settles what follows from changes of these jobs, as far as they are tasks.
 pub(crate) fn settle_jobs(conn: &Connection, jobs: impl IntoIterator<Item = JobId>) -> Result<(), Failure> {
     let mut settler = Settler::new(conn);
     for job in jobs {
@@ -35,7 +35,7 @@ pub(crate) fn settle_jobs(conn: &Connection, jobs: impl IntoIterator<Item = JobI
     settler.finish()
 }
 
-/// Refuses a result that those who wait for the task could not read.
+/// Refuses a result that successors of the task could not read.
 pub(crate) fn check_result(conn: &Connection, job: &JobId, result: Option<&str>) -> Result<(), Failure> {
     let bytes = result.map_or(0, str::len);
     if bytes <= RESULT_BYTES_MAX || !conn.prepare_cached(query::TASK_OF_JOB)?.exists([Id(job)])? {
@@ -53,7 +53,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Takes so many rows, unless there are none left.
+    /// Takes this number of rows; returns false if none were left.
     pub(super) const fn take(&mut self, rows: u32) -> bool {
         let taken = self.rows_left > 0;
         self.rows_left = self.rows_left.saturating_sub(rows);
@@ -66,7 +66,7 @@ impl Page {
     }
 }
 
-/// What a task became.
+/// The result of evaluating a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Made {
     Nothing,
@@ -74,23 +74,23 @@ pub(super) enum Made {
     Batch(BatchId),
 }
 
-/// One page of what follows.
+/// One bounded page of settling, in one transaction.
 pub(crate) struct Settler<'conn> {
     pub(super) conn: &'conn Connection,
     pub(super) now_ms: i64,
     pub(super) page: Page,
     pub(super) heads: HashMap<BatchId, Rc<Head>>,
-    /// Ends that are to be counted.
+    /// Ends that are not counted yet.
     pub(super) ends: Vec<End>,
-    /// Whether some stand in line; `None`: not looked yet.
+    /// Whether ends are queued for later pages; `None`: not read yet.
     pub(super) lines: Option<bool>,
-    /// Batches to be added up.
+    /// Batches whose counts have changed.
     pub(super) changed: BTreeMap<BatchId, ByState>,
     /// Batches with tasks that became due.
     pub(super) due: BTreeSet<BatchId>,
-    /// How many tasks were looked at.
+    /// The number of tasks examined.
     pub(super) looked: u64,
-    /// The batch whose state is noted by whoever changes it.
+    /// The batch whose change of state the caller records.
     pub(super) noted_by_caller: Option<BatchId>,
     intake: Option<Intake<'conn>>,
 }
@@ -112,7 +112,7 @@ impl<'conn> Settler<'conn> {
         }
     }
 
-    /// Goes on until nothing follows, or the page is full.
+    /// Continues until nothing follows, or the page is full.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         loop {
             self.spread()?;
@@ -140,12 +140,12 @@ impl<'conn> Settler<'conn> {
         Ok(head)
     }
 
-    /// Somebody changed the batch itself.
+    /// Drops a batch from the cache, after the batch itself was changed.
     pub(super) fn forget_head(&mut self, batch: BatchId) {
         self.heads.remove(&batch);
     }
 
-    /// A job has changed: its task stands where it does. A job that no task names any more is history.
+    /// Brings a task into the state of its job. A job that no task refers to any more is ignored.
     pub(crate) fn follow_job(&mut self, job: JobId) -> Result<(), Failure> {
         let found = self.conn.prepare_cached(query::TASK_OF_JOB)?.query_row([Id(&job)], |row| {
             let task = TaskId { batch: row::batch_id(row, 0)?, number: row.get(1)? };
@@ -163,7 +163,7 @@ impl<'conn> Settler<'conn> {
         }
     }
 
-    /// A task stands elsewhere from now on.
+    /// Moves a task to another state.
     pub(super) fn turn(
         &mut self,
         task: TaskId,
@@ -195,7 +195,7 @@ impl<'conn> Settler<'conn> {
         Ok(())
     }
 
-    /// Decides a task that waits.
+    /// Decides what a waiting task becomes.
     pub(super) fn decide(&mut self, task: TaskId, tally: &Tally) -> Result<(), Failure> {
         if Rule::ALL.iter().all(|&rule| decide(rule, tally) == Decision::Wait) {
             return Ok(());
@@ -217,7 +217,7 @@ impl<'conn> Settler<'conn> {
         self.end_without_job(task, from, TaskState::Skipped, Verb::Skip, Some(why))
     }
 
-    /// A task that has no job stands elsewhere.
+    /// Moves a task without a job to another state.
     pub(super) fn end_without_job(
         &mut self,
         task: TaskId,
@@ -270,7 +270,7 @@ impl<'conn> Settler<'conn> {
         self.turn(task, from, TaskState::Active, Made::Job(job.id))
     }
 
-    /// Keeps what happened to a batch, or to a task of it that had no job.
+    /// Records a change of a batch, or of a task of it that had no job.
     pub(super) fn note(
         &mut self,
         batch: BatchId,
@@ -288,11 +288,11 @@ impl<'conn> Settler<'conn> {
     }
 }
 
-/// How a task comes to stand where its job or its batch does.
+/// The verb by which a task comes into the state of its job or its batch.
 pub(super) enum Way {
     None,
     Direct,
-    /// One that failed is aborted, or the other way round: it could go on in between.
+    /// A failed one is aborted, or the reverse: in between it could have continued.
     OverActive,
 }
 
@@ -306,5 +306,19 @@ pub(super) fn way(from: TaskState, to: TaskState) -> Way {
         Way::OverActive
     } else {
         Way::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_whose_time_is_over_has_room_for_one_row() {
+        let began = Instant::now().checked_sub(PAGE_TIME).unwrap();
+        let mut page = Page { rows_left: PAGE_ROWS, began };
+        assert!(!page.is_over(), "it makes progress");
+        assert!(page.take(1));
+        assert!(page.is_over());
     }
 }

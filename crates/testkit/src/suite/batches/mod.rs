@@ -224,17 +224,15 @@ impl Batches {
         batch
     }
 
-    /// Does all that is left to be done; answers how many tasks were looked at.
+    /// Does all that is left to be done; returns how many tasks were examined. Each call of a store makes progress while anything is left.
     pub async fn advance(&self) -> u64 {
-        let (mut looked, mut idle) = (0, 0);
-        // A page that is bounded in time may be over before its first task on a busy machine: one that does nothing proves nothing.
-        while idle < 3 {
+        let mut looked = 0;
+        loop {
             match self.store.advance_batches().await.expect("advanced") {
-                0 => idle += 1,
-                more => (looked, idle) = (looked + more, 0),
+                0 => return looked,
+                more => looked += more,
             }
         }
-        looked
     }
 
     /// All tasks of a batch.
