@@ -45,9 +45,11 @@ impl Failure {
     }
 }
 
-/// Whether another process keeps the file locked.
+/// Whether another process keeps the file locked. SQLite reports a "locking protocol" error, not a busy file, when it has lost the race
+/// for the locks of the log for ten seconds: while a process that holds one is frozen, say.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    use ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
+    matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
 }
 
 /// Whether the values are to blame, so that no retry helps.
@@ -156,4 +158,19 @@ impl std::error::Error for Shared {
 /// A defect in words.
 pub(crate) fn defect(verb: &'static str, words: impl Into<String>) -> StoreError {
     StoreError::Database { verb, cause: words.into().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_race_for_the_locks_of_the_log_may_be_tried_again() {
+        for code in [rusqlite::ffi::SQLITE_BUSY, rusqlite::ffi::SQLITE_LOCKED, rusqlite::ffi::SQLITE_PROTOCOL]
+        {
+            let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            assert!(is_busy(&error), "{error}");
+            assert!(Failure::Sql(error).at("claim", "jobs.db").is_transient());
+        }
+    }
 }

@@ -62,6 +62,10 @@ impl Channels for SqliteChannels {
         match file.transaction_with_behavior(TransactionBehavior::Immediate) {
             Ok(_) => Ok(false),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(true),
+            // A process that is frozen while it holds a lock of the log, not that of a chunk.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::FileLockingProtocolFailed) => {
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
         }
     }
