@@ -208,8 +208,9 @@ impl Shared {
         }
     }
 
-    /// Looks at the store whenever a hint says so.
+    /// Looks at the store whenever a hint says so, and once at first: for what was told before anybody listened.
     pub(crate) async fn heed(&self, mut hints: Box<dyn WakeStream>) {
+        self.ready.notify_one();
         loop {
             match hints.next().await {
                 Wake::Ready => self.ready.notify_one(),

@@ -1,13 +1,14 @@
 //! What workers do on Redis' word: they look at the database sooner, and wait a little for an older run. No more.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use milepost::{Coordination, Outcome, RetryPolicy, Worker};
+use milepost::{Outcome, RetryPolicy, Worker};
 use milepost_core::finish::Finished;
-use milepost_core::ident::JobId;
-use milepost_core::port::{Operation, Store};
+use milepost_core::ident::{JobId, Run, WorkerId};
+use milepost_core::port::{Coordination, CoordinationHealth, Operation, Store, WakeStream};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode};
@@ -144,6 +145,74 @@ async fn the_next_job_of_a_group_starts_without_a_poll() {
     }
     stage.announce().await;
     stage.scene.assert_all_succeed(&jobs).await;
+    worker.shutdown().await;
+}
+
+/// A helper that is heard only when the test lets it.
+struct HeardLate {
+    redis: Redis,
+    gate: Mutex<std::sync::mpsc::Receiver<()>>,
+}
+
+#[async_trait]
+impl Coordination for HeardLate {
+    async fn beat(&self, worker: WorkerId, ttl: Duration) {
+        self.redis.beat(worker, ttl).await;
+    }
+
+    async fn leave(&self, worker: WorkerId) {
+        self.redis.leave(worker).await;
+    }
+
+    async fn lock(&self, runs: &[Run], ttl: Duration) -> bool {
+        self.redis.lock(runs, ttl).await
+    }
+
+    async fn unlock(&self, runs: &[Run]) {
+        self.redis.unlock(runs).await;
+    }
+
+    async fn is_held_by_older(&self, run: Run) -> bool {
+        self.redis.is_held_by_older(run).await
+    }
+
+    async fn flag_stop(&self, job: JobId, verb: Verb) -> bool {
+        self.redis.flag_stop(job, verb).await
+    }
+
+    async fn announce_ready(&self) -> bool {
+        self.redis.announce_ready().await
+    }
+
+    fn hints(&self) -> Box<dyn WakeStream> {
+        tokio::task::block_in_place(|| self.gate.lock().unwrap().recv()).unwrap();
+        self.redis.hints()
+    }
+
+    fn health(&self) -> CoordinationHealth {
+        self.redis.health()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_told_before_a_worker_listens_is_looked_for_when_it_does() {
+    let stage = Stage::set().await;
+    let (open, gate) = std::sync::mpsc::channel();
+    let helper = HeardLate { redis: redis(&stage.server).await, gate: Mutex::new(gate) };
+    let first = stage.scene.enqueue(runtime::job()).await;
+    let worker = runtime::builder(stage.scene.store.clone())
+        .options(|options| options.poll_interval = LONG)
+        .coordination(Arc::new(helper))
+        .handle_kind(runtime::KIND, RetryPolicy::default(), |_| async { Ok(Outcome::Done) })
+        .start()
+        .await
+        .unwrap();
+    stage.scene.assert_all_succeed(&[first]).await;
+    // Time to look once more and to fall asleep; without it the test shows less, and does not fail.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let missed = stage.enqueue().await;
+    open.send(()).unwrap();
+    stage.scene.assert_all_succeed(&[missed]).await;
     worker.shutdown().await;
 }
 
