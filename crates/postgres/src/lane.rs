@@ -5,7 +5,7 @@
 //! database forbids that. So each lane has a *floor*, a due time below which nothing was left when the lane
 //! was last looked at, and a probe starts there. Jobs whose enqueue commits late can lie below it: the floor
 //! keeps a margin, and every now and then a probe starts from the bottom again, as often as its own cost
-//! allows.
+//! allows. Who polls only and found nothing above the floors is told when the next one may.
 //!
 //! Floors are times that the database said; no clock of this machine is ever compared with them.
 
@@ -15,12 +15,15 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use milepost_core::job::Priority;
+use tokio::sync::watch;
 
 /// How far below the last job seen a floor stays, for transactions that commit a little late. Everything in
 /// it is walked by every probe: at 100,000 jobs a second, half a second of margin was 50,000 dead entries.
 const MARGIN: SignedDuration = SignedDuration::from_millis(20);
 /// Looking from the bottom may take one part in this many of the time.
 const RESCAN_SHARE: u32 = 20;
+/// However long a look took, on a machine that stalled say, the next one may follow after this.
+const RESCAN_WAIT_MAX: Duration = Duration::from_secs(30);
 /// A look from the bottom that is this fast can be had every time.
 const CHEAP: Duration = Duration::from_millis(3);
 
@@ -55,7 +58,11 @@ impl Probe {
 
 /// How far down each lane is known to be empty, as this process has seen it.
 #[derive(Debug, Default)]
-pub(crate) struct Floors(Mutex<State>);
+pub(crate) struct Floors {
+    state: Mutex<State>,
+    /// A claim found nothing, and did not look from the bottom.
+    overlooked: watch::Sender<()>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -106,8 +113,15 @@ impl Floors {
         if probe.from_bottom {
             let looking = took.saturating_sub(Duration::from_micros(30) * rows);
             let wait = if looking < CHEAP { Duration::ZERO } else { looking * RESCAN_SHARE };
-            self.lock().rescan_after = Some(Instant::now() + wait);
+            self.lock().rescan_after = Some(Instant::now() + wait.min(RESCAN_WAIT_MAX));
+        } else if rows == 0 {
+            self.overlooked.send_replace(());
         }
+    }
+
+    /// Of every claim that may have overlooked something.
+    pub(crate) fn overlooked(&self) -> watch::Receiver<()> {
+        self.overlooked.subscribe()
     }
 
     /// How long until a probe may start from the bottom again.
@@ -117,7 +131,7 @@ impl Floors {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -151,6 +165,27 @@ mod tests {
             floors.probe(PAIRS, 0, true).floors[0].is_none(),
             "who must not overlook anything looks at all"
         );
+    }
+
+    #[test]
+    fn a_look_that_took_very_long_does_not_put_the_next_one_off_for_ever() {
+        let floors = Floors::default();
+        let probe = floors.probe(PAIRS, 0, false);
+        floors.spent(&probe, Duration::from_secs(3600), 0);
+        assert!(floors.bottom_in() <= RESCAN_WAIT_MAX, "{:?}", floors.bottom_in());
+    }
+
+    #[test]
+    fn only_a_claim_that_looked_above_the_floors_and_found_nothing_may_have_overlooked_something() {
+        let floors = Floors::default();
+        let told = floors.overlooked();
+        let bottom = floors.probe(PAIRS, 0, false);
+        floors.spent(&bottom, Duration::from_secs(3), 0);
+        let above = floors.probe(PAIRS, 0, false);
+        floors.spent(&above, Duration::from_millis(1), 1);
+        assert!(!told.has_changed().unwrap());
+        floors.spent(&above, Duration::from_millis(1), 0);
+        assert!(told.has_changed().unwrap());
     }
 
     #[test]

@@ -92,7 +92,12 @@ struct PostgresWakes {
 
 /// Hints that jobs have become ready, are to stop, or are left to be worked out.
 pub(crate) fn subscribe(store: &PostgresStore) -> Box<dyn WakeStream> {
-    listen(store, jobs::JobWatch::new)
+    match store.inner.options.wake {
+        WakeMode::Poll => {
+            Box::new(Overlooked { claims: store.inner.floors.overlooked(), store: store.clone() })
+        }
+        WakeMode::Listen => listen(store, jobs::JobWatch::new),
+    }
 }
 
 /// Hints that the log has grown.
@@ -107,6 +112,22 @@ fn listen<W: Watch + 'static>(store: &PostgresStore, watch: fn(PostgresStore) ->
         WakeMode::Listen => Some(tokio::spawn(listen_for_ever(store.clone(), sender, watch))),
     };
     Box::new(PostgresWakes { hints, seen: Hints::default(), task })
+}
+
+/// The hints of a process that polls only: when a claim that may have overlooked something is worth repeating.
+struct Overlooked {
+    claims: watch::Receiver<()>,
+    store: PostgresStore,
+}
+
+#[async_trait]
+impl WakeStream for Overlooked {
+    async fn next(&mut self) -> Wake {
+        // The store holds the sender: this never fails.
+        let _ = self.claims.changed().await;
+        tokio::time::sleep(self.store.inner.floors.bottom_in()).await;
+        Wake::Ready
+    }
 }
 
 #[async_trait]
