@@ -234,6 +234,19 @@ async fn assert_groups_do_not_scan(connection: &mut PgConnection, lie: &str) {
     tx.rollback().await.unwrap();
 }
 
+/// PostgreSQL compiles a plan that it thinks dearer than 100,000 (`jit_above_cost`), each time it is run: a second for a list of nothing.
+#[tokio::test]
+async fn the_list_of_limits_is_never_compiled() {
+    let (database, _store) = Database::with_store().await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let explain = format!("explain {}", statement_named("limits"));
+    let plan: Vec<String> =
+        sqlx::query_scalar(sqlx::AssertSqlSafe(explain)).fetch_all(&mut connection).await.unwrap();
+    // Sort  (cost=11116.78..11120.33 rows=1420 width=136)
+    let cost = plan[0].split("..").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    assert!(cost.parse::<f64>().unwrap() < 50_000.0, "{}", plan.join("\n"));
+}
+
 async fn count(connection: &mut PgConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
 }
