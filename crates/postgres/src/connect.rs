@@ -138,16 +138,8 @@ pub(crate) struct Pools {
     pub(crate) access: Sessions,
 }
 
-pub(crate) async fn pools(
-    connect: &PgConnectOptions,
-    options: &PostgresOptions,
-) -> Result<Pools, sqlx::Error> {
-    // A pool tries until its time is up and then says only that; one try of our own says why it cannot be.
-    tokio::time::timeout(options.acquire_timeout, PgConnection::connect_with(connect))
-        .await
-        .map_err(|_| sqlx::Error::PoolTimedOut)??
-        .close()
-        .await?;
+/// Connections to come: each is made when it is first needed.
+pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Pools {
     let base = || {
         PgPoolOptions::new()
             .acquire_timeout(options.acquire_timeout)
@@ -163,7 +155,7 @@ pub(crate) async fn pools(
     let calm = seldom(4).connect_lazy_with(connect.clone());
     let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
     let access = seldom(2).acquire_timeout(patience).connect_lazy_with(connect.clone());
-    Ok(match options.wake {
+    match options.wake {
         WakeMode::Listen => {
             let pinned = || {
                 hot().after_connect(|connection, _| {
@@ -171,26 +163,38 @@ pub(crate) async fn pools(
                 })
             };
             Pools {
-                hot: Sessions::lasting(pinned().connect_with(connect.clone()).await?),
+                hot: Sessions::lasting(pinned().connect_lazy_with(connect.clone())),
                 intake: Sessions::lasting(pinned().connect_lazy_with(connect.clone())),
                 calm: Sessions::lasting(calm),
                 access: Sessions::lasting(access),
             }
         }
         WakeMode::Poll => Pools {
-            hot: Sessions::passing(hot().connect_with(connect.clone()).await?, statement::BEGIN_PINNED),
+            hot: Sessions::passing(hot().connect_lazy_with(connect.clone()), statement::BEGIN_PINNED),
             intake: Sessions::passing(hot().connect_lazy_with(connect.clone()), statement::BEGIN_PINNED),
             calm: Sessions::passing(calm, "begin"),
             access: Sessions::passing(access, "begin"),
         },
-    })
+    }
 }
 
-/// Refuses a server that is too old, and says loudly what weakens durability.
-pub(crate) async fn check_server(calm: &Sessions, place: &str) -> StoreResult<()> {
-    let fail = |e| store_error(place, "settings", e);
-    let row = calm.row(sqlx::query(statement::SETTINGS)).await.map_err(fail)?;
-    let row = row.ok_or(sqlx::Error::RowNotFound).map_err(fail)?;
+/// Sees whether the server can be reached, refuses one that is too old, and says loudly what weakens durability.
+///
+/// On a connection for that alone: a pool tries until its time is up and then says only that; one try says why it cannot be.
+pub(crate) async fn check_server(
+    connect: &PgConnectOptions,
+    options: &PostgresOptions,
+    place: &str,
+) -> StoreResult<()> {
+    let asking = async {
+        let mut connection = PgConnection::connect_with(connect).await?;
+        // Without a name, for poolers.
+        let row = connection.fetch_one(sqlx::raw_sql(statement::SETTINGS)).await?;
+        connection.close().await.map(|()| row)
+    };
+    let answered = tokio::time::timeout(options.acquire_timeout, asking).await;
+    let row =
+        answered.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|e| store_error(place, "connect", e))?;
     let get = |name: &str| row.try_get::<String, _>(name).unwrap_or_default();
     if row.try_get::<i32, _>("version_num").unwrap_or(0) < VERSION_NUM_MIN {
         return Err(StoreError::Schema(SchemaError::ServerTooOld {

@@ -57,9 +57,8 @@ impl PostgresStore {
         let connect = connect::parse(url, options.wake)?;
         let direct = connect::direct(&connect, &options)?;
         let place = connect::place(&connect);
-        let Pools { hot, intake, calm, access } =
-            connect::pools(&connect, &options).await.map_err(|e| store_error(&place, "connect", e))?;
-        connect::check_server(&calm, &place).await?;
+        connect::check_server(&connect, &options, &place).await?;
+        let Pools { hot, intake, calm, access } = connect::pools(&connect, &options);
         let (floors, reached) = (Floors::default(), Reached::default());
         let inner = Inner { hot, intake, calm, access, connect, direct, options, place, floors, reached };
         Ok(Self { inner: Arc::new(inner), actor: None })
