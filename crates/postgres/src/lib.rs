@@ -1,7 +1,7 @@
 //! The PostgreSQL store of Milepost: any number of processes, one truth, the database's clock.
 //!
 //! [`PostgresStore`] implements the ports of `milepost-core`. What joins a caller's own transaction are
-//! functions that take it: [`enqueue`], [`enqueue_many`], [`emit`], [`emit_many`] and [`complete`], [`once`],
+//! functions that take it: [`enqueue()`], [`enqueue_many`], [`emit`], [`emit_many`] and [`complete()`], [`once`],
 //! [`receive`], [`next_parked`] and [`expect_from`] for consumers of events, and for transactions through a
 //! transaction pooler those of [`pooled`]. Callers in other languages use
 //! the SQL functions of schema `milepost` (`sql/api.sql`), which are the ones used here too.

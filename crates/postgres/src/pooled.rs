@@ -18,10 +18,10 @@ use sqlx::PgConnection;
 
 use crate::session::Session;
 
-/// Enqueues one job in the caller's transaction, as [`enqueue`](crate::enqueue).
+/// Enqueues one job in the caller's transaction, as [`enqueue`](crate::enqueue()).
 ///
 /// # Errors
-/// Those of [`enqueue`](crate::enqueue).
+/// Those of [`enqueue`](crate::enqueue()).
 pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> StoreResult<Enqueued> {
     crate::enqueue::enqueue_in(Session::passing(connection), job).await
 }
@@ -99,10 +99,10 @@ pub async fn start_batch(connection: &mut PgConnection, batch: &NewBatch) -> Sto
     crate::batch::start_in(Session::passing(connection), batch).await
 }
 
-/// Ends the run as succeeded in the caller's transaction, as [`complete`](crate::complete).
+/// Ends the run as succeeded in the caller's transaction, as [`complete`](crate::complete()).
 ///
 /// # Errors
-/// Those of [`complete`](crate::complete).
+/// Those of [`complete`](crate::complete()).
 pub async fn complete(connection: &mut PgConnection, run: Run, result: Option<&str>) -> StoreResult<()> {
     crate::complete::complete_in(Session::passing(connection), run, result).await
 }

@@ -28,7 +28,7 @@ pub(crate) struct App(Arc<Shared>);
 
 /// What there is one of.
 pub(crate) struct Shared {
-    /// For looking; what a request changes goes through [`acting`](Self::acting).
+    /// For looking; what a request changes goes through [`acting`](App::acting).
     pub(crate) store: Arc<dyn Store>,
     /// Where single creates go.
     pub(crate) intake: Intake,

@@ -4,7 +4,7 @@
 //! commands that wait, runs each in a savepoint of one transaction and commits once, so that many small
 //! writes share one fsync. Reads have connections of their own.
 //!
-//! What joins a transaction of the caller is a function that takes it: [`enqueue`], [`enqueue_many`], [`start_batch`],
+//! What joins a transaction of the caller is a function that takes it: [`enqueue()`], [`enqueue_many`], [`start_batch`],
 //! [`emit`], [`emit_many`] and [`complete`]; [`once`], [`receive`], [`next_parked`] and [`expect_from`] for consumers of events.
 //! [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
 //! [`SqliteStore::temporary`] makes a store for a test.

@@ -1,6 +1,6 @@
 //! Who may ask for what.
 //!
-//! [`gate`] stands before every route: it finds out who asks, by a token or by a session, and holds that against the role that the route
+//! [`gate()`] stands before every route: it finds out who asks, by a token or by a session, and holds that against the role that the route
 //! [needs](roles). A route of which nobody has said what it needs is refused.
 
 mod credentials;

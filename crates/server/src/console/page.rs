@@ -161,5 +161,5 @@ pub(crate) fn draw(template: &impl Template) -> Response {
     }
 }
 
-/// What a page answers; a problem is [explained](super::explain).
+/// What a page answers; a problem is [explained](super::explain()).
 pub(crate) type Drawn = Result<Response, Problem>;
