@@ -65,7 +65,7 @@ class WorkerIllTest(IllTest):
         self.meets("POST", "/finish", HANG)
         self.work(lambda job: job.attempt, lease_s=30.0)
         self.assertEqual(self.ended(self.create())["result"], 1)
-        self.assertEqual(self.ill.answered("POST", "/finish"), ["hangs", 200])
+        until("the client hears of the end", lambda: self.ill.answered("POST", "/finish") == ["hangs", 200])
         self.assertEqual(self.ill.answered("POST", "/v1/workers"), [201])
 
     def test_a_job_whose_end_cannot_be_told_is_tried_again(self):

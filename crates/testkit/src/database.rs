@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock, mpsc};
 
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, oneshot};
 
 use crate::Scene;
 
@@ -27,11 +27,13 @@ impl Database {
     }
 
     async fn like(template: &str) -> Self {
-        let server = server();
         let name = format!("test_{}", uuid::Uuid::now_v7().simple());
-        let mut connection = PgConnection::connect(&server).await.expect("the test server answers");
-        run(&mut connection, format!("create database {name} template {template}")).await;
-        Self { server, name }
+        // By copying files: cheaper than through the log while they are small.
+        let statement = format!("create database {name} template {template} strategy file_copy");
+        let (done, made) = oneshot::channel();
+        CREATES.send(Order { statement, done: Some(done) }).expect("the clerk is there");
+        made.await.expect("the database is made");
+        Self { server: server(), name }
     }
 
     /// Creates one with a migrated store in it.
@@ -63,28 +65,50 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         // The next test does not wait for it. What is left when the process ends goes with the server.
-        let _ = DROPPED.send((self.server.clone(), self.name.clone()));
+        let name = self.name.clone();
+        let drop = format!("drop database if exists {name} with (force)");
+        let _ = DROPS.send(Order { statement: drop, done: None });
     }
 }
 
-/// Databases to be dropped, by server and name: one after another, on a thread that outlives the runtimes of tests.
-static DROPPED: LazyLock<mpsc::Sender<(String, String)>> = LazyLock::new(|| {
-    let (sender, receiver) = mpsc::channel::<(String, String)>();
+/// A statement for the server, and who waits until it is done.
+struct Order {
+    statement: String,
+    done: Option<oneshot::Sender<()>>,
+}
+
+/// Makes databases.
+static CREATES: LazyLock<mpsc::Sender<Order>> = LazyLock::new(clerk);
+/// Drops databases, for which nobody waits.
+static DROPS: LazyLock<mpsc::Sender<Order>> = LazyLock::new(clerk);
+
+/// Carries orders out one after another: on one connection, and on a thread that outlives the runtimes of tests.
+fn clerk() -> mpsc::Sender<Order> {
+    let (sender, orders) = mpsc::channel::<Order>();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        for (server, name) in receiver {
-            let dropped = runtime.block_on(async {
-                let mut connection = PgConnection::connect(&server).await?;
-                let drop = AssertSqlSafe(format!("drop database if exists {name} with (force)"));
-                connection.execute(sqlx::raw_sql(drop)).await
-            });
-            if let Err(error) = dropped {
-                eprintln!("the test database {name} is left: {error}");
+        let mut kept = None;
+        for Order { statement, done } in orders {
+            match runtime.block_on(carry_out(&mut kept, &statement)) {
+                Ok(()) => drop(done.map(|done| done.send(()))),
+                // Who waits for it hears that nobody will say that it is done.
+                Err(error) => {
+                    eprintln!("{statement}: {error}");
+                    kept = None;
+                }
             }
         }
     });
     sender
-});
+}
+
+async fn carry_out(kept: &mut Option<PgConnection>, statement: &str) -> sqlx::Result<()> {
+    let connection = match kept {
+        Some(connection) => connection,
+        None => kept.insert(PgConnection::connect(&server()).await?),
+    };
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))).await.map(drop)
+}
 
 /// A store at this URL, which is migrated first.
 pub async fn open(url: &str) -> PostgresStore {

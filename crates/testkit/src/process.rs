@@ -44,6 +44,8 @@ pub struct Settings {
     pub bulk_rows: Option<u32>,
     /// How large a file that it writes may grow: it is killed by the write that would go beyond.
     pub file_bytes_max: Option<u64>,
+    /// Polls only: on PostgreSQL, nobody tells it anything, not even that its session ended while it was frozen.
+    pub polls_only: bool,
 }
 
 impl Default for Settings {
@@ -55,6 +57,7 @@ impl Default for Settings {
             poll: Duration::from_millis(500),
             bulk_rows: None,
             file_bytes_max: None,
+            polls_only: false,
         }
     }
 }
@@ -90,6 +93,12 @@ impl Settings {
         self
     }
 
+    /// The settings, listening to nobody.
+    pub fn polls_only(mut self) -> Self {
+        self.polls_only = true;
+        self
+    }
+
     /// As arguments of the program.
     fn arguments(&self) -> Vec<String> {
         let ms = |name: &str, value: Duration| [format!("--{name}-ms"), value.as_millis().to_string()];
@@ -97,8 +106,11 @@ impl Settings {
         all.extend(ms("lease", self.lease));
         all.extend(ms("drain", self.drain));
         all.extend(ms("poll", self.poll));
-        let options =
-            [("--bulk-rows", self.bulk_rows.map(u64::from)), ("--file-bytes-max", self.file_bytes_max)];
+        let options = [
+            ("--bulk-rows", self.bulk_rows.map(u64::from)),
+            ("--file-bytes-max", self.file_bytes_max),
+            ("--polls-only", self.polls_only.then_some(1)),
+        ];
         for (name, value) in options {
             all.extend(value.into_iter().flat_map(|value| [name.to_owned(), value.to_string()]));
         }

@@ -62,7 +62,7 @@ fn demo(place: &Place, places: &str) -> Ran {
 #[test]
 fn without_a_store_the_demo_works_in_a_temporary_file_and_removes_it() {
     let place = Place::without_store();
-    let ran = Ran::from(embedded(&place).output().unwrap()).ok();
+    let ran = Ran::from(embedded(&place, "1000").output().unwrap()).ok();
     assert!(ran.out.ends_with("Every check passed.\n"), "{}", ran.out);
     assert!(ran.err.contains(&place.path("milepost-demo-").display().to_string()), "{}", ran.err);
     assert!(left_in(&place).is_empty(), "{:?}", left_in(&place));
@@ -145,15 +145,15 @@ fn a_demo_of_too_few_places_is_wrong_usage() {
 }
 
 /// The demo without a store, whose temporary folder is the place's.
-fn embedded(place: &Place) -> Command {
-    let mut command = place.command(&["demo", "--places", "20000", "--no-serve"]);
+fn embedded(place: &Place, places: &str) -> Command {
+    let mut command = place.command(&["demo", "--places", places, "--no-serve"]);
     command.env_remove("MILEPOST_STORE").env("TMPDIR", place.path(""));
     command
 }
 
 /// A demo whose workers run, and their process numbers.
 fn demo_with_two_workers(place: &Place) -> (Child, Vec<String>) {
-    let mut demo = embedded(place).spawn().unwrap();
+    let mut demo = embedded(place, "20000").spawn().unwrap();
     let lines = BufReader::new(demo.stderr.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line.starts_with("enqueued ")));
     let workers = two_children(demo.id());

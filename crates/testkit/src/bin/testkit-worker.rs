@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use milepost::{Context, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder, WorkerOptions};
 use milepost_core::error::StoreError;
+use milepost_postgres::WakeMode;
 use milepost_redis::{Redis, RedisOptions};
 use milepost_testkit::home::{self, Home};
 use milepost_testkit::process::{REDIS, SHOP, STORE, Words};
@@ -53,7 +54,8 @@ async fn main() {
         .init();
     std::thread::spawn(leave_with_supervisor);
     let address = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} names no store"));
-    let home = home::open(&address).await;
+    let wake = if option("--polls-only").is_some() { WakeMode::Poll } else { WakeMode::Listen };
+    let home = home::open(&address, wake).await;
     let fenced = Arc::new(AtomicU64::new(0));
     let mut builder = Worker::builder(home.store()).options(configure);
     if let Some(rows_max) = option("--bulk-rows") {
@@ -101,7 +103,7 @@ fn configure(options: &mut WorkerOptions) {
             "--lease-ms" => options.lease = Duration::from_millis(value),
             "--drain-ms" => options.drain = Duration::from_millis(value),
             "--poll-ms" => options.poll_interval = Duration::from_millis(value),
-            "--bulk-rows" => {}
+            "--bulk-rows" | "--polls-only" => {}
             "--file-bytes-max" => {
                 setrlimit(Resource::RLIMIT_FSIZE, value, value).expect("a limit can be lowered");
             }

@@ -12,6 +12,7 @@ use milepost::bulk::{BadTarget, Bulk, Chunk, Definition, EventTemplate, InvalidB
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
+use milepost_postgres::WakeMode;
 use serde::Deserialize;
 
 pub use postgres::PostgresHome;
@@ -129,11 +130,11 @@ pub trait Home: Send + Sync {
     ) -> Result<Arc<dyn BulkRows>, InvalidBulk>;
 }
 
-/// Opens the home whose address another process was told.
-pub async fn open(address: &str) -> Arc<dyn Home> {
+/// Opens the home whose address another process was told, and how it hears of what others do.
+pub async fn open(address: &str, wake: WakeMode) -> Arc<dyn Home> {
     match address.strip_prefix("sqlite:") {
         Some(path) => Arc::new(SqliteHome::open(PathBuf::from(path))),
-        None => Arc::new(PostgresHome::open(address).await),
+        None => Arc::new(PostgresHome::open(address, wake).await),
     }
 }
 

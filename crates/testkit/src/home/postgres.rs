@@ -11,7 +11,7 @@ use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
 use milepost_postgres::bulk::{
     ChildEvents, ChildJobs, ChunkHandler, Effect, Operations, PostgresRows, SqlBulk,
 };
-use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 
@@ -41,8 +41,9 @@ impl PostgresHome {
         connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))).await.expect(sql)
     }
 
-    pub(super) async fn open(url: &str) -> Self {
-        let store = PostgresStore::connect(url, PostgresOptions::default()).await.expect("the store answers");
+    pub(super) async fn open(url: &str, wake: WakeMode) -> Self {
+        let options = PostgresOptions { wake, ..PostgresOptions::default() };
+        let store = PostgresStore::connect(url, options).await.expect("the store answers");
         Self { store, address: url.to_owned(), _database: None }
     }
 }

@@ -134,8 +134,8 @@ async fn revive_while_run_elsewhere(
 ) -> Process {
     let task = json!({ "first_waits_for": "the other worker", "wait_for": "the end of the test" });
     let jobs = stage.scene.enqueue_many(4, kind, task).await;
-    // It has no place for another job, and its next heartbeat is far: it hears of nothing before its runs end.
-    let mut paused = stage.worker(Settings::default().lease(LONG).concurrency(4));
+    // It has no place for another job, its next heartbeat is far, and nobody wakes it: it hears of nothing before its runs end.
+    let mut paused = stage.worker(Settings::default().lease(LONG).concurrency(4).polls_only());
     paused.until("it holds all jobs", |words| words.stats.claimed == 4).await;
     stage.pause(&paused).await;
     stage.expire_leases().await;

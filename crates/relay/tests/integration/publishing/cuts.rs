@@ -58,16 +58,27 @@ async fn publish_with_a_cut(
     has_cut
 }
 
+/// So many messages of a publisher share a database: each leaves a subscription, and events that the next ones have to pass over.
+const CUTS_PER_DATABASE: usize = 12;
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_breaks_at_any_message_loses_no_event_and_no_order() {
-    let (database, store) = Database::with_store().await;
-    let direct: Arc<dyn Store> = Arc::new(store);
     for moment in [Moment::BeforeSend, Moment::AfterSend, Moment::AfterReply] {
-        let (database, direct) = (&database, &direct);
-        let cuts = stream::iter(0..120)
-            .map(|request| publish_with_a_cut(database, direct, request, moment))
-            .buffered(8);
-        let reached = cuts.take_while(|cut| std::future::ready(*cut)).count().await;
+        let mut reached = 0;
+        for first in (0..120).step_by(CUTS_PER_DATABASE) {
+            let (database, store) = Database::with_store().await;
+            let (database, direct): (_, &Arc<dyn Store>) = (&database, &(Arc::new(store) as _));
+            let cuts = stream::iter(first..first + CUTS_PER_DATABASE)
+                .map(|request| publish_with_a_cut(database, direct, request, moment))
+                .buffered(8)
+                .take_while(|cut| std::future::ready(*cut))
+                .count()
+                .await;
+            reached += cuts;
+            if cuts < CUTS_PER_DATABASE {
+                break;
+            }
+        }
         // Subscribe, look around, pages, commits, retries: they are more messages than that.
         assert!(reached > 20, "{moment:?}: {reached} messages were cut");
     }

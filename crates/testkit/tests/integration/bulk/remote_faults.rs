@@ -23,6 +23,9 @@ milepost_testkit::on_each_home! { crate::bulk::shop::Shop::on =>
     a_run_whose_session_is_ended_goes_on_by_itself,
 }
 
+/// After so many, nothing new is to be seen; on a busy machine each takes long.
+const DEATHS_MAX: i64 = 8;
+
 /// A worker process whose members are in the shop.
 fn worker(shop: &Shop, settings: Settings) -> Process {
     let program = env!("CARGO_BIN_EXE_testkit-worker");
@@ -37,7 +40,7 @@ async fn workers_that_die_and_freeze_miss_no_target(shop: Shop) {
     let worker = || worker(&shop, settings);
     let mut workers = vec![worker(), worker()];
     let mut deaths = 0;
-    while !has_moved(&shop.members, job).await {
+    while deaths < DEATHS_MAX && !has_moved(&shop.members, job).await {
         let victim = workers.remove(0);
         if deaths % 2 == 0 {
             victim.kill().await;
