@@ -56,6 +56,7 @@ async fn workers_that_die_and_freeze_miss_no_target(shop: Shop) {
         deaths += 1;
     }
     assert!(deaths >= 3, "{deaths} deaths");
+    while !has_moved(&shop.members, job).await {}
     let view = shop.members.until_state(job, JobState::Succeeded).await;
     assert_eq!((view.counts.done, view.counts.failed), (60_000, 0));
     let missed = format!(

@@ -62,6 +62,7 @@ pub(crate) async fn workers_that_die_and_freeze_again_and_again_do_each_target_o
         faults += 1;
     }
     assert!(faults >= 5, "{faults} faults");
+    while !has_moved(&members, job).await {}
     let view = members.until_state(job, JobState::Succeeded).await;
     assert_eq!((view.counts.done, view.counts.failed), (200_000, 0));
     members.assert_once_each(job, 200_000).await;
