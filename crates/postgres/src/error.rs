@@ -22,8 +22,9 @@ const NOT_EMPTY: &str = "MP005";
 const NOT_UNDER_WAY: &str = "MP006";
 
 /// Classes and codes that a retry a little later may cure: connection trouble, a server that starts, stops,
-/// is a standby for now, or lacks room; time-outs, serialization failures and deadlocks.
-const TRANSIENT: &[&str] = &["08", "25006", "40001", "40P01", "53", "55P03", "57", "58"];
+/// is a standby for now, or lacks room; time-outs, serialization failures and deadlocks; a transaction that the server ended because this
+/// process rested in it for too long (25P03, which our own sessions ask for) or that took too long (25P04).
+const TRANSIENT: &[&str] = &["08", "25006", "25P03", "25P04", "40001", "40P01", "53", "55P03", "57", "58"];
 /// Classes of errors in the values that a statement was given: no retry cures them.
 const REFUSED: &[&str] = &["22", "23", "54"];
 

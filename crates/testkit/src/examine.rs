@@ -1,15 +1,16 @@
 //! Examinations as tests make them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use milepost_core::doctor::{Check, Finding, Look, PATIENCE_DEFAULT};
 use milepost_core::port::Store;
 
-/// With the usual patience.
+use crate::wait;
+
+/// With ten times the usual patience: on a busy machine, what a test leaves undone may lie there for a while.
 pub fn look() -> Look {
-    Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT, time_limit: Duration::from_secs(60) }
+    Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT * 10, time_limit: wait::LIMIT }
 }
 
 /// What one check finds.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Failure, Finish, Finished};
 use milepost_core::history::{HistoryEntry, fold};
 use milepost_core::ident::{JobId, Run, WorkerId};
@@ -79,14 +80,24 @@ impl Scene {
 
     /// Ends a run.
     pub async fn finish(&self, job: &ClaimedJob, end: End) -> Finished {
-        let finish = Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() };
-        self.store.finish_many(self.worker, &[finish]).await.expect("answered")[0]
+        self.tell(Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() }).await
+    }
+
+    /// Tells an end, again where the server ended the transaction because a busy machine took too long over it.
+    async fn tell(&self, finish: Finish) -> Finished {
+        let began = std::time::Instant::now();
+        loop {
+            let answer = self.store.finish_many(self.worker, std::slice::from_ref(&finish)).await;
+            if !matches!(answer, Err(StoreError::Unavailable { .. })) || began.elapsed() > wait::LIMIT {
+                return answer.expect("answered")[0];
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// Ends a run that may not be the job's.
     pub async fn finish_run(&self, run: Run, grouped: bool, end: End) -> Finished {
-        let finish = Finish { run, end, grouped, task: false };
-        self.store.finish_many(self.worker, &[finish]).await.expect("answered")[0]
+        self.tell(Finish { run, end, grouped, task: false }).await
     }
 
     /// Does something as an operator.
