@@ -80,14 +80,16 @@ impl Scene {
 
     /// Ends a run.
     pub async fn finish(&self, job: &ClaimedJob, end: End) -> Finished {
-        self.tell(Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() }).await
+        let finish = Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() };
+        self.tell(self.worker, finish).await
     }
 
-    /// Tells an end, again where the server ended the transaction because a busy machine took too long over it.
-    async fn tell(&self, finish: Finish) -> Finished {
+    /// Tells the end of a worker's run as workers do: again after a deadlock, and where the server ended the transaction because a
+    /// busy machine took too long over it.
+    pub async fn tell(&self, worker: WorkerId, finish: Finish) -> Finished {
         let began = std::time::Instant::now();
         loop {
-            let answer = self.store.finish_many(self.worker, std::slice::from_ref(&finish)).await;
+            let answer = self.store.finish_many(worker, std::slice::from_ref(&finish)).await;
             if !matches!(answer, Err(StoreError::Unavailable { .. })) || began.elapsed() > wait::LIMIT {
                 return answer.expect("answered")[0];
             }
@@ -97,7 +99,7 @@ impl Scene {
 
     /// Ends a run that may not be the job's.
     pub async fn finish_run(&self, run: Run, grouped: bool, end: End) -> Finished {
-        self.tell(Finish { run, end, grouped, task: false }).await
+        self.tell(self.worker, Finish { run, end, grouped, task: false }).await
     }
 
     /// Does something as an operator.

@@ -98,7 +98,7 @@ async fn bustle(scene: Scene, number: u32, stop: Arc<AtomicBool>, ended: Arc<Ato
                 grouped: job.group.is_some(),
                 task: job.batch.is_some(),
             };
-            scene.store.finish_many(worker, &[finish]).await.unwrap();
+            scene.tell(worker, finish).await;
             ended.fetch_add(1, Ordering::SeqCst);
         }
         drop(scene.store.operate(made[2].job, &Operation::new(Verb::Rerun)).await);
