@@ -234,7 +234,7 @@ async fn assert_groups_do_not_scan(connection: &mut PgConnection, lie: &str) {
     tx.rollback().await.unwrap();
 }
 
-/// PostgreSQL compiles a plan that it thinks dearer than 100,000 (`jit_above_cost`), each time it is run: a second for a list of nothing.
+/// PostgreSQL compiles a plan that it thinks dearer than 100,000 (`jit_above_cost`), each time it is run, also for a list of nothing.
 #[tokio::test]
 async fn the_list_of_limits_is_never_compiled() {
     let (database, _store) = Database::with_store().await;
