@@ -1,16 +1,15 @@
 //! Examinations as tests make them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use milepost_core::doctor::{Check, Finding, Look, PATIENCE_DEFAULT};
 use milepost_core::port::Store;
 
-use crate::wait;
-
-/// With ten times the usual patience: on a busy machine, what a test leaves undone may lie there for a while.
+/// With the usual patience.
 pub fn look() -> Look {
-    Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT * 10, time_limit: wait::LIMIT }
+    Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT, time_limit: Duration::from_secs(60) }
 }
 
 /// What one check finds.
