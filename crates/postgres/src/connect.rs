@@ -49,6 +49,9 @@ pub struct PostgresOptions {
     pub direct: Option<String>,
     /// How long to wait for a connection before the server counts as unreachable.
     pub acquire_timeout: Duration,
+    /// How long a process that waits to be told of new work trusts that it was told of all; then it looks by itself. Tests
+    /// make it long: what they see start then was told.
+    pub sleep_max: Duration,
 }
 
 impl Default for PostgresOptions {
@@ -59,6 +62,7 @@ impl Default for PostgresOptions {
             wake: WakeMode::Listen,
             direct: None,
             acquire_timeout: Duration::from_secs(10),
+            sleep_max: Duration::from_secs(1),
         }
     }
 }
@@ -72,6 +76,7 @@ impl fmt::Debug for PostgresOptions {
             // It may hold a password.
             .field("direct", &self.direct.is_some())
             .field("acquire_timeout", &self.acquire_timeout)
+            .field("sleep_max", &self.sleep_max)
             .finish()
     }
 }

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use milepost_core::port::Store;
-use sqlx::{Connection, Executor, PgConnection};
 use tokio::task::JoinHandle;
 
 /// How often a beat is taken.
@@ -20,25 +19,6 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Starts on the database at `url`, where it commits a row of its own in each turn.
-    pub async fn start(url: &str) -> Self {
-        let mut connection = PgConnection::connect(url).await.expect("the server answers");
-        connection.execute("create table if not exists test_pulse (at timestamptz)").await.expect("a table");
-        let slowest_us = Arc::new(AtomicU64::new(0));
-        let of_task = slowest_us.clone();
-        let task = tokio::spawn(async move {
-            loop {
-                let began = Instant::now();
-                tokio::time::sleep(EVERY).await;
-                if connection.execute("insert into test_pulse values (now())").await.is_err() {
-                    return;
-                }
-                note(&of_task, began);
-            }
-        });
-        Self { slowest_us, task }
-    }
-
     /// Starts on a store, which it asks for the time: that wakes nobody.
     pub fn on(store: Arc<dyn Store>) -> Self {
         let slowest_us = Arc::new(AtomicU64::new(0));

@@ -68,12 +68,11 @@ const LOOK_SHARE: u32 = 10;
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
 /// How often an awake waker tells the other processes, at most.
 const PASS_ON_EVERY: Duration = Duration::from_millis(25);
-/// How long a sleeping waker trusts that nothing was missed.
-const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// How often the others try to become the waker.
 const ELECT_EVERY: Duration = Duration::from_secs(2);
-/// A waker speaks at least every [`SLEEP_MAX`]; one silent for so long hangs.
-const SILENCE_SECONDS_MAX: f64 = 15.0;
+/// A waker speaks at least once in [`sleep_max`](crate::PostgresOptions::sleep_max); one that is silent for so much longer
+/// hangs.
+const SILENCE_MAX: Duration = Duration::from_secs(14);
 
 /// How many hints of each sort there have been.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -194,6 +193,7 @@ struct Listener<'a, W> {
     hints: &'a watch::Sender<Hints>,
     session: PgListener,
     watch: W,
+    sleep_max: Duration,
 }
 
 impl<'a, W: Watch> Listener<'a, W> {
@@ -214,7 +214,7 @@ impl<'a, W: Watch> Listener<'a, W> {
         let mut session = PgListener::connect_with(&pool).await?;
         session.eager_reconnect(false);
         session.listen(W::HANDSHAKE.channel).await?;
-        let mut listener = Self { hints, session, watch };
+        let mut listener = Self { hints, session, watch, sleep_max: store.inner.options.sleep_max };
         hint(hints, Wake::Ready);
         loop {
             if listener.lock(W::HANDSHAKE.waker).await? {
@@ -241,7 +241,7 @@ impl<'a, W: Watch> Listener<'a, W> {
             }
         }
         let unseated = sqlx::query(statement::UNSEAT_WAKER)
-            .bind(SILENCE_SECONDS_MAX)
+            .bind((self.sleep_max + SILENCE_MAX).as_secs_f64())
             .bind(W::HANDSHAKE.waker)
             .fetch_all(&mut self.session)
             .await?;
@@ -309,7 +309,7 @@ impl<'a, W: Watch> Listener<'a, W> {
     /// Sleeps until somebody notifies or the next job is due, unless there is work now. Answers whether
     /// somebody notified.
     async fn sleep(&mut self, passed_on: &mut Instant) -> Result<bool, sqlx::Error> {
-        let mut due_in = self.watch.due_in().await?.unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
+        let mut due_in = self.watch.due_in().await?.unwrap_or(self.sleep_max).min(self.sleep_max);
         if let Some(again_in) = self.watch.again_in() {
             // What was committed late was not looked at, and nobody will notify: look again soon.
             due_in = due_in.min(again_in);

@@ -8,9 +8,11 @@ use milepost_core::port::Store;
 use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode};
 use milepost_testkit::database::Database;
 use milepost_testkit::inbox::Desk;
+use milepost_testkit::scene::LONG;
 
 async fn connected(url: &str, wake: WakeMode) -> PostgresStore {
-    let options = PostgresOptions { wake, ..PostgresOptions::default() };
+    // Whatever starts at once was told of, and not found by a sleeper that looked by itself.
+    let options = PostgresOptions { wake, sleep_max: LONG, ..PostgresOptions::default() };
     PostgresStore::connect(url, options).await.unwrap()
 }
 
