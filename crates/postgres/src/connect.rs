@@ -12,6 +12,7 @@ use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::error::store_error;
 use crate::session::Sessions;
+use crate::shelf::Shelf;
 use crate::statement;
 
 /// The oldest server that is supported.
@@ -155,11 +156,13 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
             })
     };
     let hot = || base().max_connections(options.connections_max);
+    let at_hand = |pool| Shelf::new(pool, usize::MAX, REST_TRUSTED);
     // People ask seldom: a connection that broke since the last question is found out before the next one.
     let seldom = |most| base().test_before_acquire(true).max_connections(most);
-    let calm = seldom(4).connect_lazy_with(connect.clone());
+    let one_at_hand = |pool| Shelf::new(pool, 1, Duration::ZERO);
+    let calm = one_at_hand(seldom(4).connect_lazy_with(connect.clone()));
     let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
-    let access = seldom(2).acquire_timeout(patience).connect_lazy_with(connect.clone());
+    let access = one_at_hand(seldom(2).acquire_timeout(patience).connect_lazy_with(connect.clone()));
     match options.wake {
         WakeMode::Listen => {
             let pinned = || {
@@ -168,15 +171,21 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
                 })
             };
             Pools {
-                hot: Sessions::lasting(pinned().connect_lazy_with(connect.clone())),
-                intake: Sessions::lasting(pinned().connect_lazy_with(connect.clone())),
+                hot: Sessions::lasting(at_hand(pinned().connect_lazy_with(connect.clone()))),
+                intake: Sessions::lasting(at_hand(pinned().connect_lazy_with(connect.clone()))),
                 calm: Sessions::lasting(calm),
                 access: Sessions::lasting(access),
             }
         }
         WakeMode::Poll => Pools {
-            hot: Sessions::passing(hot().connect_lazy_with(connect.clone()), statement::BEGIN_PINNED),
-            intake: Sessions::passing(hot().connect_lazy_with(connect.clone()), statement::BEGIN_PINNED),
+            hot: Sessions::passing(
+                at_hand(hot().connect_lazy_with(connect.clone())),
+                statement::BEGIN_PINNED,
+            ),
+            intake: Sessions::passing(
+                at_hand(hot().connect_lazy_with(connect.clone())),
+                statement::BEGIN_PINNED,
+            ),
             calm: Sessions::passing(calm, "begin"),
             access: Sessions::passing(access, "begin"),
         },

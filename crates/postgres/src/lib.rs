@@ -35,6 +35,7 @@ mod row;
 mod schedule;
 mod search;
 mod session;
+mod shelf;
 pub mod statement;
 mod store;
 mod token;

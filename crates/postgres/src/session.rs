@@ -10,12 +10,12 @@
 //! Verbs do not choose: connections come as [`Sessions`] only, and those know.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use milepost_core::pool::PoolView;
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::{Executor, PgConnection, Postgres};
+
+use crate::shelf::{Shelf, Taken};
 
 /// A statement with its arguments.
 pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
@@ -23,46 +23,41 @@ pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
 /// Connections of one sort, to run verbs on.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
-    pool: PgPool,
+    shelf: Arc<Shelf>,
     /// Whether a connection keeps what was set and prepared.
     lasting: bool,
     /// What begins a transaction.
     begin: &'static str,
-    /// How many times one had to be waited for.
-    waits: Arc<AtomicU64>,
 }
 
 impl Sessions {
     /// Connections that are ours alone, set up when they are made.
-    pub(crate) fn lasting(pool: PgPool) -> Self {
-        Self { pool, lasting: true, begin: "begin", waits: Arc::default() }
+    pub(crate) fn lasting(shelf: Shelf) -> Self {
+        Self { shelf: Arc::new(shelf), lasting: true, begin: "begin" }
     }
 
     /// Connections through a transaction pooler, where `begin` sets each transaction up.
-    pub(crate) fn passing(pool: PgPool, begin: &'static str) -> Self {
-        Self { pool, lasting: false, begin, waits: Arc::default() }
+    pub(crate) fn passing(shelf: Shelf, begin: &'static str) -> Self {
+        Self { shelf: Arc::new(shelf), lasting: false, begin }
     }
 
     /// The connections themselves, for callers' own statements.
     pub(crate) fn pool(&self) -> &PgPool {
-        &self.pool
+        self.shelf.pool()
+    }
+
+    /// Closes all connections.
+    pub(crate) async fn close(&self) {
+        self.shelf.close().await;
     }
 
     /// How they are used now, under this name.
     pub(crate) fn view(&self, name: &'static str) -> PoolView {
         // Two looks, between which one may have come back.
-        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
-        let in_use = self.pool.size().saturating_sub(idle);
-        let max = self.pool.options().get_max_connections();
-        PoolView { name, in_use, idle, max, waits: self.waits.load(Ordering::Relaxed) }
-    }
-
-    async fn connection(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
-        let view = self.view("");
-        if view.in_use >= view.max {
-            self.waits.fetch_add(1, Ordering::Relaxed);
-        }
-        self.pool.acquire().await
+        let idle = u32::try_from(self.shelf.idle()).unwrap_or(u32::MAX);
+        let in_use = self.pool().size().saturating_sub(idle);
+        let max = self.pool().options().get_max_connections();
+        PoolView { name, in_use, idle, max, waits: self.shelf.waits() }
     }
 
     /// Runs the statements of a verb that need not be one commit, though they may be.
@@ -73,8 +68,10 @@ impl Sessions {
         if !self.lasting {
             return self.atomically(verb).await;
         }
-        let mut connection = self.connection().await?;
-        verb(&mut Session::lasting(&mut connection)).await
+        let mut taken = self.shelf.take().await?;
+        let answer = verb(&mut Session::lasting(&mut taken.connection)).await?;
+        self.shelf.bring_back(taken);
+        Ok(answer)
     }
 
     /// Runs the statements of a verb as one commit, or not at all.
@@ -95,9 +92,10 @@ impl Sessions {
     /// Begins a transaction of a verb that takes several calls.
     pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
         // Not the driver's transaction: one that is given up while it begins stays open in the pool.
-        let connection = self.connection().await?;
-        let mut transaction = Transaction { connection, named: self.lasting, open: true };
-        transaction.connection.execute(self.begin).await?;
+        let taken = self.shelf.take().await?;
+        let mut transaction =
+            Transaction { taken: Some(taken), shelf: Arc::clone(&self.shelf), named: self.lasting };
+        transaction.session().script(self.begin).await?;
         Ok(transaction)
     }
 
@@ -121,29 +119,34 @@ impl Sessions {
 /// as its transaction is open it holds locks, and one of the pooler's few server connections.
 #[derive(Debug)]
 pub(crate) struct Transaction {
-    connection: PoolConnection<Postgres>,
+    /// There until it has ended.
+    taken: Option<Taken>,
+    shelf: Arc<Shelf>,
     named: bool,
-    open: bool,
 }
 
 impl Transaction {
     /// For its statements.
+    #[allow(clippy::expect_used, reason = "only the end takes it, and that consumes the transaction")]
     pub(crate) fn session(&mut self) -> Session<'_> {
-        Session { connection: &mut self.connection, named: self.named }
+        let taken = self.taken.as_mut().expect("it has not ended");
+        Session { connection: &mut taken.connection, named: self.named }
     }
 
     /// Ends it by `commit` or `rollback`.
     pub(crate) async fn end(mut self, how: &'static str) -> Result<(), sqlx::Error> {
-        self.connection.execute(how).await?;
-        self.open = false;
+        self.session().script(how).await?;
+        if let Some(taken) = self.taken.take() {
+            self.shelf.bring_back(taken);
+        }
         Ok(())
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if self.open {
-            self.connection.close_on_drop();
+        if let Some(taken) = &mut self.taken {
+            taken.connection.close_on_drop();
         }
     }
 }

@@ -99,7 +99,7 @@ impl PostgresStore {
     pub async fn close(&self) {
         let Inner { hot, intake, calm, access, .. } = self.inner.as_ref();
         for sessions in [hot, intake, calm, access] {
-            sessions.pool().close().await;
+            sessions.close().await;
         }
     }
 

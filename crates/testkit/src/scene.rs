@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::claim::{Claim, ClaimedJob};
-use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Failure, Finish, Finished};
 use milepost_core::history::{HistoryEntry, fold};
 use milepost_core::ident::{JobId, Run, WorkerId};
@@ -22,6 +21,11 @@ pub const KIND: &str = "test";
 
 /// Long enough for a test never to see its end.
 pub const LONG: Duration = Duration::from_secs(3600);
+
+/// What PostgreSQL says of ends that are worth telling again.
+const TOLD_AGAIN: [&str; 2] = ["deadlock detected", "idle-in-transaction timeout"];
+/// So often an end is told.
+const TOLD_MAX: u32 = 5;
 
 /// A store and a registered worker.
 #[derive(Clone)]
@@ -84,17 +88,20 @@ impl Scene {
         self.tell(self.worker, finish).await
     }
 
-    /// Tells the end of a worker's run as workers do: again after a deadlock, and where the server ended the transaction because a
-    /// busy machine took too long over it.
+    /// Tells the end of a worker's run as workers do: again where the server chose it as the victim of a deadlock, or ended its
+    /// transaction because a busy machine took too long over it. Anything else fails the test.
     pub async fn tell(&self, worker: WorkerId, finish: Finish) -> Finished {
-        let began = std::time::Instant::now();
-        loop {
-            let answer = self.store.finish_many(worker, std::slice::from_ref(&finish)).await;
-            if !matches!(answer, Err(StoreError::Unavailable { .. })) || began.elapsed() > wait::LIMIT {
-                return answer.expect("answered")[0];
+        for _ in 0..TOLD_MAX {
+            match self.store.finish_many(worker, std::slice::from_ref(&finish)).await {
+                Err(error)
+                    if error.is_transient() && TOLD_AGAIN.iter().any(|why| error.chain().contains(why)) =>
+                {
+                    eprintln!("an end is told again: {}", error.chain());
+                }
+                answer => return answer.expect("answered")[0],
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        panic!("an end was told {TOLD_MAX} times")
     }
 
     /// Ends a run that may not be the job's.

@@ -14,6 +14,7 @@ use crate::connect::{self, VERSION_NUM_MIN, WakeMode};
 use crate::error::store_error;
 use crate::row;
 use crate::session::Sessions;
+use crate::shelf::Shelf;
 use crate::statement;
 use crate::store::PostgresStore;
 
@@ -49,7 +50,8 @@ impl Database {
             error => error,
         })?;
         let pool = PgPoolOptions::new().acquire_timeout(PATIENCE).max_connections(CALM_CONNECTIONS_MAX);
-        let calm = Sessions::lasting(pool.connect_lazy_with(direct.clone()));
+        let pool = pool.connect_lazy_with(direct.clone());
+        let calm = Sessions::lasting(Shelf::new(pool, 1, Duration::ZERO));
         let place = format!("database {name} ({})", connect::place(&direct));
         Ok(Self { direct: Some(direct), calm, place, patience: PATIENCE, is_own: false })
     }

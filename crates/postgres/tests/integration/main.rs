@@ -9,6 +9,7 @@ mod arrival;
 mod audit;
 mod batches;
 mod changes;
+mod connections;
 mod feed;
 mod limits;
 mod retention;

@@ -14,6 +14,7 @@ use milepost_postgres::bulk::{
 use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
+use tokio::sync::Mutex;
 
 use super::{Deed, Effect as Outcome, Home, ids, names};
 use crate::database::Database;
@@ -23,6 +24,8 @@ use crate::effect;
 pub struct PostgresHome {
     store: PostgresStore,
     address: String,
+    /// For statements of tests, once there has been one.
+    plain: Mutex<Option<PgConnection>>,
     _database: Option<Database>,
 }
 
@@ -31,20 +34,30 @@ impl PostgresHome {
     pub async fn fresh() -> Self {
         let (database, store) = Database::with_store().await;
         effect::prepare(store.pool()).await;
-        Self { store, address: database.url(), _database: Some(database) }
+        Self { store, address: database.url(), plain: Mutex::default(), _database: Some(database) }
     }
 
     /// The last answer of statements that name tables without their schema.
     async fn plain(&self, sql: &str) -> Vec<PgRow> {
-        let mut connection = PgConnection::connect(&self.address).await.expect("connected");
-        connection.execute("set search_path = milepost, public").await.expect("set");
-        connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))).await.expect(sql)
+        let mut kept = self.plain.lock().await;
+        let mut connection = match kept.take() {
+            Some(connection) => connection,
+            None => {
+                let mut connection = PgConnection::connect(&self.address).await.expect("connected");
+                connection.execute("set search_path = milepost, public").await.expect("set");
+                connection
+            }
+        };
+        // Kept only if nothing failed on it.
+        let rows = connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))).await.expect(sql);
+        *kept = Some(connection);
+        rows
     }
 
     pub(super) async fn open(url: &str, wake: WakeMode) -> Self {
         let options = PostgresOptions { wake, ..PostgresOptions::default() };
         let store = PostgresStore::connect(url, options).await.expect("the store answers");
-        Self { store, address: url.to_owned(), _database: None }
+        Self { store, address: url.to_owned(), plain: Mutex::default(), _database: None }
     }
 }
 

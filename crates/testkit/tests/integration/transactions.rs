@@ -139,3 +139,22 @@ async fn calls_open_side_by_side_with_one_key_make_one_job() {
     wait::until("one job is there", || async { scene.claim(10).await.len() == 1 }).await;
     assert_eq!(scene.count(made.job, Verb::Create).await, 1);
 }
+
+/// Whether this connection is still there, on the server.
+async fn is_connected(store: &PostgresStore, pid: i32) -> bool {
+    let query = sqlx::query_scalar("select exists (select from pg_stat_activity where pid = $1)");
+    query.bind(pid).fetch_one(store.pool()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_in_a_transaction_that_rested_too_long_is_worth_repeating() {
+    let (database, store) = Database::with_store().await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await.unwrap();
+    let mut tx = connection.begin().await.unwrap();
+    tx.execute("set local idle_in_transaction_session_timeout = '1ms'").await.unwrap();
+    wait::until("the server has ended the session", || async { !is_connected(&store, pid).await }).await;
+    let error = milepost_postgres::enqueue(&mut tx, &Scene::job()).await.unwrap_err();
+    assert!(error.chain().contains("idle-in-transaction timeout"), "{}", error.chain());
+    assert!(error.is_transient(), "{error:?}");
+}

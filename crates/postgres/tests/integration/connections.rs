@@ -1,0 +1,110 @@
+//! Which connections verbs use.
+
+use std::time::Duration;
+
+use milepost_core::pool::PoolView;
+use milepost_core::port::{AdminStore, IntakeStore};
+use milepost_postgres::{PostgresOptions, PostgresStore};
+use milepost_testkit::database::Database;
+use milepost_testkit::{Scene, wait};
+
+async fn store_of(database: &Database, connections_max: u32) -> PostgresStore {
+    let options = PostgresOptions { connections_max, ..PostgresOptions::default() };
+    PostgresStore::connect(&database.url(), options).await.unwrap()
+}
+
+fn view(store: &PostgresStore, name: &str) -> PoolView {
+    store.pools().into_iter().find(|pool| pool.name == name).unwrap()
+}
+
+/// Ends the session of every connection to this database but the one that asks.
+async fn end_sessions(store: &PostgresStore) {
+    let others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+    let mut asking = store.pool().acquire().await.unwrap();
+    let end = sqlx::AssertSqlSafe(format!("select pg_terminate_backend(pid) {others}"));
+    sqlx::query(end).execute(&mut *asking).await.unwrap();
+    let left = format!("select count(*) {others}");
+    while sqlx::query_scalar::<_, i64>(sqlx::AssertSqlSafe(left.clone()))
+        .fetch_one(&mut *asking)
+        .await
+        .unwrap()
+        > 0
+    {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verbs_that_follow_one_another_share_a_connection() {
+    let database = Database::migrated().await;
+    let store = store_of(&database, 10).await;
+    for _ in 0..20 {
+        let made = store.enqueue(&Scene::job()).await.unwrap();
+        store.job(made.job).await.unwrap();
+    }
+    for name in ["callers", "questions"] {
+        let pool = view(&store, name);
+        assert_eq!((pool.in_use, pool.idle), (0, 1), "{name}: {pool:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verbs_at_the_same_time_share_few_connections_and_none_is_left_waiting() {
+    let database = Database::migrated().await;
+    let store = store_of(&database, 2).await;
+    let mut verbs = tokio::task::JoinSet::new();
+    for turn in 0..200 {
+        let store = store.clone();
+        verbs.spawn(async move {
+            let job = Scene::job();
+            let enqueue = store.enqueue(&job);
+            if turn % 10 == 0 {
+                // One that is given up half way.
+                let _ = tokio::time::timeout(Duration::from_micros(turn * 10), enqueue).await;
+            } else {
+                enqueue.await.unwrap();
+            }
+        });
+    }
+    tokio::time::timeout(wait::LIMIT, verbs.join_all()).await.expect("all are served");
+    wait::until("all came back", || async { view(&store, "callers").in_use == 0 }).await;
+    let pool = view(&store, "callers");
+    assert!(pool.idle <= 2 && pool.waits > 0, "{pool:?}");
+    store.enqueue(&Scene::job()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_broke_while_it_rested_is_replaced() {
+    let database = Database::migrated().await;
+    let store = store_of(&database, 2).await;
+    store.enqueue(&Scene::job()).await.unwrap();
+    end_sessions(&store).await;
+    // What came back less than a second ago is used without a test.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    store.enqueue(&Scene::job()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_with_connections_at_hand_can_be_closed() {
+    let database = Database::migrated().await;
+    let store = store_of(&database, 2).await;
+    let made = store.enqueue(&Scene::job()).await.unwrap();
+    store.job(made.job).await.unwrap();
+    tokio::time::timeout(wait::LIMIT, store.close()).await.expect("closed");
+    assert!(store.enqueue(&Scene::job()).await.is_err());
+}
+
+#[test]
+fn a_store_may_outlive_its_runtime() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (database, store) = runtime.block_on(async {
+        let database = Database::migrated().await;
+        let store = store_of(&database, 2).await;
+        store.enqueue(&Scene::job()).await.unwrap();
+        (database, store)
+    });
+    drop(runtime);
+    assert_eq!(view(&store, "callers").idle, 1);
+    drop(store);
+    drop(database);
+}
