@@ -138,7 +138,7 @@ pub(crate) struct Pools {
     pub(crate) hot: Sessions,
     /// Callers' verbs, with pinned plans.
     pub(crate) intake: Sessions,
-    /// People's questions, with the planner's own plans.
+    /// People's questions, with the planner's own plans, never compiled.
     pub(crate) calm: Sessions,
     /// Who may come in. People's questions may take long; a worker's heartbeat must not wait for them at the door.
     pub(crate) access: Sessions,
@@ -160,7 +160,7 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
     // People ask seldom: a connection that broke since the last question is found out before the next one.
     let seldom = |most| base().test_before_acquire(true).max_connections(most);
     let one_at_hand = |pool| Shelf::new(pool, 1, Duration::ZERO);
-    let calm = one_at_hand(seldom(4).connect_lazy_with(connect.clone()));
+    let calm = seldom(4);
     let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
     let access = one_at_hand(seldom(2).acquire_timeout(patience).connect_lazy_with(connect.clone()));
     match options.wake {
@@ -170,10 +170,13 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
                     Box::pin(async { connection.execute(statement::PIN_PLANS).await.map(drop) })
                 })
             };
+            let calm = calm.after_connect(|connection, _| {
+                Box::pin(async { connection.execute(statement::COMPILE_NOTHING).await.map(drop) })
+            });
             Pools {
                 hot: Sessions::lasting(at_hand(pinned().connect_lazy_with(connect.clone()))),
                 intake: Sessions::lasting(at_hand(pinned().connect_lazy_with(connect.clone()))),
-                calm: Sessions::lasting(calm),
+                calm: Sessions::lasting(one_at_hand(calm.connect_lazy_with(connect.clone()))),
                 access: Sessions::lasting(access),
             }
         }
@@ -186,7 +189,10 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
                 at_hand(hot().connect_lazy_with(connect.clone())),
                 statement::BEGIN_PINNED,
             ),
-            calm: Sessions::passing(calm, "begin"),
+            calm: Sessions::passing(
+                one_at_hand(calm.connect_lazy_with(connect.clone())),
+                statement::BEGIN_CALM,
+            ),
             access: Sessions::passing(access, "begin"),
         },
     }

@@ -26,12 +26,14 @@ pub(crate) fn of_check(check: Check) -> Option<&'static str> {
 }
 
 statements! {
+    BEGIN_CALM = "begin_calm";
     BEGIN_PINNED = "begin_pinned";
     BURY_WORKER = "bury_worker";
     CHANGE = "change";
     CHECKPOINTS = "checkpoints";
     CLAIM = "claim";
     CLEAR_WORKER = "clear_worker";
+    COMPILE_NOTHING = "compile_nothing";
     COMPLETE = "complete";
     CLOCK = "clock";
     COUNT_BY_STATE = "count_by_state";

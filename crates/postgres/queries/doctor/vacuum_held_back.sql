@@ -1,9 +1,11 @@
 -- Snapshots that are ten times older than patience: of sessions, prepared transactions and replication slots. $1 the look
 select count(*) over () as count, h.what, h.detail
 from (
-    select 'session ' || pid as what, 'snapshot since ' || coalesce(xact_start, backend_start)::timestamptz(0) || ', ' || coalesce(state, backend_type) || ', ' || coalesce(application_name, '') as detail
+    select 'session ' || pid as what, 'snapshot since ' || since::timestamptz(0) || ', ' || coalesce(state, backend_type) || ', ' || coalesce(application_name, '') as detail
     from pg_catalog.pg_stat_activity
-    where backend_xmin is not null and coalesce(xact_start, backend_start) < now() - 10 * ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond' and pid <> pg_backend_pid()
+    -- A standby that sends its horizon has no transaction. Of any other process without one, this is the moment between two.
+    cross join lateral (select coalesce(xact_start, case when backend_type = 'walsender' then backend_start end)) s(since)
+    where backend_xmin is not null and since < now() - 10 * ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond' and pid <> pg_backend_pid()
     union all
     select 'prepared transaction ' || gid, 'since ' || prepared::timestamptz(0)
     from pg_catalog.pg_prepared_xacts

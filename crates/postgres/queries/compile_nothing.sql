@@ -1,0 +1,4 @@
+-- Has the server compile no statement by its JIT, for a session. The server decides by estimated costs, which are high for tables that were
+-- never analyzed, and for a whole list of which people read one page: compiling then takes longer than the statement.
+-- begin_calm.sql is the same for a transaction.
+select set_config('jit', 'off', false)
