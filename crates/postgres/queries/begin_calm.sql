@@ -1,3 +1,4 @@
--- Begins a transaction behind a transaction pooler, with the setting of compile_nothing.sql for it alone; in one message.
+-- Begins a transaction behind a transaction pooler, with the setting of compile_nothing.sql for it alone; in one message. Not by a query, so that
+-- the isolation of the transaction can still be chosen.
 begin;
-select set_config('jit', 'off', true)
+set local jit = off

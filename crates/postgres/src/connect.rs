@@ -19,7 +19,7 @@ use crate::statement;
 pub(crate) const VERSION_NUM_MIN: i32 = 150_000;
 
 /// How long a connection may have rested to be used without a test.
-const REST_TRUSTED: Duration = Duration::from_secs(1);
+pub(crate) const REST_TRUSTED: Duration = Duration::from_secs(1);
 
 /// How long who wants to come in waits at most for a server that does not answer: who asks gives up soon after.
 const ACCESS_PATIENCE: Duration = Duration::from_secs(3);
@@ -50,8 +50,10 @@ pub struct PostgresOptions {
     pub direct: Option<String>,
     /// How long to wait for a connection before the server counts as unreachable.
     pub acquire_timeout: Duration,
-    /// How long a process that waits to be told of new work trusts that it was told of all; then it looks by itself. Tests
-    /// make it long: what they see start then was told.
+    /// How long a process that waits to be told of new work trusts that it was told of all; then it looks by itself: between 10 ms and
+    /// an hour, and the same in all processes of a store, since others end the session of one that is silent for longer. Only tests
+    /// change it: on a store that does not look by itself, what starts was told.
+    #[doc(hidden)]
     pub sleep_max: Duration,
 }
 
@@ -156,13 +158,11 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
             })
     };
     let hot = || base().max_connections(options.connections_max);
-    let at_hand = |pool| Shelf::new(pool, usize::MAX, REST_TRUSTED);
     // People ask seldom: a connection that broke since the last question is found out before the next one.
     let seldom = |most| base().test_before_acquire(true).max_connections(most);
-    let one_at_hand = |pool| Shelf::new(pool, 1, Duration::ZERO);
     let calm = seldom(4);
     let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
-    let access = one_at_hand(seldom(2).acquire_timeout(patience).connect_lazy_with(connect.clone()));
+    let access = seldom(2).acquire_timeout(patience);
     match options.wake {
         WakeMode::Listen => {
             let pinned = || {
@@ -170,31 +170,32 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
                     Box::pin(async { connection.execute(statement::PIN_PLANS).await.map(drop) })
                 })
             };
-            let calm = calm.after_connect(|connection, _| {
-                Box::pin(async { connection.execute(statement::COMPILE_NOTHING).await.map(drop) })
-            });
+            let plain = |pool: PgPoolOptions| {
+                let pool = pool.after_connect(|connection, _| {
+                    Box::pin(async { connection.execute(statement::COMPILE_NOTHING).await.map(drop) })
+                });
+                Sessions::lasting(Shelf::passing_on(pool.connect_lazy_with(connect.clone())))
+            };
             Pools {
-                hot: Sessions::lasting(at_hand(pinned().connect_lazy_with(connect.clone()))),
-                intake: Sessions::lasting(at_hand(pinned().connect_lazy_with(connect.clone()))),
-                calm: Sessions::lasting(one_at_hand(calm.connect_lazy_with(connect.clone()))),
-                access: Sessions::lasting(access),
+                hot: Sessions::lasting(Shelf::keeping(pinned().connect_lazy_with(connect.clone()))),
+                intake: Sessions::lasting(Shelf::keeping(pinned().connect_lazy_with(connect.clone()))),
+                calm: plain(calm),
+                access: plain(access),
             }
         }
-        WakeMode::Poll => Pools {
-            hot: Sessions::passing(
-                at_hand(hot().connect_lazy_with(connect.clone())),
-                statement::BEGIN_PINNED,
-            ),
-            intake: Sessions::passing(
-                at_hand(hot().connect_lazy_with(connect.clone())),
-                statement::BEGIN_PINNED,
-            ),
-            calm: Sessions::passing(
-                one_at_hand(calm.connect_lazy_with(connect.clone())),
-                statement::BEGIN_CALM,
-            ),
-            access: Sessions::passing(access, "begin"),
-        },
+        WakeMode::Poll => {
+            let pinned = || {
+                Sessions::passing(
+                    Shelf::keeping(hot().connect_lazy_with(connect.clone())),
+                    statement::BEGIN_PINNED,
+                )
+            };
+            let plain = |pool: PgPoolOptions| {
+                let shelf = Shelf::passing_on(pool.connect_lazy_with(connect.clone()));
+                Sessions::passing(shelf, statement::BEGIN_CALM)
+            };
+            Pools { hot: pinned(), intake: pinned(), calm: plain(calm), access: plain(access) }
+        }
     }
 }
 

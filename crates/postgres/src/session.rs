@@ -32,13 +32,13 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Connections that are ours alone, set up when they are made.
-    pub(crate) fn lasting(shelf: Shelf) -> Self {
-        Self { shelf: Arc::new(shelf), lasting: true, begin: "begin" }
+    pub(crate) fn lasting(shelf: Arc<Shelf>) -> Self {
+        Self { shelf, lasting: true, begin: "begin" }
     }
 
     /// Connections through a transaction pooler, where `begin` sets each transaction up.
-    pub(crate) fn passing(shelf: Shelf, begin: &'static str) -> Self {
-        Self { shelf: Arc::new(shelf), lasting: false, begin }
+    pub(crate) fn passing(shelf: Arc<Shelf>, begin: &'static str) -> Self {
+        Self { shelf, lasting: false, begin }
     }
 
     /// The connections themselves, for callers' own statements.
@@ -70,7 +70,7 @@ impl Sessions {
         }
         let mut taken = self.shelf.take().await?;
         let answer = verb(&mut Session::lasting(&mut taken.connection)).await?;
-        self.shelf.bring_back(taken);
+        self.shelf.bring_back(taken).await;
         Ok(answer)
     }
 
@@ -137,7 +137,7 @@ impl Transaction {
     pub(crate) async fn end(mut self, how: &'static str) -> Result<(), sqlx::Error> {
         self.session().script(how).await?;
         if let Some(taken) = self.taken.take() {
-            self.shelf.bring_back(taken);
+            self.shelf.bring_back(taken).await;
         }
         Ok(())
     }

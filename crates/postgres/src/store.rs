@@ -81,7 +81,7 @@ impl PostgresStore {
         migrate::check(&self.inner).await
     }
 
-    /// A pool on the same database, for a caller's own statements. Behind a transaction pooler these belong in a
+    /// A pool on the same database, for a caller's own statements, which the server does not compile (`jit = off`). Behind a transaction pooler these belong in a
     /// transaction and want `persistent(false)`; see [`pooled`](crate::pooled).
     #[must_use]
     pub fn pool(&self) -> &PgPool {

@@ -3,8 +3,9 @@ select count(*) over () as count, h.what, h.detail
 from (
     select 'session ' || pid as what, 'snapshot since ' || since::timestamptz(0) || ', ' || coalesce(state, backend_type) || ', ' || coalesce(application_name, '') as detail
     from pg_catalog.pg_stat_activity
-    -- A standby that sends its horizon has no transaction. Of any other process without one, this is the moment between two.
-    cross join lateral (select coalesce(xact_start, case when backend_type = 'walsender' then backend_start end)) s(since)
+    -- A standby that sends its horizon has no transaction, and a session may tell nothing of its own. Of any other process without one, this is
+    -- the moment between two.
+    cross join lateral (select coalesce(xact_start, case when backend_type = 'walsender' or state = 'disabled' then backend_start end)) s(since)
     where backend_xmin is not null and since < now() - 10 * ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond' and pid <> pg_backend_pid()
     union all
     select 'prepared transaction ' || gid, 'since ' || prepared::timestamptz(0)

@@ -51,7 +51,7 @@ impl Database {
         })?;
         let pool = PgPoolOptions::new().acquire_timeout(PATIENCE).max_connections(CALM_CONNECTIONS_MAX);
         let pool = pool.connect_lazy_with(direct.clone());
-        let calm = Sessions::lasting(Shelf::new(pool, 1, Duration::ZERO));
+        let calm = Sessions::lasting(Shelf::passing_on(pool));
         let place = format!("database {name} ({})", connect::place(&direct));
         Ok(Self { direct: Some(direct), calm, place, patience: PATIENCE, is_own: false })
     }

@@ -68,6 +68,9 @@ const LOOK_SHARE: u32 = 10;
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
 /// How often an awake waker tells the other processes, at most.
 const PASS_ON_EVERY: Duration = Duration::from_millis(25);
+/// Between these it can be chosen how long a sleeping waker trusts that nothing was missed.
+const SLEEP_MAX_LEAST: Duration = Duration::from_millis(10);
+const SLEEP_MAX_MOST: Duration = Duration::from_secs(3600);
 /// How often the others try to become the waker.
 const ELECT_EVERY: Duration = Duration::from_secs(2);
 /// A waker speaks at least once in [`sleep_max`](crate::PostgresOptions::sleep_max); one that is silent for so much longer
@@ -214,7 +217,8 @@ impl<'a, W: Watch> Listener<'a, W> {
         let mut session = PgListener::connect_with(&pool).await?;
         session.eager_reconnect(false);
         session.listen(W::HANDSHAKE.channel).await?;
-        let mut listener = Self { hints, session, watch, sleep_max: store.inner.options.sleep_max };
+        let sleep_max = store.inner.options.sleep_max.clamp(SLEEP_MAX_LEAST, SLEEP_MAX_MOST);
+        let mut listener = Self { hints, session, watch, sleep_max };
         hint(hints, Wake::Ready);
         loop {
             if listener.lock(W::HANDSHAKE.waker).await? {

@@ -7,9 +7,11 @@ use milepost_core::port::{AdminStore, IntakeStore};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::database::Database;
 use milepost_testkit::{Scene, wait};
+use sqlx::postgres::PgPoolOptions;
 
 async fn store_of(database: &Database, connections_max: u32) -> PostgresStore {
-    let options = PostgresOptions { connections_max, ..PostgresOptions::default() };
+    let options =
+        PostgresOptions { connections_max, acquire_timeout: wait::LIMIT, ..PostgresOptions::default() };
     PostgresStore::connect(&database.url(), options).await.unwrap()
 }
 
@@ -17,21 +19,18 @@ fn view(store: &PostgresStore, name: &str) -> PoolView {
     store.pools().into_iter().find(|pool| pool.name == name).unwrap()
 }
 
-/// Ends the session of every connection to this database but the one that asks.
-async fn end_sessions(store: &PostgresStore) {
+/// Ends the session of every connection to this database.
+async fn end_sessions(database: &Database) {
     let others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
-    let mut asking = store.pool().acquire().await.unwrap();
+    let asking = PgPoolOptions::new().max_connections(1).connect(&database.url()).await.unwrap();
     let end = sqlx::AssertSqlSafe(format!("select pg_terminate_backend(pid) {others}"));
-    sqlx::query(end).execute(&mut *asking).await.unwrap();
-    let left = format!("select count(*) {others}");
-    while sqlx::query_scalar::<_, i64>(sqlx::AssertSqlSafe(left.clone()))
-        .fetch_one(&mut *asking)
-        .await
-        .unwrap()
-        > 0
-    {
-        tokio::task::yield_now().await;
-    }
+    sqlx::query(end).execute(&asking).await.unwrap();
+    wait::until("they are gone", || async {
+        let left =
+            sqlx::AssertSqlSafe(format!("select count(*) {others} and backend_type = 'client backend'"));
+        sqlx::query_scalar::<_, i64>(left).fetch_one(&asking).await.unwrap() == 0
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,7 +69,23 @@ async fn verbs_at_the_same_time_share_few_connections_and_none_is_left_waiting()
     wait::until("all came back", || async { view(&store, "callers").in_use == 0 }).await;
     let pool = view(&store, "callers");
     assert!(pool.idle <= 2 && pool.waits > 0, "{pool:?}");
-    store.enqueue(&Scene::job()).await.unwrap();
+    for half_way in (0..40).map(|step| Duration::from_micros(step * 100)) {
+        let _ = tokio::time::timeout(half_way, store.enqueue(&Scene::job())).await;
+        store.enqueue(&Scene::job()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_find_all_connections_of_their_pool_beside_questions() {
+    let database = Database::migrated().await;
+    let store = store_of(&database, 2).await;
+    let mut open = Vec::new();
+    for _ in 0..view(&store, "questions").max {
+        store.check_schema().await.unwrap();
+        open.push(store.pool().acquire().await.unwrap());
+    }
+    drop(open);
+    tokio::time::timeout(wait::LIMIT, store.pool().close()).await.expect("closed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +93,7 @@ async fn a_connection_that_broke_while_it_rested_is_replaced() {
     let database = Database::migrated().await;
     let store = store_of(&database, 2).await;
     store.enqueue(&Scene::job()).await.unwrap();
-    end_sessions(&store).await;
+    end_sessions(&database).await;
     // What came back less than a second ago is used without a test.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     store.enqueue(&Scene::job()).await.unwrap();

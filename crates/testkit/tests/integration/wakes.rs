@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use milepost::{Outcome, Worker};
 use milepost_core::ident::JobId;
-use milepost_core::port::IntakeStore;
+use milepost_core::port::{IntakeStore, WorkerStore};
 use milepost_postgres::{PostgresOptions, PostgresStore};
-use milepost_testkit::database::Database;
+use milepost_testkit::database::{self, Database};
 use milepost_testkit::process::{Process, Settings};
 use milepost_testkit::scene::LONG;
 use milepost_testkit::suite::runtime::{self, job};
@@ -66,7 +66,7 @@ async fn until_asleep(store: &PostgresStore) {
 async fn is_awaited(store: &PostgresStore) -> bool {
     sqlx::query_scalar(
         "select exists (select from pg_locks where locktype = 'advisory' and classid = 19792 and objid = $1::int::oid \
-         and not granted and database = (select oid from pg_database where datname = current_database()))",
+         and (not granted or mode = 'ShareLock') and database = (select oid from pg_database where datname = current_database()))",
     )
     .bind(ASLEEP)
     .fetch_one(store.pool())
@@ -124,6 +124,7 @@ async fn a_transaction_begun_while_awake_lets_nobody_sleep_before_its_commit() {
         let mut helper = neighbour.begin().await.unwrap();
         let kept_awake = sqlx::query("select pg_advisory_xact_lock_shared(19792, 1)").execute(&mut *helper);
         let woken = async {
+            // Or has it already, if the sleeper looked up by itself.
             wait::until("somebody waits for the sleeper", || is_awaited(&store)).await;
             store.enqueue(&job()).await.unwrap();
         };
@@ -170,18 +171,24 @@ async fn another_session_wakes_all_when_the_wakers_was_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waker_that_hangs_is_unseated() {
-    let (database, store) = Database::with_store().await;
+    let database = Database::migrated().await;
+    let store = sleeper(&database).await;
     let program = env!("CARGO_BIN_EXE_testkit-worker");
     let hanging = Process::start(program, &database.url(), Settings::default());
     wait::until("the process is the waker", || async { waker(&store).await.is_some() }).await;
     let unseated = waker(&store).await;
     hanging.pause().await;
-    let (worker, mut starts) = idle_worker(store.clone()).await;
-    wait::until("the other process is the waker", || async {
+    // This one expects to hear from the waker every second.
+    let impatient = database::open(&database.url()).await;
+    let hints = impatient.wakes().await.unwrap();
+    wait::until("another process is the waker", || async {
         let now = waker(&store).await;
         now.is_some() && now != unseated
     })
     .await;
+    drop(hints);
+    impatient.close().await;
+    let (worker, mut starts) = idle_worker(store.clone()).await;
     assert_wakes(&store, &database.url(), &mut starts, 2).await;
     worker.shutdown().await;
 }
