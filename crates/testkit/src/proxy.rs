@@ -21,6 +21,8 @@ struct Faults {
     lossy: AtomicBool,
     /// Nobody is let through, and who was is thrown out.
     shut: watch::Sender<bool>,
+    /// How many times the connections of that moment fell silent.
+    silences: watch::Sender<u64>,
     /// The first reply that holds these bytes is lost.
     marker: Mutex<Option<Vec<u8>>>,
     /// The connection that breaks, and when.
@@ -89,10 +91,17 @@ impl Proxy {
                 let (server, faults) = (server.clone(), of_connections.clone());
                 tokio::spawn(async move {
                     let mut shut = faults.shut.subscribe();
-                    tokio::select! {
+                    let mut silences = faults.silences.subscribe();
+                    let mut passing = std::pin::pin!(pass(client, &server, &faults));
+                    let is_silent = tokio::select! {
                         biased;
-                        _ = shut.wait_for(|shut| *shut) => {}
-                        _ = pass(client, &server, &faults) => {}
+                        _ = shut.wait_for(|shut| *shut) => false,
+                        _ = silences.changed() => true,
+                        _ = &mut passing => false,
+                    };
+                    if is_silent {
+                        // Both ends stay open.
+                        let _ = shut.wait_for(|shut| *shut).await;
                     }
                 });
             }
@@ -122,6 +131,11 @@ impl Proxy {
     /// From now on every connection is broken, the old ones and new ones, as by a server that is gone.
     pub fn shut(&self, shut: bool) {
         self.faults.shut.send_replace(shut);
+    }
+
+    /// Nothing passes any more on the connections that there are, which stay open, as behind a firewall that forgot them. New ones are whole.
+    pub fn fall_silent(&self) {
+        self.faults.silences.send_modify(|silences| *silences += 1);
     }
 
     /// The next reply with these bytes in it does not come back: its connection breaks instead.

@@ -6,6 +6,7 @@ use milepost_core::pool::PoolView;
 use milepost_core::port::{AdminStore, IntakeStore};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::database::Database;
+use milepost_testkit::proxy::Proxy;
 use milepost_testkit::{Scene, wait};
 use sqlx::postgres::PgPoolOptions;
 
@@ -97,6 +98,28 @@ async fn a_connection_that_broke_while_it_rested_is_replaced() {
     // What came back less than a second ago is used without a test.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     store.enqueue(&Scene::job()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_fell_silent_while_they_rested_make_room_for_others() {
+    let database = Database::migrated().await;
+    let (proxy, url) = Proxy::for_url(&database.url()).await;
+    let options = PostgresOptions {
+        connections_max: 2,
+        acquire_timeout: Duration::from_secs(1),
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::connect(&url, options).await.unwrap();
+    wait::until("both connections are open", || async {
+        let (one, other) = (Scene::job(), Scene::job());
+        let _ = tokio::join!(store.enqueue(&one), store.enqueue(&other));
+        view(&store, "callers").idle == 2
+    })
+    .await;
+    // What came back less than a second ago is used without a test, and fails only when TCP gives up.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    proxy.fall_silent();
+    wait::until("verbs get through again", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
