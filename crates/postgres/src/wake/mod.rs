@@ -73,7 +73,7 @@ const SLEEP_MAX_LEAST: Duration = Duration::from_millis(10);
 const SLEEP_MAX_MOST: Duration = Duration::from_secs(3600);
 /// How often the others try to become the waker.
 const ELECT_EVERY: Duration = Duration::from_secs(2);
-/// A waker speaks at least once in [`sleep_max`](crate::PostgresOptions::sleep_max); one that is silent for so much longer
+/// A waker speaks at least once in `PostgresOptions::sleep_max`; one that is silent for so much longer
 /// hangs.
 const SILENCE_MAX: Duration = Duration::from_secs(14);
 
