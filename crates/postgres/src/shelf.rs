@@ -1,9 +1,9 @@
-//! Connections at hand: those that verbs have just brought back.
+//! Reuse of the most recently used connection, on top of the driver's pool.
 //!
-//! The driver's pool tests each connection that comes back, which is a message to the server for every verb, and then gives out the
-//! one that has rested longest. Verbs that follow one another thus take turns on several connections, each of which prepares and
-//! plans every statement anew. Here a connection that a verb has brought back whole is at hand at once, and the last one is taken
-//! first. Everything else is left to the pool: how many there may be, who waits for one, and what becomes of those that broke.
+//! The pool of sqlx pings each returned connection, which costs one message for each verb, and then hands out the connection that has
+//! been idle longest. Consecutive verbs therefore alternate between several connections, and each connection prepares and plans every
+//! statement again. This module keeps returned connections in a stack and reuses the last one first. The pool still decides how many
+//! connections may exist, queues the verbs that wait for one, and replaces broken connections. See ADR 0028.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -15,25 +15,25 @@ use sqlx::{Connection, Postgres};
 
 use crate::connect::REST_TRUSTED;
 
-/// How long a connection stays away from the pool, which closes those that are old; and how long one stays at hand that nobody takes.
+/// Maximum time outside the pool, which enforces the maximum lifetime, and maximum idle time in the stack.
 const AWAY_MAX: Duration = Duration::from_secs(60);
 
-/// A pool, and the connections of it that are at hand.
+/// A pool and the stack of its idle connections.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pool: PgPool,
-    /// Whether connections are kept at hand. Where others use the pool, too, they must find all of them there.
+    /// Whether returned connections are kept in the stack. False for a pool with other users: a kept connection would be missing there.
     keeps: bool,
     inside: Mutex<Inside>,
-    /// How many times a connection had to be waited for.
+    /// Number of times that a verb waited for a connection.
     waits: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Inside {
-    /// The one that came last is last.
+    /// Idle connections; the most recently returned one is last.
     at_hand: Vec<AtHand>,
-    /// How many ask the pool for one: as long as somebody does, what comes back goes there.
+    /// Number of verbs that wait for the pool. While it is not 0, returned connections go to the pool.
     asking: usize,
 }
 
@@ -43,28 +43,29 @@ struct AtHand {
     since: Instant,
 }
 
-/// A connection in use. One that is dropped goes back to the pool, which finds out where it stands.
+/// A connection in use. Dropping it returns it to the pool, which pings it first.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) connection: PoolConnection<Postgres>,
     left_pool_at: Instant,
 }
 
-/// A connection that is being tested. One that is dropped is gone: a test of the pool's might never end, and its place would be taken as long.
+/// A connection during its ping. Dropping it detaches it from the pool, which frees its permit immediately: the pool's own ping on return has
+/// no time limit.
 struct Tested(Option<Taken>);
 
-/// Who asks the pool, until he has an answer or gives up.
+/// Counts a verb in `Inside::asking` until the pool has answered or the verb is canceled.
 struct Asking<'s>(&'s Shelf);
 
 impl Shelf {
-    /// Of a pool that nobody else uses. To be called within the runtime.
+    /// For a pool without other users. Requires a Tokio runtime.
     pub(crate) fn keeping(pool: PgPool) -> Arc<Self> {
         let shelf = Arc::new(Self::new(pool, true));
         tokio::spawn(clear_now_and_then(Arc::downgrade(&shelf)));
         shelf
     }
 
-    /// Of a pool that others use, too: a verb waits until its connection is back there, so that the next one finds it.
+    /// For a pool with other users. A verb waits until its connection is in the pool again, so that the next verb reuses it.
     pub(crate) fn passing_on(pool: PgPool) -> Arc<Self> {
         Arc::new(Self::new(pool, false))
     }
@@ -73,23 +74,23 @@ impl Shelf {
         Self { pool, keeps, inside: Mutex::default(), waits: AtomicU64::default() }
     }
 
-    /// The pool itself.
+    /// Returns the pool.
     pub(crate) fn pool(&self) -> &PgPool {
         &self.pool
     }
 
-    /// How many times a connection had to be waited for.
+    /// Returns how many times a verb waited for a connection.
     pub(crate) fn waits(&self) -> u64 {
         self.waits.load(Ordering::Relaxed)
     }
 
-    /// How many connections nobody uses.
+    /// Returns the number of idle connections.
     pub(crate) fn idle(&self) -> usize {
-        // The pool's count may be below zero for a moment.
+        // The pool's count can underflow to `usize::MAX` for a moment.
         self.pool.num_idle().saturating_add(self.inside().at_hand.len())
     }
 
-    /// The connection that came back last, or one of the pool.
+    /// Returns the most recently used idle connection, or one from the pool.
     pub(crate) async fn take(&self) -> Result<Taken, sqlx::Error> {
         let last = {
             let mut inside = self.inside();
@@ -110,7 +111,7 @@ impl Shelf {
         }
     }
 
-    /// The connection, if it still answers.
+    /// Pings a connection; returns `None` if it is broken.
     async fn test(&self, connection: Taken) -> Result<Option<Taken>, sqlx::Error> {
         let mut tested = Tested(Some(connection));
         let Some(taken) = tested.0.as_mut() else { return Ok(None) };
@@ -126,10 +127,10 @@ impl Shelf {
         Ok(Taken { connection: self.pool.acquire().await?, left_pool_at: Instant::now() })
     }
 
-    /// Brings back a connection on which a verb has ended, and nothing is left to be read.
+    /// Returns a connection after a verb has completed on it and its results were read to the end.
     pub(crate) async fn bring_back(&self, mut connection: Taken) {
         if !self.keeps {
-            // Given up when it takes long, which closes the connection.
+            // A timeout closes the connection.
             let _ = tokio::time::timeout(REST_TRUSTED, connection.connection.return_to_pool()).await;
             return;
         }
@@ -139,7 +140,7 @@ impl Shelf {
         }
     }
 
-    /// Gives what has long not been taken back to the pool.
+    /// Returns connections to the pool that were idle for longer than [`AWAY_MAX`].
     fn clear(&self) {
         let mut inside = self.inside();
         let unused = inside.at_hand.iter().take_while(|its| its.since.elapsed() >= AWAY_MAX).count();
@@ -148,7 +149,7 @@ impl Shelf {
         drop(unused);
     }
 
-    /// Closes all connections; those in use as soon as they are brought back.
+    /// Closes idle connections immediately, and connections in use when they are returned.
     pub(crate) async fn close(&self) {
         let closing = self.pool.close();
         let at_hand = std::mem::take(&mut self.inside().at_hand);
@@ -171,7 +172,7 @@ async fn clear_now_and_then(shelf: Weak<Shelf>) {
 
 impl Drop for Shelf {
     fn drop(&mut self) {
-        // Going back to the pool needs a runtime, and there may be none any more.
+        // Returning to the pool requires a runtime, which may have ended.
         for AtHand { connection, .. } in self.inside().at_hand.drain(..) {
             drop(connection.connection.detach());
         }

@@ -1,4 +1,4 @@
-//! Whether the machine itself held its breath: what a test that measures time must know before it judges.
+//! Detection of stalls of the machine, for tests that measure time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

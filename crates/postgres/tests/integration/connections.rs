@@ -1,4 +1,4 @@
-//! Which connections verbs use.
+//! Reuse, replacement and release of the store's connections.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn view(store: &PostgresStore, name: &str) -> PoolView {
     store.pools().into_iter().find(|pool| pool.name == name).unwrap()
 }
 
-/// Ends the session of every connection to this database.
+/// Terminates all other sessions of this database.
 async fn end_sessions(database: &Database) {
     let others = "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
     let asking = PgPoolOptions::new().max_connections(1).connect(&database.url()).await.unwrap();
@@ -59,7 +59,7 @@ async fn verbs_at_the_same_time_share_few_connections_and_none_is_left_waiting()
             let job = Scene::job();
             let enqueue = store.enqueue(&job);
             if turn % 10 == 0 {
-                // One that is given up half way.
+                // A canceled verb.
                 let _ = tokio::time::timeout(Duration::from_micros(turn * 10), enqueue).await;
             } else {
                 enqueue.await.unwrap();
@@ -95,7 +95,7 @@ async fn a_connection_that_broke_while_it_rested_is_replaced() {
     let store = store_of(&database, 2).await;
     store.enqueue(&Scene::job()).await.unwrap();
     end_sessions(&database).await;
-    // What came back less than a second ago is used without a test.
+    // A connection that was idle for less than a second is used without a ping.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     store.enqueue(&Scene::job()).await.unwrap();
 }
@@ -116,7 +116,7 @@ async fn connections_that_fell_silent_while_they_rested_make_room_for_others() {
         view(&store, "callers").idle == 2
     })
     .await;
-    // What came back less than a second ago is used without a test, and fails only when TCP gives up.
+    // A connection that was idle for less than a second is used without a ping, and would fail only by the timeout of TCP.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     proxy.fall_silent();
     wait::until("verbs get through again", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;

@@ -1,4 +1,4 @@
-//! Idle workers on PostgreSQL, which hear of new work without polling for it.
+//! Notification of idle workers on PostgreSQL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use milepost_testkit::wait;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::mpsc;
 
-/// Held by the one process that listens for all; the number of the lock in the store.
+/// Number of the advisory lock that the waker holds.
 const WAKER: i32 = 2;
-/// Held exclusively while that process sleeps.
+/// Number of the advisory lock that the waker holds exclusively while it sleeps.
 const ASLEEP: i32 = 1;
 
-/// Says which job was started.
+/// Receives the id of each started job.
 type Starts = mpsc::UnboundedReceiver<JobId>;
 
-/// A store whose sleepers never look by themselves while the test lasts.
+/// Opens a store whose waker does not poll during the test.
 async fn sleeper(database: &Database) -> PostgresStore {
     let options = PostgresOptions { sleep_max: LONG, ..PostgresOptions::default() };
     PostgresStore::connect(&database.url(), options).await.unwrap()
 }
 
-/// A worker that never polls while the test lasts.
+/// Starts a worker that does not poll during the test.
 async fn idle_worker(store: PostgresStore) -> (Worker, Starts) {
     let (sender, starts) = mpsc::unbounded_channel();
     let worker = runtime::builder(Arc::new(store))
@@ -44,7 +44,7 @@ async fn idle_worker(store: PostgresStore) -> (Worker, Starts) {
     (worker, starts)
 }
 
-/// Which sessions hold an advisory lock of the store, and how.
+/// Returns the sessions that hold an advisory lock of the store, with the lock mode.
 async fn holders(store: &PostgresStore, lock: i32) -> Vec<(i32, String)> {
     sqlx::query_as(
         "select pid, mode from pg_locks where locktype = 'advisory' and classid = 19792 and objid = $1::int::oid \
@@ -78,7 +78,7 @@ async fn waker(store: &PostgresStore) -> Option<i32> {
     holders(store, WAKER).await.first().map(|(pid, _)| *pid)
 }
 
-/// Returns when this job has been started. On the store of a [`sleeper`], somebody was told of it.
+/// Waits until the job has started. On the store of a [`sleeper`], only a notification can start it.
 async fn until_started(starts: &mut Starts, job: JobId) {
     loop {
         let next = tokio::time::timeout(wait::LIMIT, starts.recv()).await;
@@ -88,14 +88,14 @@ async fn until_started(starts: &mut Starts, job: JobId) {
     }
 }
 
-/// Commits jobs one by one while everybody sleeps; each must be started.
+/// Commits jobs one by one while the waker sleeps; each must start.
 async fn assert_wakes(store: &PostgresStore, url: &str, starts: &mut Starts, rounds: u32) {
     let mut connection = PgConnection::connect(url).await.unwrap();
     for round in 0..rounds {
         until_asleep(store).await;
         let mut tx = connection.begin().await.unwrap();
         let made = milepost_postgres::enqueue(&mut tx, &job()).await.unwrap();
-        // Open for a while: now and then past the moment at which a sleeper looks at all there is.
+        // Stays open for up to 1.2 s, longer than a waker waits before it scans from the bottom again.
         tokio::time::sleep(Duration::from_millis(300) * (round % 5)).await;
         tx.commit().await.unwrap();
         until_started(starts, made.job).await;
@@ -120,19 +120,19 @@ async fn a_transaction_begun_while_awake_lets_nobody_sleep_before_its_commit() {
     let mut neighbour = PgConnection::connect(&database.url()).await.unwrap();
     for _ in 0..5 {
         until_asleep(&store).await;
-        // Waits for the sleeper, which a job then wakes, and keeps it awake until the transaction has begun.
+        // Waits for the sleep lock, which the waker releases when a job wakes it, and keeps it awake until the transaction has begun.
         let mut helper = neighbour.begin().await.unwrap();
         let kept_awake = sqlx::query("select pg_advisory_xact_lock_shared(19792, 1)").execute(&mut *helper);
         let woken = async {
-            // Or has it already, if the sleeper looked up by itself.
-            wait::until("somebody waits for the sleeper", || is_awaited(&store)).await;
+            // The lock may already be granted if the waker woke up without a notification.
+            wait::until("the sleep lock is requested", || is_awaited(&store)).await;
             store.enqueue(&job()).await.unwrap();
         };
         tokio::join!(kept_awake, woken).0.unwrap();
         let mut tx = connection.begin().await.unwrap();
         let made = milepost_postgres::enqueue(&mut tx, &job()).await.unwrap();
         helper.rollback().await.unwrap();
-        // Longer than claims look back without looking at all there is.
+        // Longer than the interval in which claims scan only above their floors.
         tokio::time::sleep(Duration::from_millis(700)).await;
         let modes = holders(&store, ASLEEP).await;
         assert!(modes.iter().all(|(_, mode)| mode == "ShareLock"), "somebody sleeps: {modes:?}");
@@ -178,7 +178,7 @@ async fn a_waker_that_hangs_is_unseated() {
     wait::until("the process is the waker", || async { waker(&store).await.is_some() }).await;
     let unseated = waker(&store).await;
     hanging.pause().await;
-    // This one expects to hear from the waker every second.
+    // This process expects a sign of life from the waker every second.
     let impatient = database::open(&database.url()).await;
     let hints = impatient.wakes().await.unwrap();
     wait::until("another process is the waker", || async {
