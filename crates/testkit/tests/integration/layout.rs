@@ -21,6 +21,26 @@ fn every_file_of_tests_is_declared_as_a_module() {
     assert!(found > 200, "the tests of all crates were found: {found} files");
 }
 
+#[test]
+fn a_target_that_cargo_does_not_test_has_no_unit_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let mut untested = 0;
+    for package in [root.join("crates"), root.join("examples")].iter().flat_map(|folder| folders(folder)) {
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        if !manifest.contains("[lib]\ntest = false") {
+            continue;
+        }
+        let mut files = BTreeSet::new();
+        sources(&package.join("src"), &mut files);
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(!text.contains("#[cfg(test)]"), "{}: cargo runs no tests in it", file.display());
+        }
+        untested += 1;
+    }
+    assert!(untested >= 4, "they were found: {untested}");
+}
+
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
 }
