@@ -38,7 +38,7 @@ macro_rules! conformance {
             $crate::conformance! { $fresh:
                 wakes {
                     a_job_wakes_a_sleeper
-                    a_cancel_reaches_the_handler_at_once
+                    a_cancel_reaches_the_handler_without_a_heartbeat
                 }
                 groups {
                     jobs_of_groups_start_when_their_time_comes

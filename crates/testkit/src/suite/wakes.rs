@@ -30,7 +30,7 @@ pub async fn a_job_wakes_a_sleeper(scene: Scene) {
     tokio::time::timeout(wait::LIMIT, asked).await.expect("a stop request wakes, too");
 }
 
-pub async fn a_cancel_reaches_the_handler_at_once(scene: Scene) {
+pub async fn a_cancel_reaches_the_handler_without_a_heartbeat(scene: Scene) {
     // Whose heartbeats come so seldom that none of them tells it, and whose grace is never over.
     let worker = runtime::builder(scene.store.clone())
         .options(|options| options.lease = LONG)

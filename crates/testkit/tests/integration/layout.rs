@@ -26,7 +26,8 @@ fn a_target_that_cargo_does_not_test_has_no_unit_tests() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let mut untested = 0;
     for package in [root.join("crates"), root.join("examples")].iter().flat_map(|folder| folders(folder)) {
-        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        // Examples in other languages have no manifest.
+        let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap_or_default();
         if !manifest.contains("[lib]\ntest = false") {
             continue;
         }

@@ -103,7 +103,7 @@ async fn assert_wakes(store: &PostgresStore, url: &str, starts: &mut Starts, rou
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_committed_while_all_sleep_starts_at_once() {
+async fn a_job_committed_while_all_workers_sleep_is_reported() {
     let database = Database::migrated().await;
     let store = sleeper(&database).await;
     let (worker, mut starts) = idle_worker(store.clone()).await;
