@@ -1,13 +1,15 @@
--- Takes bulk job $1 over for run token $2, whose definition has fingerprint $3: no chunk with a lower token commits
--- after this. $4: who is writing among its targets, as a snapshot, when those are on another database; null: they are in
--- this one, and so is the session that does its chunks. No row: fenced.
+-- Takes over bulk job $1 for run token $2, whose definition has fingerprint $3: no chunk with a lower token commits
+-- after this. $4: the snapshot of since.sql if the targets are in another database; null: they are in this database, and
+-- this session does the chunks. The snapshot then ends behind the transaction id of this statement, for the reason given in
+-- since.sql. No row: fenced.
 with held as materialized (
-    -- Locked, so that a rescue cannot pass between this look and our commit.
+    -- Locked until the commit, so that no rescue comes between.
     select id from milepost.live where id = $1 and token = $2 and state = 'running' for share
 )
 insert into milepost.bulk as b (job_id, origin, token, fingerprint, snapshot, backend_pid, backend_started_at,
                                 started_at, updated_at)
-select id, id, $2, $3, coalesce($4::text::pg_snapshot, pg_current_snapshot()),
+select id, id, $2, $3,
+       coalesce($4::text, format('%1$s:%1$s:', pg_current_xact_id()::text::bigint + 1))::pg_snapshot,
        case when $4 is null then pg_backend_pid() end,
        case when $4 is null then (select backend_start from pg_stat_get_activity(pg_backend_pid())) end, now(), now()
 from held

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost::{JobState, Operation, Verb};
+use milepost_core::bulk::run::Surveyed;
 use milepost_testkit::home::PostgresHome;
 use sqlx::{Connection, Executor, PgConnection};
 
@@ -40,6 +41,27 @@ async fn what_a_writer_commits_late_is_not_missed_however_low_its_keys_are() {
     assert_eq!((view.counts.done, view.throttle), (43, None));
     members.assert_once_each(job, 43).await;
     worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_is_not_missed_if_no_later_transaction_ended_before_the_run_began() {
+    let (members, mut writer) = stage().await;
+    let bulk = members.notify(10);
+    let job = members.start(&bulk).await;
+    let order = members.claim(&bulk).await;
+    // From here on no transaction with a higher id ends, at least none of this database.
+    writer.execute("begin").await.unwrap();
+    writer.execute(LATE).await.unwrap();
+    let mut held = members.take_claimed(&bulk, &order).await;
+    let surveyed = held.run.survey().await.unwrap();
+    assert!(matches!(surveyed, Surveyed::Held(_)), "it waits for the writer: {surveyed:?}");
+    writer.execute("commit").await.unwrap();
+    held.survey().await;
+    drop(held);
+    members.rescue().await;
+    let view = members.drain(&bulk, job).await;
+    assert_eq!((view.state, view.counts.done), (JobState::Succeeded, 43));
+    members.assert_once_each(job, 43).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -251,9 +251,12 @@ pub(crate) struct Held {
 impl Members {
     /// Claims the only run that is ready and takes it, as a worker does.
     pub(crate) async fn take(&self, bulk: &Bulk) -> Held {
-        let order = self.claim(bulk).await;
+        self.take_claimed(bulk, &self.claim(bulk).await).await
+    }
+
+    pub(crate) async fn take_claimed(&self, bulk: &Bulk, order: &Order) -> Held {
         let work = self.home.bulk_work(bulk.definition(), SOURCE, &["id"], Deed::Sql(APPLY)).unwrap();
-        let (_, run) = work.take(&order).await.unwrap();
+        let (_, run) = work.take(order).await.unwrap();
         Held { run }
     }
 
