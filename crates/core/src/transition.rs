@@ -57,6 +57,16 @@ impl Verb {
             _ => None,
         }
     }
+
+    /// The verb that stops a running job if a stop was requested before: a requested cancel is final, whatever is requested or
+    /// reported later, while an abort is not.
+    #[must_use]
+    pub const fn that_stops(requested: Option<Self>, verb: Self) -> Self {
+        match (requested, verb) {
+            (Some(Self::Cancel), Self::Abort) => Self::Cancel,
+            _ => verb,
+        }
+    }
 }
 
 /// Whether a job that is to run finds the way free: no predecessor open and a slot in its group.

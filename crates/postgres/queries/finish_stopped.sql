@@ -1,6 +1,5 @@
--- Ends runs that stopped because they were asked to: $1 jobs, $2 run tokens, $3 verbs (cancel or abort; null: what
--- was asked of the run, if anything was), $4 error codes and $5 messages of attempts that failed meanwhile.
--- Answers the jobs whose end was accepted.
+-- Ends runs that stopped on request: $1 jobs, $2 run tokens, $3 verbs (cancel or abort; null: the requested one, if there
+-- is one), $4 error codes and $5 messages of attempts that failed meanwhile. Returns the jobs whose end was accepted.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[])
         as i(id, token, verb, error_code, error_message)
@@ -9,7 +8,7 @@ gone as (
     delete from milepost.live l
     using input i
     where l.id = i.id and l.token = i.token and l.state = 'running'
-      and coalesce(i.verb, l.stop_verb::text) = 'cancel'
+      and milepost.verb_that_stops(l.stop_verb, coalesce(i.verb::milepost.verb, l.stop_verb)) = 'cancel'
     returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, l.stop_note, i.error_code, i.error_message
 ),
 kept as (
@@ -21,7 +20,7 @@ aborted as materialized (
     select l.id, l.stop_note, l.worker_id, i.error_code, i.error_message
     from input i
     join milepost.live l on l.id = i.id
-    where l.token = i.token and l.state = 'running' and coalesce(i.verb, l.stop_verb::text) = 'abort'
+    where l.token = i.token and l.state = 'running' and milepost.verb_that_stops(l.stop_verb, coalesce(i.verb::milepost.verb, l.stop_verb)) = 'abort'
     for update of l
 ),
 stayed as (

@@ -155,19 +155,26 @@ begin
     end if;
 
     if exists (select from unnest(keys) k where k is not null) then
-        -- Its own statement, so that the loser of a race sees the winner's row in the next one; sorted, so
-        -- that two calls with the same keys cannot deadlock.
-        insert into milepost.job_key (kind, key, job_id)
-        select i.kind, i.key, i.id from unnest(kinds, keys, ids) i(kind, key, id)
-        where i.key is not null
-        order by i.kind, i.key
-        on conflict do nothing;
+        loop
+            -- A separate statement, so that the loser of a race sees the winner's row in the next one; sorted, so
+            -- that two calls with the same keys cannot deadlock.
+            insert into milepost.job_key (kind, key, job_id)
+            select i.kind, i.key, i.id from unnest(kinds, keys, ids) i(kind, key, id)
+            where i.key is not null
+            order by i.kind, i.key
+            on conflict do nothing;
 
-        owners := array(
-            select coalesce(k.job_id, i.id)
-            from unnest(kinds, keys, ids) with ordinality i(kind, key, id, ord)
-            left join milepost.job_key k on k.kind = i.kind and k.key = i.key
-            order by i.ord);
+            -- The row of this call first: in repeatable read, one that was deleted since the snapshot is visible beside it.
+            owners := array(
+                select case when i.key is null then i.id else (
+                           select k.job_id from milepost.job_key k
+                           where k.kind = i.kind and k.key = i.key
+                           order by k.job_id = i.id desc limit 1) end
+                from unnest(kinds, keys, ids) with ordinality i(kind, key, id, ord)
+                order by i.ord);
+            -- Retention may have deleted a row of another job while the insert waited for another key.
+            exit when array_position(owners, null) is null;
+        end loop;
     end if;
 
     with input as materialized (
@@ -287,6 +294,11 @@ begin
 end
 $$;
 
+-- The verb that stops a running job if a stop was requested before: a requested cancel is final, while an abort is not.
+create or replace function milepost.verb_that_stops(requested milepost.verb, what milepost.verb) returns milepost.verb language sql immutable as $$
+    select case when requested = 'cancel' and what = 'abort' then 'cancel'::milepost.verb else what end
+$$;
+
 -- The same to a job that is no task of a batch, or whose batch is told by the caller.
 create or replace function milepost.change_job(
     job uuid, what milepost.verb, note text default null, delay_ms bigint default 0, grace_ms bigint default 0
@@ -322,6 +334,12 @@ begin
         raise exception using errcode = 'MP003',
             message = format('job %s: a job that is %s cannot %s', job, now_state, what),
             detail = now_state::text;
+    end if;
+
+    if milepost.verb_that_stops(l.stop_verb, what) <> what then
+        what := l.stop_verb;
+        note := l.stop_note;
+        next_state := 'canceled';
     end if;
 
     if what = 'release' and l.group_key is not null then

@@ -30,46 +30,50 @@ begin
 end
 $$;
 
--- Stops jobs: those that wait at once, by verb (cancel or abort), those that run when they have had grace_ms to stop by
--- themselves. Answers how many were stopped, and how many asked to.
+-- Stops jobs by verb (cancel or abort): those that wait immediately, those that run after grace_ms at the latest. Returns how many
+-- were stopped, and how many were requested to stop. A job that was requested to cancel before is canceled.
 create or replace function milepost.stop_jobs(
     jobs uuid[], what milepost.verb, note text, grace_ms bigint, out stopped int, out asked int
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 #variable_conflict use_column
 declare
-    state_after milepost.job_state := case what when 'abort' then 'aborted' else 'canceled' end;
     ended uuid[];
 begin
     perform from milepost.live l where l.id = any (jobs) order by l.id for update;
     with running as (
         update milepost.live l
-        set stop_verb = what, stop_note = stop_jobs.note, stop_at = least(l.stop_at, now() + grace_ms * interval '1 millisecond')
+        set stop_verb = milepost.verb_that_stops(l.stop_verb, what),
+            stop_note = case when milepost.verb_that_stops(l.stop_verb, what) = what then stop_jobs.note else l.stop_note end,
+            stop_at = least(l.stop_at, now() + grace_ms * interval '1 millisecond')
         where l.id = any (jobs) and l.state = 'running' and grace_ms > 0
         returning 1
     )
     select count(*)::int into asked from running;
     with waiting as materialized (
-        select l.* from milepost.live l
+        select l.*, does.verb as does, case when does.verb = what then stop_jobs.note else l.stop_note end as why,
+               case does.verb when 'abort' then 'aborted' else 'canceled' end::milepost.job_state as state_after
+        from milepost.live l
+        cross join lateral milepost.verb_that_stops(l.stop_verb, what) does(verb)
         join milepost.transition r on r.from_state = l.state and r.verb = what
         where l.id = any (jobs) and (l.state <> 'running' or grace_ms = 0)
     ),
     gone as (
-        delete from milepost.live l using waiting w where l.id = w.id and what = 'cancel'
+        delete from milepost.live l using waiting w where l.id = w.id and w.does = 'cancel'
     ),
     kept as (
         insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state)
-        select id, now(), started_at, token, attempt, max_attempts, state_after from waiting where what = 'cancel'
+        select id, now(), started_at, token, attempt, max_attempts, state_after from waiting where does = 'cancel'
     ),
     rested as (
         update milepost.live l
-        set state = state_after, ready_at = null, due_at = null, timed = null, failed_at = null, worker_id = null, claim_id = null,
+        set state = w.state_after, ready_at = null, due_at = null, timed = null, failed_at = null, worker_id = null, claim_id = null,
             stop_verb = null, stop_at = null, stop_note = null
-        from waiting w where l.id = w.id and what = 'abort'
+        from waiting w where l.id = w.id and w.does = 'abort'
     ),
     logged as (
         insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state, note)
-        select id, token, attempt, worker_id, what, state, state_after, stop_jobs.note from waiting
+        select id, token, attempt, worker_id, does, state, state_after, why from waiting
     )
     select array_agg(id) into ended from waiting;
     stopped := coalesce(cardinality(ended), 0);

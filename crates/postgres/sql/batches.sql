@@ -95,20 +95,25 @@ begin
         into waiting, plain, due_made
         from milepost.dag_task d where d.version_id = of_version;
     end if;
-    insert into milepost.batch (id, dag, version_id, key, state, waiting, due, active, failed, aborted, succeeded, skipped, canceled,
-                                parent_id, parent_task, items_of, depth, nominal_at, traceparent)
-    values (new_id, of_dag, of_version, new_key, 'running', waiting, due_made, plain, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal, trace)
-    on conflict do nothing;
-    if not found then
-        due_made := 0;
-        duplicate := true;
-        -- Its own statement: it sees the row for which the insert waited.
+    loop
+        insert into milepost.batch (id, dag, version_id, key, state, waiting, due, active, failed, aborted, succeeded, skipped, canceled,
+                                    parent_id, parent_task, items_of, depth, nominal_at, traceparent)
+        values (new_id, of_dag, of_version, new_key, 'running', waiting, due_made, plain, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal,
+                trace)
+        on conflict do nothing;
+        exit when found;
+        -- A separate statement: it sees the row for which the insert waited.
         select b.id into batch_id from milepost.batch b where b.dag = of_dag and b.key = new_key;
         if not found then
-            select b.id into strict batch_id from milepost.batch b where b.id = new_id;
+            select b.id into batch_id from milepost.batch b where b.id = new_id;
         end if;
-        return;
-    end if;
+        if found then
+            due_made := 0;
+            duplicate := true;
+            return;
+        end if;
+        -- Retention has deleted it in between.
+    end loop;
     insert into milepost.batch_input (batch_id, input) values (new_id, new_input);
     batch_id := new_id;
     duplicate := false;

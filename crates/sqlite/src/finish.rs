@@ -102,12 +102,12 @@ struct Running {
 }
 
 impl Running {
-    /// How the job goes on. One that somebody asked to stop does not come back, whatever its handler says.
+    /// The step that ends the run. A job that was requested to stop does not come back, whatever its handler reports.
     fn step<'a>(&'a self, end: &'a End, now_ms: i64) -> Step<'a> {
         let step = step(end, now_ms);
         let verb = match end {
             End::Succeed { .. } => return step,
-            End::Cancel | End::Abort => step.verb,
+            End::Cancel | End::Abort => Verb::that_stops(self.stop_verb, step.verb),
             End::Retry { .. } | End::Fail { .. } | End::Yield { .. } => match self.stop_verb {
                 Some(verb) => verb,
                 None => return step,

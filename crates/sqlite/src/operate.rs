@@ -49,17 +49,13 @@ fn refuse_task(conn: &Connection, job: &JobId, verb: Verb) -> Result<(), Failure
 /// Does something to one job.
 pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
     let now_ms = now_ms();
-    let Found { standing, .. } = find(conn, &job)?;
-    let verb = operation.verb;
-    check(&standing, verb)?;
+    let Found { standing, stop_verb, stop_note } = find(conn, &job)?;
+    check(&standing, operation.verb)?;
+    let verb = Verb::that_stops(stop_verb, operation.verb);
+    let note = if verb == operation.verb { &operation.note } else { &stop_note };
     if standing.state == JobState::Running && !operation.grace.is_zero() {
         let stop_at_ms = later_ms(now_ms, operation.grace);
-        conn.prepare_cached(query::REQUEST_STOP)?.execute((
-            Id(&job),
-            verb.as_str(),
-            stop_at_ms,
-            &operation.note,
-        ))?;
+        conn.prepare_cached(query::REQUEST_STOP)?.execute((Id(&job), verb.as_str(), stop_at_ms, note))?;
         return Ok(Operated::StopRequested);
     }
     let ready_at_ms = later_ms(now_ms, operation.delay);
@@ -68,7 +64,7 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
     let step = Step {
         ready_at_ms: to_wait(to).then_some(ready_at_ms),
         max_attempts: attempts_anew(conn, &standing, verb)?,
-        note: operation.note.as_deref(),
+        note: note.as_deref(),
         ..Step::new(verb, to)
     };
     match verb {
@@ -98,6 +94,7 @@ const fn to_wait(state: JobState) -> bool {
 
 struct Found {
     standing: Standing,
+    stop_verb: Option<Verb>,
     stop_note: Option<String>,
 }
 
@@ -123,7 +120,7 @@ fn read_live(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
         worker: row::worker_opt(row, 3)?,
         group: row.get(4)?,
     };
-    Ok(Found { standing, stop_note: row.get(5)? })
+    Ok(Found { standing, stop_verb: row::word_opt(row, 7)?, stop_note: row.get(5)? })
 }
 
 fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
@@ -135,7 +132,7 @@ fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
         worker: None,
         group: row.get(3)?,
     };
-    Ok(Found { standing, stop_note: None })
+    Ok(Found { standing, stop_verb: None, stop_note: None })
 }
 
 fn illegal(standing: &Standing, verb: Verb) -> Failure {

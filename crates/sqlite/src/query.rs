@@ -137,6 +137,7 @@ queries! {
     UNFILLED_GROUPS = "unfilled_groups",
     UNPAUSE_QUEUE = "unpause_queue",
     UNPAUSE_SCHEDULE = "unpause_schedule",
+    WITHDRAW_ABORT = "withdraw_abort",
     WORKER_ALIVE = "worker_alive",
     WORKER_GONE = "worker_gone",
     WORKERS = "workers",

@@ -6,7 +6,7 @@ use milepost_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tokio::sync::{OnceCell, oneshot};
 
-use crate::Scene;
+use crate::{Scene, wait};
 
 /// A database that is dropped some time after this value.
 pub struct Database {
@@ -123,6 +123,15 @@ async fn connect(url: &str) -> PostgresStore {
 
 async fn run(connection: &mut PgConnection, statement: String) {
     connection.execute(sqlx::raw_sql(AssertSqlSafe(statement.clone()))).await.expect(&statement);
+}
+
+/// Waits until a session of the store's database waits for a lock of another one.
+pub async fn until_one_waits(store: &PostgresStore) {
+    wait::until("a session waits for a lock", || async {
+        let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.expect("counted") > 0
+    })
+    .await;
 }
 
 /// The URL of the server that tests use.

@@ -7,9 +7,9 @@ use milepost_core::event::Begin;
 use milepost_core::port::{Operation, Store};
 use milepost_core::transition::Verb;
 use milepost_postgres::PostgresStore;
-use milepost_testkit::database::Database;
+use milepost_testkit::database::{Database, until_one_waits};
 use milepost_testkit::suite::audit::{acting, only_entry};
-use milepost_testkit::{Scene, wait};
+use milepost_testkit::Scene;
 use serde_json::json;
 use sqlx::Executor;
 
@@ -17,15 +17,6 @@ async fn fresh() -> (Database, PostgresStore, Arc<dyn Store>) {
     let (database, store) = Database::with_store().await;
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     (database, store, shared)
-}
-
-/// Waits until a session waits for a lock of another.
-async fn until_one_waits(store: &PostgresStore) {
-    let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    wait::until("one waits for the other", || async {
-        sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() > 0
-    })
-    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,7 @@ use milepost_testkit::scene::{LONG, register};
 use milepost_testkit::{Scene, wait};
 use sqlx::{AssertSqlSafe, Executor};
 
-const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
+pub(crate) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     succeeded: Keep::For(Duration::ZERO),
     canceled: Keep::For(Duration::ZERO),
     failed: Keep::For(Duration::ZERO),

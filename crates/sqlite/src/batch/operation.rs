@@ -17,6 +17,7 @@ use serde_json::json;
 use super::head::{Head, Stand, TaskId};
 use super::settle::Settler;
 use crate::failure::Failure;
+use crate::row::Id;
 use crate::{operate, query, row};
 
 /// What stands in the column `stop` of a batch in which nothing starts.
@@ -151,6 +152,9 @@ impl Operator<'_, '_> {
             match stand {
                 Stand { state: TaskState::Aborted, job: Some(job), .. } => {
                     self.act_on_job(job, Verb::Resume)?;
+                }
+                Stand { state: TaskState::Active, job: Some(job), .. } => {
+                    self.settler.conn.prepare_cached(query::WITHDRAW_ABORT)?.execute([Id(&job)])?;
                 }
                 Stand { job: None, child: Some(child), .. } => {
                     let its = self.settler.head(child)?;

@@ -132,3 +132,29 @@ pub async fn a_run_that_was_asked_to_stop_does_not_come_back(scene: Scene) {
     }
     assert_eq!(scene.running(Scene::job().group("g")).await.attempt, 1, "its group goes on");
 }
+
+pub async fn a_requested_cancel_is_final_whatever_is_requested_or_reported_beside_it(scene: Scene) {
+    let abort_with = |grace| Operation::new(Verb::Abort).grace(grace);
+    // Requests before and after the cancel, and how the run ends; none: it is ended by the last request.
+    let cases = [
+        (None, Some(abort_with(LONG)), Some(End::Abort)),
+        (None, Some(abort_with(LONG)), Some(retry(Duration::ZERO))),
+        (None, Some(abort_with(Duration::ZERO)), None),
+        (Some(abort_with(LONG)), None, Some(End::Abort)),
+    ];
+    for (before, after, end) in cases {
+        let case = format!("{before:?}, {after:?}, {end:?}");
+        let job = scene.running(Scene::job().group("g")).await;
+        let cancel = Operation::new(Verb::Cancel).grace(LONG).note("the customer called");
+        for request in before.into_iter().chain([cancel]).chain(after) {
+            scene.operate(job.run.job, request).await.unwrap();
+        }
+        if let Some(end) = end {
+            assert_eq!(scene.finish(&job, end).await, Finished::Accepted, "{case}");
+        }
+        assert_eq!(scene.state(job.run.job).await, JobState::Canceled, "{case}");
+        let last = scene.history(job.run.job).await.pop().unwrap();
+        assert_eq!((last.verb, last.note.as_deref()), (Verb::Cancel, Some("the customer called")), "{case}");
+        scene.assert_history_folds(job.run.job).await;
+    }
+}

@@ -117,6 +117,7 @@ macro_rules! conformance {
                 a_batch_of_ends_is_answered_one_by_one
                 checkpoints_and_progress_are_kept_for_the_next_attempt
                 a_run_that_was_asked_to_stop_does_not_come_back
+                a_requested_cancel_is_final_whatever_is_requested_or_reported_beside_it
             }
             groups {
                 a_group_runs_one_job_at_a_time

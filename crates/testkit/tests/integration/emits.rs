@@ -7,9 +7,9 @@ use milepost_core::event::listing::LoggedEvent;
 use milepost_core::listing::JobFilter;
 use milepost_core::state::JobState;
 use milepost_postgres::{PostgresStore, emit, emit_many, pooled};
-use milepost_testkit::database::Database;
+use milepost_testkit::database::{Database, until_one_waits};
 use milepost_testkit::suite::events::{Log, invalid, of, with};
-use milepost_testkit::{Scene, wait};
+use milepost_testkit::Scene;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
@@ -25,15 +25,6 @@ async fn connect(database: &Database) -> PgConnection {
 
 async fn number(connection: &mut PgConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
-}
-
-/// Waits until a statement of the database waits for a lock.
-async fn until_one_waits(store: &PostgresStore) {
-    wait::until("somebody waits for a lock", || async {
-        let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        sqlx::query_scalar::<_, i64>(waiting).fetch_one(store.pool()).await.unwrap() > 0
-    })
-    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

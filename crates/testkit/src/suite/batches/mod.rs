@@ -95,6 +95,8 @@ macro_rules! batch_conformance {
                 a_cancel_ends_all_but_what_it_does_not_name
                 tasks_canceled_together_are_none_skipped_for_another
                 a_running_task_is_asked_to_stop
+                a_requested_cancel_of_a_task_outlives_an_abort_and_a_resume
+                a_resume_withdraws_the_abort_of_a_running_task
                 a_mark_says_how_a_task_ended
                 what_cannot_be_done_names_the_task
                 an_operator_who_was_overtaken_is_told

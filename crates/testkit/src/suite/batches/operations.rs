@@ -1,5 +1,7 @@
 //! What operators do to batches.
 
+use std::time::Duration;
+
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::claim::ClaimedJob;
@@ -82,6 +84,39 @@ pub async fn a_running_task_is_asked_to_stop(batches: Batches) {
     batches.finish(&claimed, End::Cancel).await;
     batches.assert_states(batch, "a canceled, b canceled").await;
     assert_eq!(batches.state(batch).await, BatchState::Canceled);
+}
+
+/// Requests it of a batch whose running job gets time to stop.
+async fn request(batches: &Batches, batch: BatchId, what: BatchVerb) {
+    let operation = BatchOperation { batch, generation: None, grace: LONG, note: None, what };
+    batches.store.operate_batch(&operation).await.unwrap();
+}
+
+fn later() -> End {
+    End::Yield { delay: Duration::ZERO, note: "later".to_owned() }
+}
+
+pub async fn a_requested_cancel_of_a_task_outlives_an_abort_and_a_resume(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[])]), json!({})).await;
+    let claimed = batches.claim(batch).await.remove("a").unwrap();
+    let tasks = batches.numbers(batch, &["a"]).await;
+    for what in [BatchVerb::Cancel { tasks }, BatchVerb::Abort, BatchVerb::Resume] {
+        request(&batches, batch, what).await;
+    }
+    batches.finish(&claimed, later()).await;
+    batches.assert_states(batch, "a canceled").await;
+    assert_eq!(batches.state(batch).await, BatchState::Canceled);
+}
+
+pub async fn a_resume_withdraws_the_abort_of_a_running_task(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[])]), json!({})).await;
+    let claimed = batches.claim(batch).await.remove("a").unwrap();
+    request(&batches, batch, BatchVerb::Abort).await;
+    request(&batches, batch, BatchVerb::Resume).await;
+    batches.finish(&claimed, later()).await;
+    batches.assert_states(batch, "a active").await;
+    batches.step(batch, &["a"], done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Done);
 }
 
 async fn mark(batches: &Batches, batch: BatchId, key: &str, state: TaskState) {

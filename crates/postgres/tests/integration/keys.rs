@@ -1,0 +1,68 @@
+//! A key has one job, whatever retention deletes at the same time.
+
+use milepost_core::finish::End;
+use milepost_core::port::MaintenanceStore;
+use milepost_core::retention::Pace;
+use milepost_postgres::PostgresStore;
+use milepost_testkit::Scene;
+use milepost_testkit::database::{Database, until_one_waits};
+use milepost_testkit::scene::KIND;
+use sqlx::{Connection, Executor, PgConnection};
+use uuid::Uuid;
+
+use crate::retention::NOTHING_KEPT;
+
+const ENQUEUE: &str = "select job_id, duplicate from milepost.enqueue_many(
+    array_fill($1::text, array[cardinality($2::text[])]), array_fill('{}'::jsonb, array[cardinality($2::text[])]), keys => $2)";
+
+async fn enqueue(connection: &mut PgConnection, keys: &[&str]) -> Vec<(Uuid, bool)> {
+    sqlx::query_as(ENQUEUE).bind(KIND).bind(keys).fetch_all(connection).await.unwrap()
+}
+
+/// A store with one job, which has the key `a` and has succeeded.
+async fn store_with_ended_job() -> (Database, PostgresStore) {
+    let (database, store, scene) = Database::with_scene().await;
+    let job = scene.running(Scene::job().key("a")).await;
+    scene.finish(&job, End::Succeed { result: None }).await;
+    (database, store)
+}
+
+async fn delete_ended_job(store: &PostgresStore) {
+    let pruned = store.prune(&NOTHING_KEPT, Pace { limit: 100, rest: 0 }).await.unwrap();
+    assert_eq!(pruned.what.jobs(), 1);
+}
+
+async fn owners_of_a(store: &PostgresStore) -> Vec<Uuid> {
+    let owners = "select job_id from milepost.job_key where key = 'a'";
+    sqlx::query_scalar(owners).fetch_all(store.pool()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_key_that_retention_deletes_while_the_call_waits_for_another_key_gets_the_new_job() {
+    let (database, store) = store_with_ended_job().await;
+    let mut rival = PgConnection::connect(&database.url()).await.unwrap();
+    let mut caller = PgConnection::connect(&database.url()).await.unwrap();
+    let mut rivals = rival.begin().await.unwrap();
+    enqueue(&mut rivals, &["b"]).await;
+    let call = tokio::spawn(async move { enqueue(&mut caller, &["a", "b"]).await });
+    until_one_waits(&store).await;
+    delete_ended_job(&store).await;
+    rivals.rollback().await.unwrap();
+    let made = call.await.unwrap();
+    assert_eq!(made.iter().map(|(_, duplicate)| *duplicate).collect::<Vec<_>>(), [false, false]);
+    assert_eq!(owners_of_a(&store).await, [made[0].0]);
+    assert_eq!(enqueue(&mut rival, &["a"]).await, [(made[0].0, true)]);
+}
+
+#[tokio::test]
+async fn a_caller_in_repeatable_read_gets_the_new_job_of_a_key_that_was_deleted_since_its_snapshot() {
+    let (database, store) = store_with_ended_job().await;
+    let mut caller = PgConnection::connect(&database.url()).await.unwrap();
+    caller.execute("begin isolation level repeatable read; select 1").await.unwrap();
+    delete_ended_job(&store).await;
+    let made = enqueue(&mut caller, &["a"]).await;
+    caller.execute("commit").await.unwrap();
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert!(!made[0].1, "it is a new job");
+    assert_eq!(owners_of_a(&store).await, [made[0].0]);
+}
