@@ -16,7 +16,18 @@ create or replace function milepost.last_seq_logged(of_type text, of_id text) re
            else coalesce((select max(e.aggregate_seq) from milepost.event e where e.aggregate_type = of_type and e.aggregate_id = of_id), 0) end
 $$;
 
--- Whoever changes jobs need not be allowed to write events.
+-- Refuses a trigger function with its owner's rights that hangs on another table: the columns of that one could have types whose casts
+-- and operators are its owner's.
+create or replace function milepost.refuse_other_table(relation oid, expected regclass) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+begin
+    if relation <> expected then
+        raise exception using errcode = 'insufficient_privilege', message = format('this trigger is for %s only', expected);
+    end if;
+end
+$$;
+
+-- With its owner's rights: roles that change jobs need no right to write events.
 create or replace function milepost.record_job_changes() returns trigger language plpgsql security definer
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set join_collapse_limit = 1 set jit = off as $$
@@ -24,6 +35,7 @@ declare
     -- Once, so that all statements below go by the same.
     wanted text[] := array(select distinct s.name from milepost.change_source s where s.what = 'kind');
 begin
+    perform milepost.refuse_other_table(tg_relid, 'milepost.history');
     if wanted = '{}' then
         return null;
     end if;
@@ -78,6 +90,7 @@ set join_collapse_limit = 1 set jit = off as $$
 declare
     wanted text[] := array(select distinct s.name from milepost.change_source s where s.what = 'dag');
 begin
+    perform milepost.refuse_other_table(tg_relid, 'milepost.batch_history');
     if wanted = '{}' then
         return null;
     end if;
@@ -158,3 +171,6 @@ exception when lock_not_available then
     return false;
 end
 $$;
+
+-- With their owner's rights, for nobody but those who are granted it: triggers need no grant.
+revoke execute on function milepost.record_job_changes(), milepost.record_batch_changes(), milepost.switch_recording(text) from public;

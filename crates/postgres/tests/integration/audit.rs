@@ -7,9 +7,9 @@ use milepost_core::event::Begin;
 use milepost_core::port::{Operation, Store};
 use milepost_core::transition::Verb;
 use milepost_postgres::PostgresStore;
+use milepost_testkit::Scene;
 use milepost_testkit::database::{Database, until_one_waits};
 use milepost_testkit::suite::audit::{acting, only_entry};
-use milepost_testkit::Scene;
 use serde_json::json;
 use sqlx::Executor;
 

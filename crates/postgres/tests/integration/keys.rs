@@ -66,3 +66,24 @@ async fn a_caller_in_repeatable_read_gets_the_new_job_of_a_key_that_was_deleted_
     assert!(!made[0].1, "it is a new job");
     assert_eq!(owners_of_a(&store).await, [made[0].0]);
 }
+
+#[tokio::test]
+async fn an_id_that_a_job_has_is_refused_by_the_documented_constraints() {
+    let (database, store, scene) = Database::with_scene().await;
+    let mut caller = PgConnection::connect(&database.url()).await.unwrap();
+    let job = scene.running(Scene::job()).await;
+    let mut refusals = Vec::new();
+    for end in [None, Some(End::Succeed { result: None })] {
+        if let Some(end) = end {
+            scene.finish(&job, end).await;
+        }
+        let again = sqlx::query("select milepost.enqueue($1, id => $2)").bind(KIND).bind(job.run.job.0);
+        let refused = again.execute(&mut caller).await.unwrap_err();
+        let refused = refused.as_database_error().unwrap();
+        assert_eq!(refused.code().as_deref(), Some("23505"));
+        refusals.push(refused.constraint().unwrap().to_owned());
+    }
+    assert!(refusals.iter().all(|name| ["live_pkey", "job_pkey"].contains(&name.as_str())), "{refusals:?}");
+    assert_eq!(refusals[1], "job_pkey", "it has ended");
+    store.close().await;
+}

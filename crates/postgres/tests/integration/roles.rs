@@ -251,13 +251,37 @@ async fn of_every_table_it_has_been_decided_who_may_use_it() {
 }
 
 #[tokio::test]
-async fn functions_with_their_owners_rights_are_for_nobody_else() {
-    let (_database, owner) = with_roles().await;
+async fn functions_with_their_owners_rights_are_granted_by_name_and_look_nothing_up() {
+    let (_database, owner) = Database::with_store().await;
     let open = "select p.oid::regprocedure::text from pg_proc p
-        where p.pronamespace = 'milepost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype
-          and has_function_privilege('milepost_worker', p.oid, 'execute')";
+        where p.pronamespace = 'milepost'::regnamespace and p.prosecdef
+          and (has_function_privilege('public', p.oid, 'execute') or p.proconfig[1] is distinct from 'search_path=pg_catalog, pg_temp')";
     let open: Vec<String> = sqlx::query_scalar(open).fetch_all(owner.pool()).await.unwrap();
-    assert!(open.is_empty(), "{open:?}: say in ops/postgres/roles.sql who may call it");
+    assert!(open.is_empty(), "{open:?}: revoke it from public, and set its search_path");
+    run(owner.pool(), ROLES).await.unwrap();
+    let granted = "select p.oid::regprocedure::text from pg_proc p
+        where p.pronamespace = 'milepost'::regnamespace and p.prosecdef and has_function_privilege('milepost_worker', p.oid, 'execute')";
+    let granted: Vec<String> = sqlx::query_scalar(granted).fetch_all(owner.pool()).await.unwrap();
+    assert!(granted.is_empty(), "{granted:?}: only the server switches the recording");
+}
+
+#[tokio::test]
+async fn a_trigger_function_with_its_owners_rights_works_on_its_own_table_only() {
+    let (database, owner) = with_roles().await;
+    run(owner.pool(), SCENE).await.unwrap();
+    run(owner.pool(), "grant create on schema public to milepost_app").await.unwrap();
+    let table = "create table public.theirs (job_id uuid, pos bigint)";
+    let trigger = "create trigger t after insert on public.theirs referencing new table as changed
+        for each statement execute function milepost.record_job_changes()";
+    let app = seen_by("milepost_app", &database).await;
+    may(&app, table).await;
+    may_not(&app, trigger).await;
+    // Not even if somebody grants it.
+    run(owner.pool(), "grant execute on function milepost.record_job_changes() to milepost_app")
+        .await
+        .unwrap();
+    may(&app, trigger).await;
+    may_not(&app, "insert into public.theirs values (gen_random_uuid(), 1)").await;
 }
 
 async fn shared(role: &str) -> (Database, Arc<dyn Store>) {

@@ -7,9 +7,9 @@ use milepost_core::event::listing::LoggedEvent;
 use milepost_core::listing::JobFilter;
 use milepost_core::state::JobState;
 use milepost_postgres::{PostgresStore, emit, emit_many, pooled};
+use milepost_testkit::Scene;
 use milepost_testkit::database::{Database, until_one_waits};
 use milepost_testkit::suite::events::{Log, invalid, of, with};
-use milepost_testkit::Scene;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
