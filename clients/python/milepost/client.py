@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 import threading
 import time
 import uuid
@@ -39,6 +41,13 @@ class Unreachable(Exception):
 def pause_after(error: Exception, failures: int) -> float:
     """How long to wait before it is tried again: longer after each failure, and as long as the server says."""
     return max(min(getattr(error, "retry_after_s", 0.0), RETRY_AFTER_MAX_S), 0.2 * (1 << min(failures, 4)))
+
+
+def part(answer: Any, name: str, kind: type) -> Any:
+    """A part of an answer. Raises `Unreachable` for an answer without it, as of a proxy: it is not known what the server did."""
+    if isinstance(answer, dict) and isinstance(answer.get(name), kind):
+        return answer[name]
+    raise Unreachable(f"the answer is not Milepost's: it has no {name!r}: {str(answer)[:200]}")
 
 
 @dataclass(frozen=True)
@@ -132,15 +141,24 @@ class Client:
     def _ask_once(self, method: str, path: str, body: Any, headers: dict[str, str], timeout_s: float) -> Any:
         text = None if body is None else json.dumps(body, allow_nan=False).encode()
         connection = self._connection(timeout_s)
+        # The socket's own limit is for each read: an answer that trickles in would never reach it.
+        limit, until = threading.Timer(min(timeout_s, threading.TIMEOUT_MAX), _cut, (connection,)), time.monotonic() + timeout_s
+        limit.daemon = True
+        limit.start()
         try:
             connection.request(method, self._place.path.rstrip("/") + path, text, {**self._headers, **headers})
             response = connection.getresponse()
             answer = response.read()
+            if time.monotonic() >= until:  # Headers that were cut off look complete.
+                raise TimeoutError(f"not within {timeout_s} s")
         except BaseException as error:
             connection.close()
             if isinstance(error, (OSError, http.client.HTTPException)):
+                self.close()  # The others may be broken as well: each would fail a request.
                 raise Unreachable(f"{self._place.netloc} does not answer: {error}") from error
             raise
+        finally:
+            limit.cancel()
         with self._lock:
             self._idle.append((connection, time.monotonic()))
         retry_after = response.headers.get("Retry-After", "")
@@ -168,3 +186,9 @@ class Client:
         if connection.sock is not None:
             connection.sock.settimeout(timeout_s)
         return connection
+
+
+def _cut(connection: http.client.HTTPConnection) -> None:
+    if (sock := connection.sock) is not None:
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)

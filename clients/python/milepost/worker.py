@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .client import Client, Problem, Unreachable, pause_after
+from .client import Client, Problem, Unreachable, part, pause_after
 
 log = logging.getLogger("milepost")
 
@@ -80,7 +80,7 @@ class Job:
             said["progress"] = {"done": done, "total": total, "message": message}
         if checkpoint is not None:
             said["checkpoint"] = checkpoint
-        if self._reason in ("lost", "timeout") or not self._worker._tell(self._holder, "report", {"runs": [said]}, 4)["accepted"][0]:
+        if self._reason in ("lost", "timeout") or not self._worker._tell(self._holder, "report", {"runs": [said]}, "accepted", 4)[0]:
             self._ask_to_stop("lost")
             self.check()
 
@@ -142,8 +142,10 @@ class Worker:
             with contextlib.suppress(Unreachable, Problem):
                 self._client.ask("DELETE", f"/v1/workers/{self._id}", tries=3, timeout_s=5.0)
 
-    def _tell(self, holder: int, verb: str, body: Any, tries: int = 1, timeout_s: float | None = None) -> Any:
-        return self._client.ask("POST", f"/v1/workers/{holder}/{verb}", body, tries=tries, timeout_s=timeout_s)
+    def _tell(self, holder: int, verb: str, body: Any, answers: str, tries: int = 1, timeout_s: float | None = None) -> Any:
+        """Asks for a list, which is part of the answer."""
+        answer = self._client.ask("POST", f"/v1/workers/{holder}/{verb}", body, tries=tries, timeout_s=timeout_s)
+        return part(answer, answers, list)
 
     def _go_on(self, holder: int | None) -> None:
         """Claims jobs, under a lease; waits after what failed."""
@@ -163,7 +165,7 @@ class Worker:
     def _register(self) -> None:
         body = {**self._serves, "name": self._name, "lease_ms": int(self._lease_s * 1000)}
         asked_at = time.monotonic()
-        holder = self._client.ask("POST", "/v1/workers", body)["id"]
+        holder = part(self._client.ask("POST", "/v1/workers", body), "id", int)
         self._held_until, self._id = asked_at + self._lease_s, holder
 
     def _lose(self, holder: int, why: str) -> None:
@@ -188,7 +190,7 @@ class Worker:
         jobs: list[Job] = []
         try:
             claimed: Any = self._adopt(holder, free) if time.monotonic() >= self._look_at else []
-            claimed = claimed or self._tell(holder, "claim", body, timeout_s=self._wait_s + 30.0)["jobs"]
+            claimed = claimed or self._tell(holder, "claim", body, "jobs", timeout_s=self._wait_s + 30.0)
             with self._lock:
                 if self._id == holder:  # Under a lease that was given up meanwhile nothing is begun.
                     jobs = [Job(**{name: job.get(name) for name in CLAIMED}, _worker=self, _holder=holder) for job in claimed]
@@ -203,7 +205,7 @@ class Worker:
         """What the server says we hold and we do not know of: the answer to its claim was lost."""
         with self._lock:  # Before the server is asked: a run that ends in between was known.
             known = set(self._running)
-        held = self._client.ask("GET", f"/v1/workers/{holder}/jobs")["jobs"]
+        held = part(self._client.ask("GET", f"/v1/workers/{holder}/jobs"), "jobs", list)
         unknown = [job for job in held if job["run"] not in known]
         self._look_at = 0.0 if len(unknown) > free else time.monotonic() + LOOK_EVERY_S
         return unknown[:free]
@@ -272,8 +274,10 @@ class Worker:
         while True:
             try_s = max(min(self._lease_s / 3, give_up_at - time.monotonic()), 0.001)
             try:
-                answers = self._tell(ends[0][0]._holder, "finish", {"runs": [end for _, end in ends]}, timeout_s=try_s)["runs"]
-                break
+                answers = self._tell(ends[0][0]._holder, "finish", {"runs": [end for _, end in ends]}, "runs", timeout_s=try_s)
+                if len(answers) == len(ends):
+                    break
+                raise Unreachable(f"the answer is not Milepost's: {len(answers)} of {len(ends)} ends were answered")
             except (Unreachable, Problem, TypeError, ValueError, RecursionError) as error:
                 left, why = give_up_at - time.monotonic(), error
             if getattr(why, "status", 422) in (400, 413, 422) and not isinstance(why, Unreachable):
@@ -304,7 +308,7 @@ class Worker:
         asked_at, third = time.monotonic(), self._lease_s / 3
         try:
             left = max(self._held_until - asked_at, 0.001)
-            stops = self._tell(holder, "heartbeat", {}, timeout_s=min(third, left))["stops"]
+            stops = self._tell(holder, "heartbeat", {}, "stops", timeout_s=min(third, left))
         except (Unreachable, Problem) as error:
             log.warning("%s; the lease could not be renewed", error)
             if error.code == "worker_lost" or time.monotonic() >= self._held_until:

@@ -6,10 +6,11 @@ import json
 import threading
 from urllib.parse import urlsplit
 
-# What can become of a request, beside (status, headers) to answer with instead.
+# What can become of a request, beside (status, headers) or (status, headers, body) to answer with instead.
 LOSE = "done, but the answer is lost"
 DENY = "done, but answered with 503"
 HANG = "not done, and never answered"
+TRICKLE = "not done, and answered so slowly that the answer never ends"
 
 
 class IllServer:
@@ -54,9 +55,19 @@ class IllServer:
             self._over.wait()
             request.close_connection = True
             return
+        if fault is TRICKLE:
+            self.asked.append((request.command, request.path, "trickles", dict(request.headers)))
+            request.close_connection = True
+            try:
+                request.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                while not self._over.wait(0.05):
+                    request.wfile.write(b".")
+            except OSError:
+                pass  # The client has had enough.
+            return
         if isinstance(fault, tuple):
-            status, headers = fault
-            answer = json.dumps({"code": "ill", "detail": f"answered with {status}"}).encode()
+            status, headers, *other = fault
+            answer = other[0] if other else json.dumps({"code": "ill", "detail": f"answered with {status}"}).encode()
         else:
             status, headers, answer = self._pass_on(request, body)
             if fault is DENY:
@@ -71,7 +82,7 @@ class IllServer:
         if status != 204:
             request.send_header("Content-Length", str(len(answer)))
         request.end_headers()
-        request.wfile.write(answer)
+        request.wfile.write(answer if status != 204 else b"")
         request.close_connection = request.close_connection or self.drops_idle
 
     def _pass_on(self, request, body):

@@ -7,8 +7,8 @@ import time
 import unittest
 from unittest import mock
 
-from milepost import Client, Failed, NewJob, Problem, Worker
-from tests.ill import DENY, HANG, LOSE, IllServer
+from milepost import Client, Failed, NewJob, Problem, Unreachable, Worker
+from tests.ill import DENY, HANG, LOSE, TRICKLE, IllServer
 from tests.workplace import URL, Workplace, until
 
 
@@ -53,7 +53,49 @@ class CreateIllTest(IllTest):
         self.assertEqual(self.ill.answered("POST", "/operate"), [200, 200])
 
 
+    def test_of_many_connections_that_broke_together_one_request_fails(self):
+        job = self.create()
+        self.ill.drops_idle = True
+        together = threading.Barrier(8)
+        self.ill.fault = lambda did, path: together.wait(60) and None
+        asking = [threading.Thread(target=self.client.job, args=(job,)) for _ in range(8)]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join()
+        self.ill.fault, self.ill.drops_idle = lambda did, path: None, False
+        with self.assertRaises(Unreachable):
+            self.client.ask("GET", f"/v1/jobs/{job}")
+        self.assertEqual(self.client.ask("GET", f"/v1/jobs/{job}")["id"], job)
+
+    def test_an_answer_that_trickles_in_is_given_up_in_time(self):
+        job = self.create()
+        self.meets("GET", job, TRICKLE)
+        with self.assertRaises(Unreachable):
+            self.client.ask("GET", f"/v1/jobs/{job}", timeout_s=0.5)
+
+
 class WorkerIllTest(IllTest):
+    def meets_other_shapes(self, verb, *bodies):
+        """The next answers come from something that is not Milepost."""
+        self.meets("POST", verb, *((201, {}, body) for body in bodies), (204, {}))
+
+    def test_a_claim_answered_in_another_shape_is_made_again(self):
+        self.meets_other_shapes("/claim", b"{}", b"null", b'{"jobs": {}}')
+        self.work(lambda job: None)
+        self.assertEqual(self.ended(self.create())["attempt"], 1)
+
+    def test_a_heartbeat_answered_in_another_shape_is_sent_again(self):
+        self.meets_other_shapes("/heartbeat", b"{}", b"null")
+        self.work(lambda job: until("a heartbeat after them", lambda: 200 in self.ill.answered("POST", "/heartbeat")))
+        self.assertEqual(self.ended(self.create())["attempt"], 1)
+        self.assertEqual(self.ill.answered("POST", "/heartbeat")[:4], [201, 201, 204, 200])
+
+    def test_an_end_answered_in_another_shape_is_told_again(self):
+        self.meets_other_shapes("/finish", b"{}", b"null", b'{"runs": []}')
+        self.work(lambda job: "done")
+        self.assertEqual(self.ended(self.create())["result"], "done")
+
     def test_a_success_is_told_until_the_server_takes_it(self):
         self.meets("POST", "/finish", (503, {}), (429, {"Retry-After": "1"}), (500, {}), (408, {}), LOSE)
         self.work(lambda job: "done")
