@@ -76,6 +76,8 @@ class IllServer:
         if fault is LOSE:
             request.close_connection = True
             return
+        # Decided before the client can have the answer: afterwards the test may have changed it.
+        request.close_connection = request.close_connection or self.drops_idle
         request.send_response(status)
         for name, value in headers.items():
             request.send_header(name, value)
@@ -83,7 +85,6 @@ class IllServer:
             request.send_header("Content-Length", str(len(answer)))
         request.end_headers()
         request.wfile.write(answer if status != 204 else b"")
-        request.close_connection = request.close_connection or self.drops_idle
 
     def _pass_on(self, request, body):
         connection = http.client.HTTPConnection(self._behind, timeout=60)

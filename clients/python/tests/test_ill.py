@@ -52,7 +52,6 @@ class CreateIllTest(IllTest):
                 self.client.operate(job, "snooze", delay_ms=60_000)
         self.assertEqual(self.ill.answered("POST", "/operate"), [200, 200])
 
-
     def test_of_many_connections_that_broke_together_one_request_fails(self):
         job = self.create()
         self.ill.drops_idle = True
