@@ -24,6 +24,9 @@ pub(crate) const REST_TRUSTED: Duration = Duration::from_secs(1);
 /// How long who wants to come in waits at most for a server that does not answer: who asks gives up soon after.
 const ACCESS_PATIENCE: Duration = Duration::from_secs(3);
 
+/// How much longer than a verb a question may take, such as a check of all rows.
+pub const PATIENCE_OF_QUESTIONS: u32 = 30;
+
 /// How idle workers learn of new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeMode {
@@ -50,6 +53,9 @@ pub struct PostgresOptions {
     pub direct: Option<String>,
     /// How long to wait for a connection before the server counts as unreachable.
     pub acquire_timeout: Duration,
+    /// How long a statement waits for its answer before its connection is given up; people's questions wait
+    /// [`PATIENCE_OF_QUESTIONS`] times as long.
+    pub answer_timeout: Duration,
     /// How long a process that waits to be told of new work trusts that it was told of all; then it looks by itself: between 10 ms and
     /// an hour, and the same in all processes of a store, since others end the session of one that is silent for longer. Only tests
     /// change it: on a store that does not look by itself, what starts was told.
@@ -65,6 +71,7 @@ impl Default for PostgresOptions {
             wake: WakeMode::Listen,
             direct: None,
             acquire_timeout: Duration::from_secs(10),
+            answer_timeout: Duration::from_secs(60),
             sleep_max: Duration::from_secs(1),
         }
     }
@@ -79,6 +86,7 @@ impl fmt::Debug for PostgresOptions {
             // It may hold a password.
             .field("direct", &self.direct.is_some())
             .field("acquire_timeout", &self.acquire_timeout)
+            .field("answer_timeout", &self.answer_timeout)
             .field("sleep_max", &self.sleep_max)
             .finish()
     }
@@ -163,38 +171,44 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
     let calm = seldom(4);
     let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
     let access = seldom(2).acquire_timeout(patience);
+    let verb = options.answer_timeout;
+    let question = verb * PATIENCE_OF_QUESTIONS;
     match options.wake {
         WakeMode::Listen => {
             let pinned = || {
-                hot().after_connect(|connection, _| {
+                let pool = hot().after_connect(|connection, _| {
                     Box::pin(async { connection.execute(statement::PIN_PLANS).await.map(drop) })
-                })
+                });
+                Sessions::lasting(Shelf::keeping(pool.connect_lazy_with(connect.clone())), verb)
             };
-            let plain = |pool: PgPoolOptions| {
+            let plain = |pool: PgPoolOptions, within| {
                 let pool = pool.after_connect(|connection, _| {
                     Box::pin(async { connection.execute(statement::COMPILE_NOTHING).await.map(drop) })
                 });
-                Sessions::lasting(Shelf::passing_on(pool.connect_lazy_with(connect.clone())))
+                Sessions::lasting(Shelf::passing_on(pool.connect_lazy_with(connect.clone())), within)
             };
             Pools {
-                hot: Sessions::lasting(Shelf::keeping(pinned().connect_lazy_with(connect.clone()))),
-                intake: Sessions::lasting(Shelf::keeping(pinned().connect_lazy_with(connect.clone()))),
-                calm: plain(calm),
-                access: plain(access),
+                hot: pinned(),
+                intake: pinned(),
+                calm: plain(calm, question),
+                access: plain(access, verb),
             }
         }
         WakeMode::Poll => {
             let pinned = || {
-                Sessions::passing(
-                    Shelf::keeping(hot().connect_lazy_with(connect.clone())),
-                    statement::BEGIN_PINNED,
-                )
+                let shelf = Shelf::keeping(hot().connect_lazy_with(connect.clone()));
+                Sessions::passing(shelf, statement::BEGIN_PINNED, verb)
             };
-            let plain = |pool: PgPoolOptions| {
+            let plain = |pool: PgPoolOptions, within| {
                 let shelf = Shelf::passing_on(pool.connect_lazy_with(connect.clone()));
-                Sessions::passing(shelf, statement::BEGIN_CALM)
+                Sessions::passing(shelf, statement::BEGIN_CALM, within)
             };
-            Pools { hot: pinned(), intake: pinned(), calm: plain(calm), access: plain(access) }
+            Pools {
+                hot: pinned(),
+                intake: pinned(),
+                calm: plain(calm, question),
+                access: plain(access, verb),
+            }
         }
     }
 }

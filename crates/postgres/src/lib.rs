@@ -44,7 +44,7 @@ mod worker;
 
 pub use batch::start_batch;
 pub use complete::complete;
-pub use connect::{PostgresOptions, WakeMode, check_url};
+pub use connect::{PATIENCE_OF_QUESTIONS, PostgresOptions, WakeMode, check_url};
 pub use enqueue::{enqueue, enqueue_many};
 pub use event::{emit, emit_many};
 pub use inbox::{expect_from, next_parked, once, receive};

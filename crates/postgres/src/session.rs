@@ -9,7 +9,9 @@
 //!
 //! Verbs do not choose: connections come as [`Sessions`] only, and those know.
 
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use milepost_core::pool::PoolView;
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
@@ -28,17 +30,20 @@ pub(crate) struct Sessions {
     lasting: bool,
     /// What begins a transaction.
     begin: &'static str,
+    /// How long a statement waits for its answer before its connection counts as broken: without it, one that the
+    /// network swallowed would wait until TCP gives up, which takes a quarter of an hour, or for ever.
+    answers_within: Duration,
 }
 
 impl Sessions {
     /// Connections that are ours alone, set up when they are made.
-    pub(crate) fn lasting(shelf: Arc<Shelf>) -> Self {
-        Self { shelf, lasting: true, begin: "begin" }
+    pub(crate) fn lasting(shelf: Arc<Shelf>, answers_within: Duration) -> Self {
+        Self { shelf, lasting: true, begin: "begin", answers_within }
     }
 
     /// Connections through a transaction pooler, where `begin` sets each transaction up.
-    pub(crate) fn passing(shelf: Arc<Shelf>, begin: &'static str) -> Self {
-        Self { shelf, lasting: false, begin }
+    pub(crate) fn passing(shelf: Arc<Shelf>, begin: &'static str, answers_within: Duration) -> Self {
+        Self { shelf, lasting: false, begin, answers_within }
     }
 
     /// The connections themselves, for callers' own statements.
@@ -69,9 +74,15 @@ impl Sessions {
             return self.atomically(verb).await;
         }
         let mut taken = self.shelf.take().await?;
-        let answer = verb(&mut Session::lasting(&mut taken.connection)).await?;
-        self.shelf.bring_back(taken).await;
-        Ok(answer)
+        let mut session =
+            Session { answers_within: Some(self.answers_within), ..Session::lasting(&mut taken.connection) };
+        let answer = verb(&mut session).await;
+        match &answer {
+            Ok(_) => self.shelf.bring_back(taken).await,
+            Err(error) if is_silent(error) => taken.connection.close_on_drop(),
+            Err(_) => drop(taken),
+        }
+        answer
     }
 
     /// Runs the statements of a verb as one commit, or not at all.
@@ -83,6 +94,7 @@ impl Sessions {
         let answer = verb(&mut transaction.session()).await;
         match &answer {
             Ok(_) => transaction.end("commit").await?,
+            Err(error) if is_silent(error) => drop(transaction),
             // What the verb said counts.
             Err(_) => drop(transaction.end("rollback").await),
         }
@@ -93,8 +105,12 @@ impl Sessions {
     pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
         // Not the driver's transaction: one that is given up while it begins stays open in the pool.
         let taken = self.shelf.take().await?;
-        let mut transaction =
-            Transaction { taken: Some(taken), shelf: Arc::clone(&self.shelf), named: self.lasting };
+        let mut transaction = Transaction {
+            taken: Some(taken),
+            shelf: Arc::clone(&self.shelf),
+            named: self.lasting,
+            answers_within: self.answers_within,
+        };
         transaction.session().script(self.begin).await?;
         Ok(transaction)
     }
@@ -123,6 +139,7 @@ pub(crate) struct Transaction {
     taken: Option<Taken>,
     shelf: Arc<Shelf>,
     named: bool,
+    answers_within: Duration,
 }
 
 impl Transaction {
@@ -130,7 +147,11 @@ impl Transaction {
     #[allow(clippy::expect_used, reason = "only the end takes it, and that consumes the transaction")]
     pub(crate) fn session(&mut self) -> Session<'_> {
         let taken = self.taken.as_mut().expect("it has not ended");
-        Session { connection: &mut taken.connection, named: self.named }
+        Session {
+            connection: &mut taken.connection,
+            named: self.named,
+            answers_within: Some(self.answers_within),
+        }
     }
 
     /// Ends it by `commit` or `rollback`.
@@ -157,35 +178,58 @@ pub(crate) struct Session<'c> {
     connection: &'c mut PgConnection,
     /// Whether statements are kept under names.
     named: bool,
+    /// How long each statement waits for its answer; on a caller's connection that is the caller's affair.
+    answers_within: Option<Duration>,
 }
 
 impl<'c> Session<'c> {
     /// On a connection that keeps what was prepared, in the caller's transaction if there is one.
     pub(crate) fn lasting(connection: &'c mut PgConnection) -> Self {
-        Self { connection, named: true }
+        Self { connection, named: true, answers_within: None }
     }
 
     /// In a caller's transaction through a pooler.
     pub(crate) fn passing(connection: &'c mut PgConnection) -> Self {
-        Self { connection, named: false }
+        Self { connection, named: false, answers_within: None }
     }
 
     pub(crate) async fn rows(&mut self, query: Query) -> Result<Vec<PgRow>, sqlx::Error> {
-        query.persistent(self.named).fetch_all(&mut *self.connection).await
+        let rows = query.persistent(self.named).fetch_all(&mut *self.connection);
+        answer(self.answers_within, rows).await
     }
 
     pub(crate) async fn row(&mut self, query: Query) -> Result<Option<PgRow>, sqlx::Error> {
-        query.persistent(self.named).fetch_optional(&mut *self.connection).await
+        let row = query.persistent(self.named).fetch_optional(&mut *self.connection);
+        answer(self.answers_within, row).await
     }
 
     /// Answers how many rows were changed.
     pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, sqlx::Error> {
-        let done = query.persistent(self.named).execute(&mut *self.connection).await?;
-        Ok(done.rows_affected())
+        let done = query.persistent(self.named).execute(&mut *self.connection);
+        Ok(answer(self.answers_within, done).await?.rows_affected())
     }
 
     /// Runs any number of statements without arguments.
     pub(crate) async fn script(&mut self, script: &'static str) -> Result<(), sqlx::Error> {
-        self.connection.execute(script).await.map(drop)
+        answer(self.answers_within, self.connection.execute(script)).await.map(drop)
     }
+}
+
+async fn answer<T>(
+    within: Option<Duration>,
+    asked: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    let Some(within) = within else { return asked.await };
+    tokio::time::timeout(within, asked).await.unwrap_or_else(|_| {
+        let said = format!(
+            "the server did not answer a statement within {} s; what it did is not known",
+            within.as_secs()
+        );
+        Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, said)))
+    })
+}
+
+/// Whether the connection did not answer in time, so that nothing can be said on it either.
+fn is_silent(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut)
 }

@@ -20,13 +20,11 @@ use crate::batch::{mend_batch, settle_jobs};
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::{Failure, defect};
+use crate::log::LOG_BYTES_MAX;
 use crate::query;
 use crate::row;
 use crate::store::SqliteStore;
 use crate::{disk, group};
-
-/// A log of this size is no longer what a busy hour leaves behind.
-const LOG_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 #[async_trait]
 impl DoctorStore for SqliteStore {
@@ -148,7 +146,7 @@ fn log_held_back(path: &Path) -> std::io::Result<Option<String>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         found => found?.len(),
     };
-    Ok((bytes > LOG_BYTES_MAX).then(|| format!("its log has {} MiB", bytes >> 20)))
+    Ok((bytes > 2 * LOG_BYTES_MAX).then(|| format!("its log has {} MiB", bytes >> 20)))
 }
 
 fn disk_short(path: &Path) -> std::io::Result<Option<String>> {

@@ -68,6 +68,11 @@ fn is_unavailable(error: &rusqlite::Error) -> bool {
         )
 }
 
+/// Whether a transaction was lost because the disk is full, or may be: SQLite may have ended it by itself.
+pub(crate) fn may_be_full(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::OperationAborted))
+}
+
 /// Another process keeps the file locked.
 #[derive(Debug)]
 pub(crate) struct Locked {

@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::bulk::add_key_function;
 use crate::failure::{Failure, Locked, is_busy};
-use crate::query;
+use crate::{log, query};
 
 /// How often a connection looks whether the file is free. SQLite's own back-off sleeps ever longer and so
 /// loses against busy neighbours.
@@ -22,9 +22,6 @@ const POLL_US: std::ops::Range<u64> = 600..1400;
 const STATEMENTS: usize = 96;
 /// Pages of 4 KiB that the writer keeps in memory: 64 MiB.
 const WRITER_CACHE_KIB: i64 = 64 * 1024;
-/// What is left of the log after it was emptied.
-const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
-
 /// Until when a connection waits for a lock.
 #[derive(Clone)]
 pub(crate) struct Patience(Arc<Mutex<Instant>>);
@@ -106,7 +103,7 @@ fn try_writer(path: &Path, patience: &Patience) -> rusqlite::Result<Connection> 
     conn.pragma_update(None, "synchronous", "full")?;
     conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     conn.pragma_update(None, "temp_store", "memory")?;
-    conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))?;
+    conn.pragma_update_and_check(None, "journal_size_limit", log::LOG_BYTES_MAX.cast_signed(), |_| Ok(()))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     add_key_function(&conn)?;
     Ok(conn)

@@ -1,5 +1,6 @@
 //! The write-ahead log: how long it has grown, and emptying it into the file.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -7,23 +8,33 @@ use std::time::{Duration, Instant};
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB};
 
+use crate::disk::{self, Room};
 use crate::failure::is_busy;
 use crate::file::Patience;
 
-/// Frames that the log grows by before it is emptied into the file: 32 MiB.
+/// A page of 4 KiB and its header.
+const FRAME_BYTES: u64 = 4096 + 24;
+/// Frames that the log grows by before it is emptied into the file, on a disk with room: 32 MiB.
 const FRAMES: u32 = 8000;
-/// Frames from which on everybody is made to wait until the log can begin anew: 256 MiB.
-const FRAMES_MAX: u32 = 8 * FRAMES;
-/// How long that waits for those who read. Nobody can write meanwhile, so it stays well below the 50 ms of a write
-/// transaction; in vain, it is tried again when the log has grown further.
+/// The same on a disk that is nearly full: 256 KiB.
+const FRAMES_MIN: u32 = 64;
+/// The log that Milepost allows on a disk with room, bytes. Only readers that stay open make it longer.
+pub(crate) const LOG_BYTES_MAX: u64 = 2 * FRAMES as u64 * FRAME_BYTES;
+/// How long the log waits for those who read it before it begins anew. Nobody can write meanwhile, so it stays well
+/// below the 50 ms of a write transaction. Doubled each time that it was in vain.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// The longest wait for those who read.
+const PATIENCE_MAX: Duration = Duration::from_millis(640);
 
 /// What is known of the log of one connection.
 pub(crate) struct Log {
     /// Frames after the last commit.
     frames: Arc<AtomicU32>,
+    /// Frames when it was last looked at; 0 since it began anew.
+    seen_frames: u32,
     /// Frames when it was last emptied; 0 since it began anew.
     emptied_frames: u32,
+    patience: Duration,
 }
 
 impl Log {
@@ -36,33 +47,58 @@ impl Log {
             seen.store(pages.max(0).cast_unsigned(), Ordering::Relaxed);
             Ok(())
         }))?;
-        Ok(Self { frames, emptied_frames: 0 })
+        Ok(Self { frames, seen_frames: 0, emptied_frames: 0, patience: PATIENCE })
     }
 
     /// Moves the log into the file once it has grown; answers whether it did. Other processes may write meanwhile,
-    /// and so keep it from beginning anew, until it is very long.
+    /// and so keep it from beginning anew, until it has twice that length.
     pub(crate) fn empty(&mut self, conn: &Connection, patience: &Patience) -> rusqlite::Result<bool> {
         let frames = self.frames.load(Ordering::Relaxed);
-        if frames < self.emptied_frames {
-            self.emptied_frames = 0;
+        if frames < self.seen_frames {
+            (self.seen_frames, self.emptied_frames, self.patience) = (0, 0, PATIENCE);
         }
-        if frames - self.emptied_frames < FRAMES {
+        if frames - self.seen_frames < FRAMES_MIN {
+            return Ok(false);
+        }
+        self.seen_frames = frames;
+        let growth = growth_max(disk::room(Path::new(conn.path().unwrap_or_default())).ok());
+        if frames - self.emptied_frames < growth {
             return Ok(false);
         }
         self.emptied_frames = frames;
         // The long part, beside which others write.
         conn.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE)?;
-        if frames >= FRAMES_MAX {
-            begin_anew(conn, patience)?;
+        if frames >= 2 * growth {
+            begin_anew(conn, patience, self.patience, CheckpointMode::RESTART)?;
+            self.patience = (2 * self.patience).min(PATIENCE_MAX);
         }
         Ok(true)
     }
+
+    /// Gives the room of the log back, as far as there is room for its pages in the file: without it, a full disk would
+    /// stay full, because only what is committed makes the log be emptied.
+    pub(crate) fn give_back(&self, conn: &Connection, patience: &Patience) -> rusqlite::Result<()> {
+        conn.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE)?;
+        begin_anew(conn, patience, self.patience, CheckpointMode::TRUNCATE)
+    }
+}
+
+/// By how many frames the log may grow before it is emptied: by a 16th of what is free, so that the log of all
+/// processes, twice as long at most, leaves room for the pages that it moves into the file.
+fn growth_max(room: Option<Room>) -> u32 {
+    let frames = room.map_or(u64::from(FRAMES), |room| room.free / 16 / FRAME_BYTES);
+    u32::try_from(frames).unwrap_or(u32::MAX).clamp(FRAMES_MIN, FRAMES)
 }
 
 /// Keeps everybody from writing until nobody reads from the log any more, or for as long as the patience lasts.
-fn begin_anew(conn: &Connection, patience: &Patience) -> rusqlite::Result<()> {
-    patience.extend(Instant::now() + PATIENCE);
-    match conn.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::RESTART) {
+fn begin_anew(
+    conn: &Connection,
+    patience: &Patience,
+    most: Duration,
+    mode: CheckpointMode,
+) -> rusqlite::Result<()> {
+    patience.extend(Instant::now() + most);
+    match conn.wal_checkpoint_v2(Some(MAIN_DB), mode) {
         Err(error) if !is_busy(&error) => Err(error),
         _ => Ok(()),
     }
@@ -88,11 +124,42 @@ mod tests {
         // The machine may stall, so the quickest of several counts.
         let quickest = (0..5).map(|_| {
             let begun = Instant::now();
-            begin_anew(&writer, &patience).unwrap();
+            begin_anew(&writer, &patience, PATIENCE, CheckpointMode::RESTART).unwrap();
             begun.elapsed()
         });
         let quickest = quickest.min().unwrap();
         assert!(quickest >= PATIENCE, "it waited for the reader: {quickest:?}");
         assert!(quickest < Duration::from_millis(50), "{quickest:?}");
+    }
+
+    #[test]
+    fn the_log_grows_less_where_little_is_free() {
+        let free = |mib: u64| growth_max(Some(Room { free: mib << 20, total: 1 << 40 }));
+        assert_eq!(growth_max(None), FRAMES);
+        assert_eq!(free(100_000), FRAMES);
+        assert!((900..1100).contains(&free(64)), "4 MiB: {}", free(64));
+        assert_eq!(free(0), FRAMES_MIN);
+    }
+
+    #[test]
+    fn the_log_of_a_file_that_others_write_and_read_stays_short() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.db");
+        file::turn_to_wal(&path, Duration::from_secs(5)).unwrap();
+        let (mut writer, patience) = file::open_writer(&path, Duration::from_secs(5)).unwrap();
+        let (other, _) = file::open_writer(&path, Duration::from_secs(5)).unwrap();
+        let mut log = Log::follow(&mut writer).unwrap();
+        writer.execute_batch("CREATE TABLE t (n, filler)").unwrap();
+        let reader = Connection::open(&path).unwrap();
+        for _ in 0..400 {
+            // Whoever reads always reads what was last written, and another one has written since.
+            reader.execute_batch("BEGIN; SELECT count(*) FROM t").unwrap();
+            other.execute_batch("DELETE FROM t; INSERT INTO t VALUES (1, zeroblob(400000))").unwrap();
+            writer.execute_batch("DELETE FROM t; INSERT INTO t VALUES (2, zeroblob(400000))").unwrap();
+            reader.execute_batch("COMMIT").unwrap();
+            log.empty(&writer, &patience).unwrap();
+        }
+        let bytes = std::fs::metadata(folder.path().join("jobs.db-wal")).unwrap().len();
+        assert!(bytes <= LOG_BYTES_MAX + (8 << 20), "{bytes}");
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::bell::Bell;
 use crate::command::{Call, Command, Hint};
-use crate::failure::{Outage, defect, is_busy};
+use crate::failure::{Outage, defect, is_busy, may_be_full};
 use crate::file::Patience;
 use crate::log::Log;
 use crate::lookout::{Lookout, announce_batches};
@@ -223,12 +223,16 @@ impl Desk {
     fn answer(&mut self, group: Group) {
         let Group { ran, lost, took } = group;
         let Some(lost) = lost else { return self.answer_done(ran) };
+        let is_full = may_be_full(&lost.error);
         let own = Outage::new(&self.place, lost.error, took);
         tracing::error!(place = %self.place, outage = ?own, "a write transaction was lost");
         let others = if lost.by_last { own.of_a_neighbour() } else { own.clone() };
         let last = ran.len() - 1;
         for (at, command) in ran.into_iter().enumerate() {
             command.answer(Some(if at == last { &own } else { &others }));
+        }
+        if is_full {
+            self.give_log_back();
         }
     }
 
@@ -269,6 +273,13 @@ impl Desk {
             Ok(false) => {}
             Err(error) if is_busy(&error) => {}
             Err(error) => tracing::error!(place = %self.place, %error, "the log cannot be emptied"),
+        }
+    }
+
+    /// The disk is full: the log is what can be given back.
+    fn give_log_back(&self) {
+        if let Err(error) = self.log.give_back(&self.conn, &self.patience) {
+            tracing::warn!(place = %self.place, %error, "the log cannot be emptied: make room on the disk");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tasks whose rule holds: what they become, in the transaction that made them due or in one of upkeep.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::READ_BYTES_MAX;
@@ -19,9 +20,14 @@ use crate::row::{self, Decoded, named};
 use crate::session::{Query, Session};
 use crate::statement;
 
-/// How often one transaction works out what became due by what it worked out before: a false condition skips tasks, whose
-/// successors may run, and have conditions, …
+/// How often one transaction works out what is due: a false condition skips tasks, whose successors may run, and have
+/// conditions, …
 const ROUNDS_MAX: usize = 20;
+/// Tasks worked out at once: PostgreSQL ends a transaction whose client computes for longer than
+/// `idle_in_transaction_session_timeout`.
+const ROUND_ROWS: i64 = 500;
+/// One transaction begins no further round after this; the rest is left to the next one.
+const ROUNDS_TOOK: Duration = Duration::from_millis(500);
 
 /// A task, by its batch and number.
 type Place = (Uuid, i32);
@@ -47,14 +53,17 @@ pub(crate) async fn go_on(session: &mut Session<'_>, left: Option<&PgRow>) -> De
 /// Works due tasks out, of these batches or of all: at most a page. Answers how many.
 pub(super) async fn work_out(session: &mut Session<'_>, batches: Option<&[Uuid]>) -> Decoded<u64> {
     let mut worked_out = 0;
+    let begun = Instant::now();
     for _ in 0..ROUNDS_MAX {
-        let room = i64::from(PAGE_ROWS) - i64::try_from(worked_out).unwrap_or(i64::MAX);
-        let due = if room > 0 { take(session, batches, room).await? } else { Vec::new() };
+        let due = take(session, batches, ROUND_ROWS).await?;
         if due.is_empty() {
             return Ok(worked_out);
         }
         worked_out += due.len() as u64;
         become_all(session, due).await?;
+        if worked_out >= u64::from(PAGE_ROWS) || begun.elapsed() >= ROUNDS_TOOK {
+            break;
+        }
     }
     session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
     Ok(worked_out)

@@ -10,7 +10,7 @@ use milepost_core::port::StoreResult;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection};
 
-use crate::connect::{self, VERSION_NUM_MIN, WakeMode};
+use crate::connect::{self, PATIENCE_OF_QUESTIONS, PostgresOptions, VERSION_NUM_MIN, WakeMode};
 use crate::error::store_error;
 use crate::row;
 use crate::session::Sessions;
@@ -51,7 +51,10 @@ impl Database {
         })?;
         let pool = PgPoolOptions::new().acquire_timeout(PATIENCE).max_connections(CALM_CONNECTIONS_MAX);
         let pool = pool.connect_lazy_with(direct.clone());
-        let calm = Sessions::lasting(Shelf::passing_on(pool));
+        let calm = Sessions::lasting(
+            Shelf::passing_on(pool),
+            PostgresOptions::default().answer_timeout * PATIENCE_OF_QUESTIONS,
+        );
         let place = format!("database {name} ({})", connect::place(&direct));
         Ok(Self { direct: Some(direct), calm, place, patience: PATIENCE, is_own: false })
     }

@@ -123,6 +123,27 @@ async fn connections_that_fell_silent_while_they_rested_make_room_for_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_statement_whose_answer_never_comes_fails_and_its_connection_is_replaced() {
+    let database = Database::migrated().await;
+    let (proxy, url) = Proxy::for_url(&database.url()).await;
+    let options = PostgresOptions {
+        connections_max: 1,
+        acquire_timeout: wait::LIMIT,
+        answer_timeout: Duration::from_secs(1),
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::connect(&url, options).await.unwrap();
+    for _ in 0..2 {
+        wait::until("a verb gets through", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
+        // On a connection that was used a moment ago, which nothing tests.
+        proxy.fall_silent();
+        let failed = store.enqueue(&Scene::job()).await.unwrap_err();
+        assert!(format!("{failed:?}").contains("did not answer"), "{failed:?}");
+    }
+    wait::until("a verb gets through", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_with_connections_at_hand_can_be_closed() {
     let database = Database::migrated().await;
     let store = store_of(&database, 2).await;
