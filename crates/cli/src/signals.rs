@@ -1,7 +1,13 @@
 //! The signals that ask a process to leave.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Signals this soon after one another are one: `timeout`, shells and supervisors signal a process and its group, so that it
+/// arrives twice.
+const SAME_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a signal that [`Signals`] listens for is called.
 pub(crate) fn name(signal: u8) -> &'static str {
@@ -12,20 +18,27 @@ pub(crate) fn name(signal: u8) -> &'static str {
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    last: Option<Instant>,
 }
 
 impl Signals {
     pub(crate) fn listen() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+        let (terminate, interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+        Ok(Self { terminate, interrupt, last: None })
     }
 
-    /// The number of the next one.
+    /// The number of the next one; those that come within a second of the last one are none.
     pub(crate) async fn next(&mut self) -> u8 {
-        let kind = tokio::select! {
-            _ = self.terminate.recv() => SignalKind::terminate(),
-            _ = self.interrupt.recv() => SignalKind::interrupt(),
-        };
-        kind.as_raw_value().try_into().unwrap_or(u8::MAX)
+        loop {
+            let kind = tokio::select! {
+                _ = self.terminate.recv() => SignalKind::terminate(),
+                _ = self.interrupt.recv() => SignalKind::interrupt(),
+            };
+            if self.last.is_none_or(|last| last.elapsed() >= SAME_WITHIN) {
+                self.last = Some(Instant::now());
+                return kind.as_raw_value().try_into().unwrap_or(u8::MAX);
+            }
+        }
     }
 }

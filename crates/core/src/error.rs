@@ -167,8 +167,8 @@ pub enum StoreError {
     /// The token cannot be, or is not there.
     #[error("{0}")]
     Token(#[from] InvalidToken),
-    /// The database did not answer; trying again may help.
-    #[error("{place} cannot be reached")]
+    /// The database did not answer, or cannot do it now (a deadlock, a full disk, a standby); trying again may help.
+    #[error("{place} cannot be used now")]
     Unavailable {
         /// Host or file, without secrets.
         place: String,
@@ -277,5 +277,13 @@ pub enum SchemaError {
         found: String,
         /// The oldest that is supported.
         needed: &'static str,
+    },
+    /// The database cannot hold every text that jobs may have.
+    #[error(
+        "the database has the encoding {found}; UTF8 is needed: create one with `create database NAME encoding 'UTF8' template template0`"
+    )]
+    Encoding {
+        /// The encoding found.
+        found: String,
     },
 }

@@ -1,4 +1,5 @@
--- What the server promises about durability.
+-- What the server promises about durability, and how the database writes text.
 select current_setting('server_version_num')::int as version_num, current_setting('server_version') as version,
        current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
-       current_setting('full_page_writes') as full_page_writes
+       current_setting('full_page_writes') as full_page_writes,
+       current_setting('server_encoding') as encoding

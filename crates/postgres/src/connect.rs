@@ -106,13 +106,66 @@ pub fn check_url(url: &str) -> Result<(), String> {
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err("it does not begin with postgres://".to_owned());
     }
-    match PgConnectOptions::from_str(url) {
+    let (url, _) = read_own(url, PostgresOptions::default())?;
+    match PgConnectOptions::from_str(&url) {
         Ok(options) if options.get_database().is_none_or(str::is_empty) => {
             Err("it names no database".to_owned())
         }
         Ok(_) => Ok(()),
         Err(_) => Err("its user, host, port or parameters cannot be read".to_owned()),
     }
+}
+
+/// Takes Milepost's own parameters out of a URL, which go before the options: `pooler=transaction` is
+/// [`WakeMode::Poll`], and `direct=HOST:PORT` beside it is the same URL there as [`PostgresOptions::direct`].
+fn read_own(url: &str, mut options: PostgresOptions) -> Result<(String, PostgresOptions), String> {
+    let (place, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let own = |name| parameters.split('&').find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
+    let others: Vec<&str> = parameters
+        .split('&')
+        .filter(|it| !it.is_empty() && !["pooler=", "direct="].iter().any(|own| it.starts_with(own)))
+        .collect();
+    let rest = if others.is_empty() { place.to_owned() } else { format!("{place}?{}", others.join("&")) };
+    match own("pooler") {
+        None => {}
+        Some("transaction") => options.wake = WakeMode::Poll,
+        Some(_) => {
+            return Err(
+                "pooler can only be `transaction`: behind one that keeps sessions nothing is to be set"
+                    .to_owned(),
+            );
+        }
+    }
+    if let Some(direct) = own("direct") {
+        if options.wake != WakeMode::Poll {
+            return Err("direct is for a URL with pooler=transaction alone".to_owned());
+        }
+        options.direct = Some(direct_url(&rest, direct)?);
+    }
+    Ok((rest, options))
+}
+
+/// The same database at HOST:PORT.
+fn direct_url(url: &str, place: &str) -> Result<String, String> {
+    let wrong = || "direct is HOST:PORT of the server itself, past the pooler".to_owned();
+    let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
+    let port: u16 = port.parse().map_err(|_| wrong())?;
+    if host.is_empty() || host.contains(['/', '@', '?', '#']) {
+        return Err(wrong());
+    }
+    let (scheme, after) = url.split_once("://").unwrap_or(("postgres", url));
+    let (authority, path) = after.split_once('/').unwrap_or((after, ""));
+    let login = authority.rsplit_once('@').map_or(String::new(), |(login, _)| format!("{login}@"));
+    Ok(format!("{scheme}://{login}{host}:{port}/{path}"))
+}
+
+/// What a store's URL says: how to connect, and the options with what the URL sets of them.
+pub(crate) fn read(url: &str, options: PostgresOptions) -> StoreResult<(PgConnectOptions, PostgresOptions)> {
+    let (url, options) = read_own(url, options).map_err(|why| StoreError::Unavailable {
+        place: "the PostgreSQL store (its URL is not usable)".to_owned(),
+        cause: why.into(),
+    })?;
+    Ok((parse(&url, options.wake)?, options))
 }
 
 /// Reads a `postgres://` URL. The error never repeats it, since it may hold a password.
@@ -213,7 +266,7 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
     }
 }
 
-/// Sees whether the server can be reached, refuses one that is too old, and says loudly what weakens durability.
+/// Sees whether the server can be reached, refuses one that is too old or cannot hold every text, and says loudly what weakens durability.
 ///
 /// On a connection for that alone: a pool tries until its time is up and then says only that; one try says why it cannot be.
 pub(crate) async fn check_server(
@@ -237,6 +290,9 @@ pub(crate) async fn check_server(
             needed: "PostgreSQL 15",
         }));
     }
+    if get("encoding") != "UTF8" {
+        return Err(StoreError::Schema(SchemaError::Encoding { found: get("encoding") }));
+    }
     for setting in ["fsync", "full_page_writes", "synchronous_commit"] {
         if get(setting) == "off" {
             tracing::warn!(
@@ -247,4 +303,40 @@ pub(crate) async fn check_server(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+    use super::*;
+
+    #[test]
+    fn a_url_says_that_a_pooler_is_in_between_and_where_the_server_is() {
+        let url = "postgres://ada:s3cret@pooler:6432/app?sslmode=prefer&pooler=transaction&direct=db:5432";
+        let (rest, options) = read_own(url, PostgresOptions::default()).unwrap();
+        assert_eq!(rest, "postgres://ada:s3cret@pooler:6432/app?sslmode=prefer");
+        assert_eq!(options.wake, WakeMode::Poll);
+        assert_eq!(options.direct.as_deref(), Some("postgres://ada:s3cret@db:5432/app?sslmode=prefer"));
+        let (rest, options) = read_own("postgres://db/app", PostgresOptions::default()).unwrap();
+        assert_eq!(
+            (rest.as_str(), options.wake, options.direct),
+            ("postgres://db/app", WakeMode::Listen, None)
+        );
+    }
+
+    #[test]
+    fn parameters_that_make_no_sense_are_refused_without_the_password() {
+        for parameters in [
+            "pooler=session",
+            "direct=db:5432",
+            "pooler=transaction&direct=db",
+            "pooler=transaction&direct=:1",
+        ] {
+            let url = format!("postgres://ada:s3cret@db/app?{parameters}");
+            let why = check_url(&url).unwrap_err();
+            assert!(!why.contains("s3cret"), "{why}");
+            read(&url, PostgresOptions::default()).unwrap_err();
+        }
+    }
 }

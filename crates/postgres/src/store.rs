@@ -43,7 +43,9 @@ pub(crate) struct Inner {
 }
 
 impl PostgresStore {
-    /// Connects to the server at `url` (`postgres://user:password@host:port/database`).
+    /// Connects to the server at `url` (`postgres://user:password@host:port/database`), or through a transaction pooler there:
+    /// `?pooler=transaction&direct=HOST:PORT` is [`WakeMode::Poll`](crate::WakeMode::Poll) with
+    /// [`PostgresOptions::direct`].
     ///
     /// # Errors
     /// [`Unavailable`](milepost_core::error::StoreError::Unavailable) names host and cause, never the
@@ -54,7 +56,7 @@ impl PostgresStore {
     }
 
     async fn open(url: &str, options: PostgresOptions) -> StoreResult<Self> {
-        let connect = connect::parse(url, options.wake)?;
+        let (connect, options) = connect::read(url, options)?;
         let direct = connect::direct(&connect, &options)?;
         let place = connect::place(&connect);
         connect::check_server(&connect, &options, &place).await?;

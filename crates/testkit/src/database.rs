@@ -27,9 +27,14 @@ impl Database {
     }
 
     async fn like(template: &str) -> Self {
-        let name = format!("test_{}", uuid::Uuid::now_v7().simple());
         // By copying files: cheaper than through the log while they are small.
-        let statement = format!("create database {name} template {template} strategy file_copy");
+        Self::create_as(&format!("template {template} strategy file_copy")).await
+    }
+
+    /// Creates one with these options of `create database`.
+    pub async fn create_as(options: &str) -> Self {
+        let name = format!("test_{}", uuid::Uuid::now_v7().simple());
+        let statement = format!("create database {name} {options}");
         let (done, made) = oneshot::channel();
         CREATES.send(Order { statement, done: Some(done) }).expect("the clerk is there");
         made.await.expect("the database is made");

@@ -62,8 +62,8 @@ pub(crate) const FILE_DEFAULT: &str = "milepost.toml";
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sections {
-    /// Where the jobs are: `postgres://USER:PASSWORD@HOST/DATABASE`, or the path of a SQLite file, seen from the
-    /// folder of this file. The default is `milepost.db` in the current folder.
+    /// Where the jobs are: `postgres://USER:PASSWORD@HOST/DATABASE`, with `?pooler=transaction&direct=HOST:PORT` behind a
+    /// transaction pooler, or the path of a SQLite file, seen from the folder of this file. The default is `milepost.db` in the current folder.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-store"))]
     store: Option<String>,

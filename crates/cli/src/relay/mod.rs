@@ -32,7 +32,8 @@ written down. A second one ends at once; then some events are published again,
 under the same ids.
 
 Exit status: 0 shut down well, 1 failed, 2 wrong usage or a faulty
-configuration, 128 and the signal's number when a second signal came.
+configuration, 128 and the signal's number when a second signal came, at least
+a second later.
 
 Examples:
   milepost relay

@@ -37,7 +37,8 @@ and what did not end by then is handed back. A second one ends all at once; the
 jobs are taken back when the lease has run out.
 
 Exit status: 0 shut down well, 1 failed, 2 wrong usage or a faulty
-configuration, 128 and the signal's number when a second signal came.
+configuration, 128 and the signal's number when a second signal came, at least
+a second later.
 
 Examples:
   milepost config init && milepost work

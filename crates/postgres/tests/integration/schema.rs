@@ -1,11 +1,15 @@
 //! The schema: fresh = migrated, newer refused, and its table of transitions is the library's.
 
+use std::sync::Arc;
+
 use milepost_core::error::{SchemaError, StoreError};
+use milepost_core::finish::End;
 use milepost_core::state::JobState;
 use milepost_core::transition::{Readiness, Verb, transition};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::database::Database;
-use sqlx::Executor;
+use milepost_testkit::{Scene, scene};
+use sqlx::{Connection, Executor};
 
 async fn connected() -> (Database, PostgresStore) {
     let database = Database::create().await;
@@ -53,6 +57,56 @@ async fn an_altered_migration_is_noticed() {
     store.pool().execute("update milepost.schema_migration set checksum = 'x'").await.unwrap();
     let refused = store.check_schema().await;
     assert!(matches!(refused, Err(StoreError::Schema(SchemaError::Altered { version: 1 }))), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_database_sets_for_its_sessions_does_not_change_what_statements_mean() {
+    for settings in [
+        "default_transaction_isolation = 'repeatable read'",
+        "default_transaction_isolation = 'serializable'",
+        "standard_conforming_strings = off",
+        "search_path = ''",
+        "datestyle = 'German'",
+        "intervalstyle = 'iso_8601'",
+        "bytea_output = 'escape'",
+        "timezone = 'Asia/Kathmandu'",
+        "synchronous_commit = off",
+        "plan_cache_mode = 'force_custom_plan'",
+    ] {
+        let database = Database::create().await;
+        set(&database, settings).await;
+        let scenes = (0..6).map(async |_| {
+            let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
+            store.migrate().await.unwrap();
+            // Workers that start and claim at the same moment.
+            let scene = Scene::on(Arc::new(store)).await;
+            let jobs = scene.enqueue_many(20, scene::KIND, serde_json::json!({})).await;
+            while let [job, ..] = scene.claim(1).await.as_slice() {
+                scene.finish(job, End::Succeed { result: None }).await;
+            }
+            (scene, jobs)
+        });
+        for (scene, jobs) in futures::future::join_all(scenes).await {
+            scene.assert_all_succeed(&jobs).await;
+        }
+    }
+}
+
+async fn set(database: &Database, setting: &str) {
+    let name = database.url().rsplit_once('/').unwrap().1.to_owned();
+    let mut connection = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    let alter = sqlx::AssertSqlSafe(format!("alter database {name} set {setting}"));
+    connection.execute(alter).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_hold_every_text_is_refused() {
+    for encoding in ["sql_ascii", "latin1"] {
+        let database =
+            Database::create_as(&format!("template template0 encoding '{encoding}' locale 'C'")).await;
+        let refused = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.map(drop);
+        assert!(matches!(refused, Err(StoreError::Schema(SchemaError::Encoding { .. }))), "{refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -30,8 +30,8 @@ const CLIENTS: usize = 4;
 const SERVER_CONNECTIONS: usize = 3;
 
 async fn store(database: &Database) -> PostgresStore {
-    let options = PostgresOptions { wake: WakeMode::Poll, ..PostgresOptions::default() };
-    let store = PostgresStore::connect(&database.pooled_url(), options).await.expect("the pooler answers");
+    let url = format!("{}?pooler=transaction", database.pooled_url());
+    let store = PostgresStore::connect(&url, PostgresOptions::default()).await.expect("the pooler answers");
     store.migrate().await.expect("migrated through the pooler");
     store
 }

@@ -120,7 +120,7 @@ fn a_database_that_is_missing_or_lacks_something_is_told_when_work_begins(place:
     members.place.write("milepost.toml", notes("popular", "database = \"gone\"\n") + gone);
     for args in [&["work"] as &[&str], &["bulk", "dry-run", "popular", "--param", "topic=1"]] {
         let ran = members.place.run(args);
-        let words = "database gone (PostgreSQL at 127.0.0.1:1/gone) cannot be reached";
+        let words = "database gone (PostgreSQL at 127.0.0.1:1/gone) cannot be used now";
         assert!(ran.status == 1 && ran.err.contains(words), "{}", ran.err);
         assert!(!ran.err.contains("s3cret"), "{}", ran.err);
     }

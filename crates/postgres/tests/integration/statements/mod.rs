@@ -38,12 +38,20 @@ async fn a_transaction_behind_a_pooler_pins_what_a_session_pins_and_leaves_nothi
     let mut session = PgConnection::connect(&database.url()).await.unwrap();
     let untouched = changed_settings(&mut session).await;
     session.execute(statement_named("pin_plans")).await.unwrap();
-    let pinned = changed_settings(&mut session).await;
+    let mut pinned = changed_settings(&mut session).await;
     assert!(pinned.len() > untouched.len() + 5, "{pinned:?}");
+    // A transaction has it from its `begin`.
+    pinned.retain(|(name, _)| name != "default_transaction_isolation");
 
     let mut pooled = PgConnection::connect(&database.url()).await.unwrap();
     pooled.execute(statement_named("begin_pinned")).await.unwrap();
-    assert_eq!(changed_settings(&mut pooled).await, pinned);
+    let in_transaction = changed_settings(&mut pooled).await;
+    let other = |(name, _): &&(String, String)| name != "transaction_isolation";
+    assert!(in_transaction.iter().filter(other).eq(&pinned), "{in_transaction:?} {pinned:?}");
+    for connection in [&mut session, &mut pooled] {
+        let isolation = sqlx::query_scalar::<_, String>("show transaction_isolation");
+        assert_eq!(isolation.fetch_one(connection).await.unwrap(), "read committed");
+    }
     pooled.execute("commit").await.unwrap();
     assert_eq!(changed_settings(&mut pooled).await, untouched);
 }

@@ -3,6 +3,7 @@
 mod batches;
 mod calls;
 mod departure;
+mod disk;
 mod files;
 mod fixture;
 mod keys;
