@@ -79,6 +79,13 @@ export function pauseAfter(error: unknown, failures: number): number {
   return Math.max(Math.min(said, 30_000), 200 * 2 ** Math.min(failures, 4));
 }
 
+/** @internal A list of an answer. Throws `Unreachable` for an answer without it, as of a proxy: it is not known what the server did. */
+export function listOf<T>(answer: unknown, name: string): T[] {
+  const list = (answer as Record<string, unknown> | null | undefined)?.[name];
+  if (Array.isArray(list)) return list as T[];
+  throw new Unreachable(`the answer is not Milepost's: it has no list ${name}: ${String(JSON.stringify(answer)).slice(0, 200)}`);
+}
+
 /** `token`: when the server asks for one. `timeoutMs`: how long a request may take. */
 export type ClientOptions = { token?: string; timeoutMs?: number };
 

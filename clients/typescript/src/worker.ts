@@ -4,7 +4,7 @@ import { EventEmitter, once } from "node:events";
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, passes, pauseAfter, Problem } from "./client.js";
+import { Client, listOf, passes, pauseAfter, Problem, Unreachable } from "./client.js";
 import type { Json } from "./client.js";
 
 /** Thrown by a handler: the job is given back for a while; the attempt does not count. */
@@ -153,7 +153,9 @@ export class Worker {
     const { name, queues, leaseMs } = this.#options;
     const body = { name, queues, kinds: Object.keys(this.#handlers), lease_ms: leaseMs };
     const askedAt = performance.now();
-    this.#id = (await this.#client.ask<{ id: number }>("POST", "/v1/workers", body)).id;
+    const answer = await this.#client.ask<{ id?: number } | undefined>("POST", "/v1/workers", body);
+    if (typeof answer?.id !== "number") throw new Unreachable("the answer to a registration is not Milepost's: it has no id");
+    this.#id = answer.id;
     this.#heldUntil = askedAt + leaseMs;
   }
 
@@ -173,7 +175,7 @@ export class Worker {
     let jobs = performance.now() >= this.#lookAt ? await this.#adopt(holder, free) : [];
     if (jobs.length === 0) {
       const body = { queues, kinds: Object.keys(this.#handlers), limit: free, wait_ms: waitMs };
-      jobs = (await this.#tell<{ jobs: Claimed[] }>(holder, "claim", body, 1, waitMs + 30_000)).jobs;
+      jobs = listOf<Claimed>(await this.#tell(holder, "claim", body, 1, waitMs + 30_000), "jobs");
     }
     // Under a lease that was given up meanwhile nothing is begun.
     if (this.#id === holder) for (const job of jobs) void this.#start(holder, job);
@@ -183,14 +185,14 @@ export class Worker {
   async #adopt(holder: number, free: number): Promise<Claimed[]> {
     // Looked at before the server is asked: a run that ends in between was known.
     const known = new Set(this.#running.keys());
-    const held = await this.#client.ask<{ jobs: Claimed[] }>("GET", `/v1/workers/${holder}/jobs`);
-    const unknown = held.jobs.filter((job) => !known.has(job.run));
+    const held = listOf<Claimed>(await this.#client.ask("GET", `/v1/workers/${holder}/jobs`), "jobs");
+    const unknown = held.filter((job) => !known.has(job.run));
     this.#lookAt = unknown.length > free ? 0 : performance.now() + 30_000;
     return unknown.slice(0, free);
   }
 
   async #start(holder: number, claimed: Claimed): Promise<void> {
-    const report = async (said: object) => (await this.#tell<{ accepted: boolean[] }>(holder, "report", { runs: [said] }, 4)).accepted[0] === true;
+    const report = async (said: object) => listOf<boolean>(await this.#tell(holder, "report", { runs: [said] }, 4), "accepted")[0] === true;
     const { id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent } = claimed;
     const job = new Job(id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent, holder, report);
     this.#running.set(run, job);
@@ -259,8 +261,9 @@ export class Worker {
       let why: unknown;
       const tryMs = Math.max(Math.min(this.#options.leaseMs / 3, giveUpAt - performance.now()), 1);
       const runs = ends.map(({ job, said }) => ({ run: job.run, ...said }));
-      const answer = await this.#tell<{ runs: string[] }>(ends[0]!.job.holder, "finish", { runs }, 1, tryMs).catch((error) => void (why = error));
-      if (answer) return answer.runs.forEach((said, n) => said === "fenced" && this.#options.log(`run ${runs[n]?.run} had moved on; its end was not taken`));
+      const telling = this.#tell(ends[0]!.job.holder, "finish", { runs }, 1, tryMs).then((answer) => listOf<string>(answer, "runs"));
+      const told = await telling.catch((error) => void (why = error));
+      if (told) return told.forEach((said, n) => said === "fenced" && this.#options.log(`run ${runs[n]?.run} had moved on; its end was not taken`));
       if (!passes(why) && !(why instanceof Problem && ![400, 413, 422].includes(why.status))) {
         if (ends.length > 1) {
           for (const end of ends) await this.#tellUntilHeard([end]);
@@ -292,7 +295,7 @@ export class Worker {
     const [askedAt, { leaseMs }] = [performance.now(), this.#options];
     const timeoutMs = Math.min(leaseMs / 3, Math.max(this.#heldUntil - askedAt, 1));
     try {
-      const { stops } = await this.#tell<{ stops: { job: string; token: number; verb: Reason }[] }>(holder, "heartbeat", {}, 1, timeoutMs);
+      const stops = listOf<{ job: string; token: number; verb: Reason }>(await this.#tell(holder, "heartbeat", {}, 1, timeoutMs), "stops");
       this.#heldUntil = askedAt + leaseMs;
       for (const job of this.#running.values()) {
         for (const stop of stops) if (job.run.startsWith(`${stop.job}.${stop.token}.`)) job.stop(stop.verb);

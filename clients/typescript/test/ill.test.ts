@@ -65,7 +65,24 @@ test("a success is told until the server takes it", async (t) => {
   ill.meets("POST", "/finish", { status: 503 }, { status: 429, retryAfter: 1 }, { status: 500 }, { status: 408 }, "lose");
   work(() => "done");
   assert.deepEqual(await ended(await create()), { result: "done", codes: [undefined] });
+  await until("the client hears of the end", () => ill.answered("POST", "/finish").at(-1) === 200);
 });
+
+const shapes: Fault[] = ["{}", "null", '{"jobs": {}, "runs": {}, "stops": {}}'].map((answer) => ({ status: 201, answer }));
+
+for (const verb of ["/claim", "/finish", "/heartbeat", "/v1/workers"]) {
+  test(`a request to ${verb} that is answered in another shape is made again`, async (t) => {
+    const { ill, work, create } = await hospital(t);
+    ill.meets("POST", verb, ...shapes);
+    const heard = () => ill.answered("POST", verb).length > shapes.length;
+    work(async (job) => {
+      if (verb === "/heartbeat") await until("the lease is renewed", heard);
+      return job.attempt;
+    }, { leaseMs: 30_000 });
+    assert.deepEqual(await ended(await create()), { result: 1, codes: [undefined] });
+    await until("the client hears the right answer", heard);
+  });
+}
 
 test("an answer that never comes costs no lease", async (t) => {
   const { ill, work, create, registered } = await hospital(t);

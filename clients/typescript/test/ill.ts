@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 
 /** What becomes of a request: it is done, but the answer is lost (`lose`) or is 503 (`deny`); or it is not done, and never answered (`hang`) or answered so. */
-export type Fault = "lose" | "deny" | "hang" | { status: number; retryAfter?: number } | undefined;
+export type Fault = "lose" | "deny" | "hang" | { status: number; retryAfter?: number; answer?: string } | undefined;
 
 export class IllServer {
   fault: (method: string, path: string) => Fault = () => undefined;
@@ -44,6 +44,7 @@ export class IllServer {
     let answer = JSON.stringify({ code: "ill", detail: "it is ill" });
     if (typeof fault === "object") {
       status = fault.status;
+      answer = fault.answer ?? answer;
       if (fault.retryAfter !== undefined) response.setHeader("Retry-After", fault.retryAfter);
     } else {
       const headers: Record<string, string> = { "Content-Type": "application/json" };

@@ -2,8 +2,18 @@
 
 use std::time::Duration;
 
+use crate::batch::RESULT_BYTES_MAX;
 use crate::ident::Run;
+use crate::job::PAYLOAD_BYTES_MAX;
+use crate::json::check_text;
 use crate::transition::Verb;
+
+/// The error code of an attempt whose result cannot be stored.
+pub const RESULT: &str = "result";
+/// The error code of a job whose row, or of a task whose batch's input or predecessors' result, cannot be read.
+pub const UNREADABLE: &str = "unreadable";
+/// The error code of an attempt whose result is too large.
+pub const RESULT_TOO_LARGE: &str = "result_too_large";
 
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +70,25 @@ impl End {
             Self::Abort => Verb::Abort,
         }
     }
+}
+
+/// Checks the result of a run, JSON text that any reader must be able to read.
+///
+/// # Errors
+/// The failure with which the run ends instead: no other attempt helps.
+pub fn check_result(result: &str, is_task: bool) -> Result<(), Failure> {
+    let (bytes_max, whose) =
+        if is_task { (RESULT_BYTES_MAX, "the result of a task") } else { (PAYLOAD_BYTES_MAX, "a result") };
+    let bytes = result.len();
+    if bytes > bytes_max {
+        let message =
+            format!("{whose} has at most {bytes_max} bytes, this one {bytes}; store it and return where");
+        return Err(Failure { code: RESULT_TOO_LARGE.to_owned(), message });
+    }
+    check_text(result, bytes_max).map_err(|invalid| {
+        let message = invalid.to_string().replace("the payload", "the result");
+        Failure { code: RESULT.to_owned(), message }
+    })
 }
 
 /// One run's end, to be stored.

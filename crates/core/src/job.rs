@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::InvalidJob;
 use crate::ident::JobId;
-use crate::json::{check_payload, check_values, is_same_json};
+use crate::json::{check_payload, is_same_json};
 use crate::trace::Traceparent;
 
 /// The largest payload accepted unless configured otherwise.
@@ -216,8 +216,7 @@ impl NewJob {
         check_attempts(self.max_attempts)?;
         check_timeout(self.timeout)?;
         check_start(self.start)?;
-        check_payload(self.payload.get(), payload_bytes_max)?;
-        check_values(self.payload.get())
+        check_payload(self.payload.get(), payload_bytes_max)
     }
 
     /// Whether one with this queue, group and payload (JSON text) was asked for with the same: such a one is a repetition.

@@ -1,5 +1,6 @@
 //! Workers: process incarnations under a lease.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,10 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::bulk::operation;
 use crate::ident::{Run, WorkerId};
+use crate::job::PAYLOAD_BYTES_MAX;
+use crate::json::check_text;
+use crate::retry::RetryPolicy;
 use crate::transition::Verb;
 
 /// A worker that wants to register.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NewWorker {
     /// For people: host name and process id, say. Never used to tell workers apart.
     pub name: String,
@@ -20,7 +24,12 @@ pub struct NewWorker {
     pub kinds: Vec<String>,
     /// How long it may go without a heartbeat before it is declared dead.
     pub lease: Duration,
+    /// How its kinds wait after a failure. Whoever rescues its jobs goes by that.
+    pub backoffs: Backoffs,
 }
+
+/// Policies by kind.
+pub type Backoffs = BTreeMap<String, RetryPolicy>;
 
 /// The answer to a heartbeat that came in time.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +47,15 @@ pub struct Report {
     pub progress: Option<Progress>,
     /// Where the next attempt can go on from, as JSON text.
     pub checkpoint: Option<String>,
+}
+
+/// Checks a checkpoint, JSON text that the next attempt must be able to read.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub fn check_checkpoint(checkpoint: &str) -> Result<(), String> {
+    let checked = check_text(checkpoint, PAYLOAD_BYTES_MAX);
+    checked.map_err(|invalid| invalid.to_string().replace("the payload", "the checkpoint"))
 }
 
 /// How far a job is.

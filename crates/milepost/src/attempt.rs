@@ -6,12 +6,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::FutureExt;
-use milepost_core::batch::RESULT_BYTES_MAX;
 use milepost_core::claim::ClaimedJob;
-use milepost_core::finish::{End, Failure};
+use milepost_core::finish::{End, Failure, check_result};
 use milepost_core::retry::RetryPolicy;
 use milepost_core::transition::Verb;
-use serde::de::IgnoredAny;
 
 use crate::context::Context;
 use crate::handler::{JobError, KindEntry, NOT_COMMITTED, Outcome};
@@ -79,9 +77,9 @@ pub(crate) fn end_of(
     });
     match (answer, stopped) {
         (Ok(Outcome::Done), _) => End::Succeed { result: None },
-        (Ok(Outcome::Result(result)), _) => match check_result(job, &result) {
+        (Ok(Outcome::Result(result)), _) => match check_result(&result, job.batch.is_some()) {
             Ok(()) => End::Succeed { result: Some(result) },
-            Err(error) => failed(error),
+            Err(failure) => failed(JobError::fatal(failure.code, failure.message)),
         },
         (Ok(Outcome::Completed), _) => {
             let message = "the handler said that it had completed the job, but did not commit";
@@ -94,20 +92,6 @@ pub(crate) fn end_of(
         (Ok(Outcome::Yield { after, note }), None) => yielded(after, &note),
         (Err(error), None) => failed(error),
     }
-}
-
-/// Refuses a result that nobody could read, or that is too large for those who come after a task.
-fn check_result(job: &ClaimedJob, result: &str) -> Result<(), JobError> {
-    if job.batch.is_some() && result.len() > RESULT_BYTES_MAX {
-        let bytes = result.len();
-        let why = format!(
-            "the result of a task has at most {RESULT_BYTES_MAX} bytes, this one {bytes}; store it and return where"
-        );
-        return Err(JobError::fatal("result_too_large", why));
-    }
-    serde_json::from_str::<IgnoredAny>(result)
-        .map(drop)
-        .map_err(|error| JobError::fatal("result", format!("the result is not JSON: {error}")))
 }
 
 fn yielded(delay: Duration, note: &str) -> End {
@@ -129,7 +113,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Error texts can be of any size; history keeps their beginning.
-fn shorten(mut text: String, bytes_max: usize) -> String {
+pub(crate) fn shorten(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max));
         text.push('…');

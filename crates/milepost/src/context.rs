@@ -9,13 +9,17 @@ use milepost_core::claim::ClaimedJob;
 use milepost_core::error::StoreError;
 use milepost_core::ident::Run;
 use milepost_core::port::StoreResult;
-use milepost_core::worker::Progress;
+use milepost_core::worker::{Progress, check_checkpoint};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
+use crate::attempt::shorten;
 use crate::handler::{JobError, Outcome};
 use crate::journal::Journal;
+
+/// How much of a message for people is kept.
+const MESSAGE_BYTES_MAX: usize = 10_000;
 
 /// One run of one job, for its handler. Cheap to clone.
 #[derive(Clone)]
@@ -98,7 +102,8 @@ impl Context {
 
     /// Tells people how far the job is. Never waits: the latest word is stored within half a second.
     pub fn progress(&self, done: i64, total: impl Into<Option<i64>>, message: impl Into<Option<String>>) {
-        let progress = Progress { done, total: total.into(), message: message.into() };
+        let message = message.into().map(|message| shorten(message, MESSAGE_BYTES_MAX));
+        let progress = Progress { done, total: total.into(), message };
         self.journal.progress(self.run(), progress, &self.stop);
     }
 
@@ -106,10 +111,11 @@ impl Context {
     ///
     /// # Errors
     /// Code `fenced` when the job has moved on: the handler must stop without further effects, which it does when it
-    /// passes the error on. Code `checkpoint`, final, when the value cannot be written as JSON.
+    /// passes the error on. Code `checkpoint`, final, when the value cannot be written as JSON, or is too large or nested too deeply.
     pub async fn checkpoint(&self, value: &impl Serialize) -> Result<(), JobError> {
         let checkpoint =
             serde_json::to_string(value).map_err(|e| JobError::fatal("checkpoint", e.to_string()))?;
+        check_checkpoint(&checkpoint).map_err(|why| JobError::fatal("checkpoint", why))?;
         self.report(Some(checkpoint)).await.map_err(|error| match error {
             StoreError::Fenced(_) => JobError::retryable("fenced", error.to_string()),
             error => error.into(),

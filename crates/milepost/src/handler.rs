@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use milepost_core::error::InvalidJob;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
 use milepost_core::retry::RetryPolicy;
+use milepost_core::worker::Backoffs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -271,8 +272,8 @@ impl Kinds {
         names
     }
 
-    /// The wait after a failure, by the kind's policy; the default one for kinds this worker does not run.
-    pub(crate) fn delay(&self, kind: &str, attempt: u32) -> Duration {
-        self.get(kind).map(|entry| entry.options.backoff).unwrap_or_default().delay(attempt, fastrand::f64())
+    /// How its kinds wait after a failure.
+    pub(crate) fn backoffs(&self) -> Backoffs {
+        self.0.iter().map(|(kind, entry)| (kind.clone(), entry.options.backoff)).collect()
     }
 }

@@ -91,6 +91,7 @@ impl Incarnation {
             queues: options.queues.clone(),
             kinds: settings.kinds.names(),
             lease: options.lease,
+            backoffs: settings.kinds.backoffs(),
         };
         let worker = settings.store.register_worker(&worker).await?;
         let (ends, receiver) = Ends::channel();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use milepost_core::inbox::listing::GivenUp;
 use milepost_core::port::StoreResult;
+use milepost_core::retry::RetryPolicy;
 
 use crate::incarnation::Shared;
 
@@ -38,9 +39,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 async fn rescue(shared: &Shared) -> StoreResult<()> {
-    let kinds = shared.kinds.clone();
-    let rescued =
-        shared.store.rescue_expired(BATCH_MAX, &move |kind, attempt| kinds.delay(kind, attempt)).await?;
+    let delay = |_: &str, attempt: u32, policy: Option<&RetryPolicy>| {
+        policy.copied().unwrap_or_default().delay(attempt, fastrand::f64())
+    };
+    let rescued = shared.store.rescue_expired(BATCH_MAX, &delay).await?;
     if !rescued.is_empty() {
         shared.stats.rescued.add(rescued.len());
         shared.coordinator.made_ready();

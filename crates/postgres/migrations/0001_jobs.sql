@@ -120,6 +120,8 @@ create table milepost.worker (
     queues text[] not null,
     kinds text[] not null,
     lease_ms bigint not null,
+    -- How its kinds wait after a failure: policies by kind.
+    backoffs jsonb not null default '{}',
     started_at timestamptz not null,
     heartbeat_at timestamptz not null,
     lease_expires_at timestamptz not null,

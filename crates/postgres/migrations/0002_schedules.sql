@@ -1,6 +1,6 @@
 -- Schedules: work that comes back. A tick enqueues jobs; each job says which tick it stands for.
 
-alter table milepost.job add column nominal_at timestamptz;
+alter table milepost.job add column nominal_at timestamptz check (nominal_at between '0001-01-02 00:00Z' and '9999-12-30 00:00Z');
 
 -- It takes one array more now; with both there, calls would be ambiguous.
 drop function if exists milepost.enqueue_many(

@@ -78,7 +78,7 @@ create table milepost.batch (
     parent_task int,
     items_of int,
     depth int not null default 1,
-    nominal_at timestamptz,
+    nominal_at timestamptz check (nominal_at between '0001-01-02 00:00Z' and '9999-12-30 00:00Z'),
     traceparent text,
     created_at timestamptz not null default now(),
     updated_at timestamptz not null default now(),

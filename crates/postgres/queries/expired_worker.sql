@@ -1,15 +1,15 @@
 -- Locks one worker whose lease ran out, or that is gone and may have left runs behind, against its own claims
--- and against other rescuers. $1: workers to leave out.
-select id from (
-    select id from milepost.worker
+-- and against other rescuers; answers how its kinds wait after a failure, too. $1: workers to leave out.
+select id, backoffs::text from (
+    select id, backoffs from milepost.worker
     where ended_at is null and lease_expires_at < now() and id <> all ($1::int[])
     order by lease_expires_at
     limit 1
     for update skip locked
 ) expired
 union all
-select id from (
-    select id from milepost.worker
+select id, backoffs::text from (
+    select id, backoffs from milepost.worker
     where ended_at is not null and cleared_at is null and id <> all ($1::int[])
     order by ended_at
     limit 1

@@ -116,7 +116,7 @@ create or replace function milepost.enqueue_many(
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
     jobs int := coalesce(cardinality(payloads), 0);
-    too_large int;
+    bad record;
     owners uuid[];
     waiting text[];
 begin
@@ -138,15 +138,17 @@ begin
     if traceparents is not null then
         perform milepost.check_traceparents(traceparents);
     end if;
-    -- Text is made only of what is large enough to matter.
-    select p.ord - 1 into too_large
-    from unnest(payloads) with ordinality p(payload, ord)
-    where pg_column_size(p.payload) > payload_bytes_max / 8 and octet_length(p.payload::text) > payload_bytes_max
-    order by p.ord limit 1;
-    if found then
-        raise exception using errcode = 'MP001',
-            message = format('job %s of the call: the payload has more than %s bytes (payload_bytes_max)',
-                             too_large, payload_bytes_max);
+    if payload_bytes_max is not null then
+        select p.ord - 1 as at, p.why into bad from (
+            select i.ord, milepost.refuse_document(i.payload, payload_bytes_max) as why from unnest(payloads) with ordinality i(payload, ord)
+        ) p
+        where p.why is not null order by p.ord limit 1;
+        if found then
+            raise exception using errcode = 'MP001', message = format('job %s of the call: the payload %s', bad.at, bad.why);
+        end if;
+    end if;
+    if exists (select from unnest(nominal_ats) n(at) where n.at not between '0001-01-02 00:00Z' and '9999-12-30 00:00Z') then
+        raise exception using errcode = 'MP001', message = 'nominal_at must be a time in the years 1 to 9999';
     end if;
     if ids is null then
         ids := array(select milepost.uuid_v7() from generate_series(1, jobs));
@@ -423,8 +425,14 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as
 declare
     grouped boolean;
     of_batch uuid;
+    refused text;
 begin
     select j.batch_id into of_batch from milepost.job j where j.id = job;
+    -- Those who come after a task read what it returned.
+    refused := milepost.refuse_document(result, case when of_batch is null then 1048576 else 262144 end);
+    if refused is not null then
+        raise exception using errcode = 'MP011', message = format('the result of job %s %s', job, refused);
+    end if;
     if of_batch is not null then
         perform milepost.join_settling(array[of_batch]);
     end if;
@@ -447,10 +455,6 @@ begin
     end if;
     -- Tasks before groups: see settle.sql for the order of locks.
     if of_batch is not null then
-        if octet_length(result::text) > 262144 then
-            raise exception using errcode = 'MP011',
-                message = format('the result of job %s has %s bytes; that of a task has at most 262144', job, octet_length(result::text));
-        end if;
         perform milepost.tell_batches(array[job]);
     end if;
     if grouped then

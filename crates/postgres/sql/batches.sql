@@ -30,12 +30,17 @@ create or replace function milepost.begin_batch(
 #variable_conflict use_variable
 declare
     chosen milepost.dag_version;
+    refused text;
 begin
     if octet_length(key) not between 1 and 1000 or key ~ '[[:cntrl:]]' then
         raise exception using errcode = 'MP011', message = 'the key of a batch must have 1 to 1000 bytes and no control characters';
     end if;
-    if octet_length(input::text) > 1048576 then
-        raise exception using errcode = 'MP011', message = 'the input has more than 1048576 bytes';
+    refused := milepost.refuse_document(input, 1048576);
+    if refused is not null then
+        raise exception using errcode = 'MP011', message = format('the input %s', refused);
+    end if;
+    if nominal_at not between '0001-01-02 00:00Z' and '9999-12-30 00:00Z' then
+        raise exception using errcode = 'MP011', message = 'nominal_at must be a time in the years 1 to 9999';
     end if;
     if traceparent is not null then
         perform milepost.check_traceparents(array[traceparent]);

@@ -10,18 +10,6 @@ language sql immutable strict parallel safe as $$
     select (hashtextextended(aggregate_id, hashtextextended(aggregate_type, 0)) & 63)::smallint
 $$;
 
--- How many levels of arrays and objects a JSON text has. Its predecessor json_depth(json) is dropped: from PostgreSQL 17 on, no
--- parameter can be named json, and a parameter cannot be renamed by replacing its function.
-drop function if exists milepost.json_depth(text);
-create or replace function milepost.json_nesting(document text) returns int language sql immutable strict parallel safe as $$
-    select coalesce(max(d.depth), 0)::int from (
-        select sum(case when b.bracket in ('[', '{') then 1 else -1 end) over (order by b.n) as depth
-        from regexp_split_to_table(
-            regexp_replace(regexp_replace(document, '"(\\.|[^"\\])*"', '', 'g'), '[^][{}]', '', 'g'), '') with ordinality b(bracket, n)
-        where b.bracket <> ''
-    ) d
-$$;
-
 -- Whether two JSON texts say the same, as jsonb sees it: 1.0 is 1, and the order of keys says nothing.
 create or replace function milepost.same_json(one json, other json) returns boolean language plpgsql immutable parallel safe as $$
 begin

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
+use milepost_core::finish::{End, Failure, Finish, UNREADABLE};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
 use sqlx::Row;
@@ -26,8 +27,23 @@ impl PostgresStore {
         let turn = usize::try_from(claim.claim_id).unwrap_or(0);
         let probe = self.inner.floors.probe(&pairs, turn, claim.thorough);
         let rows = self.take(claim, &probe).await?;
-        let jobs = self.learn(&probe, claim, &rows).map_err(|e| self.fail("claim", e))?;
-        jobs.ok_or(StoreError::WorkerLost(claim.worker))
+        let taken = self.learn(&probe, claim, &rows).map_err(|e| self.fail("claim", e))?;
+        let Taken { jobs, unreadable } = taken.ok_or(StoreError::WorkerLost(claim.worker))?;
+        if !unreadable.is_empty() {
+            self.give_up(claim.worker, &unreadable).await;
+        }
+        Ok(jobs)
+    }
+
+    /// Fails runs of jobs that cannot be read, so that they do not keep others from being run. What is not told now stays with the
+    /// worker, and is told when it asks what it holds.
+    async fn give_up(&self, worker: WorkerId, unreadable: &[Finish]) {
+        for finish in unreadable {
+            tracing::error!(job = %finish.run.job, end = ?finish.end, "a job cannot be read: it fails");
+        }
+        if let Err(error) = self.finish_runs(worker, unreadable).await {
+            tracing::warn!(error = error.chain(), "jobs that cannot be read could not be failed");
+        }
     }
 
     async fn take(&self, claim: &Claim, probe: &Probe) -> StoreResult<Vec<PgRow>> {
@@ -43,23 +59,22 @@ impl PostgresStore {
     }
 
     /// Reads what a claim brought, and remembers where the next one has to look; `None`: the worker is dead.
-    fn learn(&self, probe: &Probe, claim: &Claim, rows: &[PgRow]) -> Decoded<Option<Vec<ClaimedJob>>> {
+    fn learn(&self, probe: &Probe, claim: &Claim, rows: &[PgRow]) -> Decoded<Option<Taken>> {
         let Some((look, taken)) = rows.split_last() else { return Ok(None) };
         if !look.try_get::<bool, _>("alive")? {
             return Ok(None);
         }
         let at = look.try_get::<jiff_sqlx::Timestamp, _>("at")?.to_jiff();
-        let mut jobs = Vec::with_capacity(taken.len());
+        let mut brought = Taken::default();
         let mut last_taken: HashMap<(&str, &str, i16), Timestamp> = HashMap::new();
         for row in taken {
             let ready_at = row.try_get::<jiff_sqlx::Timestamp, _>("ready_at")?.to_jiff();
             let lane = (row.try_get("queue")?, row.try_get("kind")?, row.try_get("priority")?);
             let floor = last_taken.entry(lane).or_insert(ready_at);
             *floor = ready_at.max(*floor);
-            let waited = at.duration_since(ready_at).unsigned_abs();
-            jobs.push(ClaimedJob { waited: Some(waited), ..row::claimed_job(row)? });
+            brought.add(row, Some(at.duration_since(ready_at).unsigned_abs()))?;
         }
-        let taken = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
+        let taken = u32::try_from(taken.len()).unwrap_or(u32::MAX);
         let took_us: i64 = look.try_get("took_us")?;
         self.inner.floors.spent(probe, Duration::from_micros(took_us.unsigned_abs()), taken);
 
@@ -75,11 +90,40 @@ impl PostgresStore {
                 self.inner.floors.learn(probe, at, floor);
             }
         }
-        Ok(Some(jobs))
+        Ok(Some(brought))
     }
 
     pub(crate) async fn held_jobs(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
         let rows = self.inner.hot.rows(sqlx::query(statement::HELD).bind(worker.0)).await;
-        self.decode("held", rows, row::claimed_job)
+        let mut held = Taken::default();
+        let read = |rows: Vec<PgRow>| rows.iter().try_for_each(|row| held.add(row, None));
+        rows.and_then(read).map_err(|e| self.fail("held", e))?;
+        if !held.unreadable.is_empty() {
+            self.give_up(worker, &held.unreadable).await;
+        }
+        Ok(held.jobs)
+    }
+}
+
+/// Jobs that were taken, and the ends of those that cannot be read: a job that another program has written must not take others with it.
+#[derive(Default)]
+struct Taken {
+    jobs: Vec<ClaimedJob>,
+    unreadable: Vec<Finish>,
+}
+
+impl Taken {
+    fn add(&mut self, row: &PgRow, waited: Option<Duration>) -> Decoded<()> {
+        let run = row::claimed_run(row)?;
+        match row::claimed_job(row) {
+            Ok(job) => self.jobs.push(ClaimedJob { waited, ..job }),
+            Err(error) => {
+                let message = format!("the job cannot be read: {error}");
+                let end = End::Fail { failure: Failure { code: UNREADABLE.to_owned(), message } };
+                // Whether it is one, its row may not say.
+                self.unreadable.push(Finish { run, end, grouped: true, task: true });
+            }
+        }
+        Ok(())
     }
 }

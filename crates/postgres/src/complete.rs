@@ -1,6 +1,7 @@
 //! Completing a job in the handler's own transaction, so that its effects and its success are one commit.
 
 use milepost_core::error::StoreError;
+use milepost_core::finish::check_result;
 use milepost_core::ident::Run;
 use milepost_core::port::StoreResult;
 use sqlx::PgConnection;
@@ -20,6 +21,10 @@ pub async fn complete(connection: &mut PgConnection, run: Run, result: Option<&s
 }
 
 pub(crate) async fn complete_in(mut session: Session<'_>, run: Run, result: Option<&str>) -> StoreResult<()> {
+    // What only a task may not return, the function refuses.
+    result
+        .map_or(Ok(()), |result| check_result(result, false))
+        .map_err(|failure| StoreError::Refused { verb: "complete", cause: failure.message.into() })?;
     let query = sqlx::query(statement::COMPLETE).bind(run.job.0).bind(run.token.0).bind(result);
     let accepted = session.row(query).await.and_then(row::value::<bool>);
     let accepted = accepted.map_err(|e| store_error("the caller's connection", "complete", e))?;

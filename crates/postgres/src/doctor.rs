@@ -11,7 +11,7 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::error::store_error;
+use crate::error::{cause, store_error};
 use crate::row::{Decoded, count, stop_verb};
 use crate::session::Session;
 use crate::statement;
@@ -136,7 +136,7 @@ fn abandoned_run(row: &PgRow) -> Decoded<AbandonedRun> {
 fn unanswered(place: &str, error: sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     if code.is_some_and(|code| code == CANCELED) {
-        return StoreError::Database { verb: "examine", cause: error.into() };
+        return StoreError::Database { verb: "examine", cause: cause(error) };
     }
     store_error(place, "examine", error)
 }

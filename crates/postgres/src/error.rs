@@ -1,6 +1,6 @@
 //! What the driver says, in the words of the domain.
 
-use milepost_core::error::{InvalidJob, StoreError};
+use milepost_core::error::{Cause, InvalidJob, StoreError};
 use milepost_core::ident::JobId;
 use milepost_core::relocation::MoveError;
 use milepost_core::state::JobState;
@@ -34,12 +34,27 @@ pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -
         return StoreError::Move(refused);
     }
     if is_transient(&error) {
-        return StoreError::Unavailable { place: place.to_owned(), cause: error.into() };
+        return StoreError::Unavailable { place: place.to_owned(), cause: cause(error) };
     }
     if is_of(&error, REFUSED) {
-        return StoreError::Refused { verb, cause: error.into() };
+        return StoreError::Refused { verb, cause: cause(error) };
     }
-    StoreError::Database { verb, cause: error.into() }
+    StoreError::Database { verb, cause: cause(error) }
+}
+
+/// An error in words for people: the driver's own speak of its inner parts, and name the line of PostgreSQL's source.
+pub(crate) fn cause(error: sqlx::Error) -> Cause {
+    match error {
+        sqlx::Error::PoolTimedOut => "no connection was free, or could be made, in time".into(),
+        sqlx::Error::WorkerCrashed => "the connection broke".into(),
+        error => match database_error(&error) {
+            Some(said) => {
+                let hint = said.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+                format!("{} (SQLSTATE {}){hint}", said.message(), said.code()).into()
+            }
+            None => error.into(),
+        },
+    }
 }
 
 /// What a store says about a move.

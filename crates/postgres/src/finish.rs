@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use milepost_core::batch::RESULT_BYTES_MAX;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
-use milepost_core::finish::{End, Finish, Finished};
+use milepost_core::finish::{End, Finish, Finished, check_result};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
 use uuid::Uuid;
@@ -160,15 +159,17 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Refuses results of tasks that those who come after could not read.
+/// Refuses results that nobody could read.
 fn check_results(finishes: &[Finish]) -> StoreResult<()> {
-    let too_large = |finish: &&Finish| match &finish.end {
-        End::Succeed { result: Some(result) } => finish.task && result.len() > RESULT_BYTES_MAX,
-        _ => false,
-    };
-    let Some(finish) = finishes.iter().find(too_large) else { return Ok(()) };
-    let why = format!("the result of task {} is larger than {RESULT_BYTES_MAX} bytes", finish.run.job);
-    Err(StoreError::Refused { verb: "finish_many", cause: why.into() })
+    for finish in finishes {
+        if let End::Succeed { result: Some(result) } = &finish.end {
+            check_result(result, finish.task).map_err(|failure| {
+                let why = format!("job {}: {}", finish.run.job, failure.message);
+                StoreError::Refused { verb: "finish_many", cause: why.into() }
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Says to their batches how the jobs among these stand that are tasks.

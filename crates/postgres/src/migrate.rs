@@ -30,6 +30,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
 
 /// The functions of schema `milepost`, replaced as a whole.
 const API: &str = concat!(
+    include_str!("../sql/documents.sql"),
     include_str!("../sql/rates.sql"),
     include_str!("../sql/groups.sql"),
     include_str!("../sql/task_rules.sql"),

@@ -1,12 +1,14 @@
 //! Recovery: what dead workers held, and runs that did not stop in time.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{MaintenanceStore, RetryDelay, StoreResult};
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::transition::Verb;
-use milepost_core::worker::Rescued;
+use milepost_core::worker::{Backoffs, Rescued};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
@@ -70,18 +72,24 @@ async fn rescue_next(
         return Ok(None);
     };
     let worker: i32 = expired.try_get(0)?;
+    // What another program wrote there counts as nothing told.
+    let backoffs: Backoffs = serde_json::from_str(expired.try_get(1)?).unwrap_or_default();
+    let delay = |kind: &str, attempt: u32| delay(kind, attempt, backoffs.get(kind));
     tx.execute(sqlx::query(statement::BURY_WORKER).bind(worker)).await?;
-    let lost = rescue_worker(tx, WorkerId(worker), limit, delay).await?;
+    let lost = rescue_worker(tx, WorkerId(worker), limit, &delay).await?;
     tx.execute(sqlx::query(statement::CLEAR_WORKER).bind(worker)).await?;
     Ok(Some((worker, lost)))
 }
+
+/// How long a job of this kind waits after this attempt.
+type Delay<'a> = &'a (dyn Fn(&str, u32) -> Duration + Send + Sync);
 
 /// Takes back what a dead worker held.
 async fn rescue_worker(
     tx: &mut Session<'_>,
     worker: WorkerId,
     limit: u32,
-    delay: RetryDelay<'_>,
+    delay: Delay<'_>,
 ) -> Decoded<Vec<Rescued>> {
     tx.execute(sqlx::query(statement::BATCH_JOIN_OF_WORKER).bind(worker.0)).await?;
     let rows = tx.rows(sqlx::query(statement::LOST_RUNS).bind(worker.0).bind(i64::from(limit))).await?;
@@ -100,7 +108,7 @@ async fn rescue_worker(
 }
 
 /// How a run ends whose worker died: as it was asked to, else as a failure that spent its attempt.
-fn lost_run(row: &PgRow, worker: WorkerId, delay: RetryDelay<'_>) -> Decoded<Finish> {
+fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> {
     let attempt = row.try_get::<i32, _>("attempt")?;
     let failure = || Failure {
         code: "lease_lost".to_owned(),

@@ -36,9 +36,13 @@ where
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
+pub(crate) fn claimed_run(row: &PgRow) -> Decoded<Run> {
+    Ok(Run { job: JobId(row.try_get(0)?), token: RunToken(row.try_get(1)?) })
+}
+
 pub(crate) fn claimed_job(row: &PgRow) -> Decoded<ClaimedJob> {
     Ok(ClaimedJob {
-        run: Run { job: JobId(row.try_get(0)?), token: RunToken(row.try_get(1)?) },
+        run: claimed_run(row)?,
         claim_id: row.try_get(2)?,
         attempt: count(row, 3)?,
         max_attempts: count(row, 4)?,

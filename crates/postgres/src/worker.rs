@@ -27,7 +27,8 @@ impl WorkerStore for PostgresStore {
             .bind(&worker.name)
             .bind(&worker.queues)
             .bind(&worker.kinds)
-            .bind(whole_ms(worker.lease));
+            .bind(whole_ms(worker.lease))
+            .bind(serde_json::to_string(&worker.backoffs).unwrap_or_else(|_| "{}".to_owned()));
         let id = self.inner.hot.row(query).await.and_then(row::value);
         id.map(WorkerId).map_err(|e| self.fail("register_worker", e))
     }

@@ -128,6 +128,8 @@ CREATE TABLE milepost_worker (
     queues              TEXT    NOT NULL,
     kinds               TEXT    NOT NULL,
     lease_ms            INTEGER NOT NULL,
+    -- How its kinds wait after a failure: policies by kind (JSON).
+    backoffs            TEXT    NOT NULL DEFAULT '{}',
     started_at_ms       INTEGER NOT NULL,
     heartbeat_at_ms     INTEGER NOT NULL,
     lease_expires_at_ms INTEGER NOT NULL,

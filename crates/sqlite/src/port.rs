@@ -114,8 +114,10 @@ impl MaintenanceStore for SqliteStore {
                 break;
             }
             // The caller's closure stays on the caller's thread: its answers go to the writer.
-            let lost = self.read("rescue", move |conn| rescue::lost_runs(conn, worker, left)).await?;
-            let delays = rescue::delays(&lost, delay);
+            let held =
+                move |conn: &_| Ok((rescue::lost_runs(conn, worker, left)?, rescue::backoffs(conn, worker)?));
+            let (lost, backoffs) = self.read("rescue", held).await?;
+            let delays = rescue::delays(&lost, |kind, attempt| delay(kind, attempt, backoffs.get(kind)));
             let taken = self
                 .write("rescue", Hint::READY, move |tx| rescue::rescue(tx, worker, &delays, left))
                 .await?;

@@ -88,6 +88,7 @@ queries! {
     LEAVE_LIVE = "leave_live",
     LIST_GROUP_LIMITS = "list_group_limits",
     LIST_KIND_LIMITS = "list_kind_limits",
+    BACKOFFS_OF_WORKER = "backoffs_of_worker",
     LOST_RUNS = "lost_runs",
     LOST_WORKERS = "lost_workers",
     MOVE_RETENTION_MARK = "move_retention_mark",

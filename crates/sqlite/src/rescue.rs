@@ -7,8 +7,8 @@ use milepost_core::finish::Failure as Why;
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
-use milepost_core::worker::Rescued;
-use rusqlite::{Connection, Row};
+use milepost_core::worker::{Backoffs, Rescued};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
@@ -61,6 +61,13 @@ fn read_lost(row: &Row<'_>, worker: WorkerId) -> rusqlite::Result<Lost> {
         stop_verb: row::word_opt(row, 6)?,
         stop_note: row.get(7)?,
     })
+}
+
+/// How the kinds of a worker wait after a failure; none of those of one that is forgotten, or that another program wrote.
+pub(crate) fn backoffs(conn: &Connection, worker: WorkerId) -> Result<Backoffs, Failure> {
+    let mut statement = conn.prepare_cached(query::BACKOFFS_OF_WORKER)?;
+    let told: Option<String> = statement.query_row([worker.0], |row| row.get(0)).optional()?;
+    Ok(told.and_then(|told| serde_json::from_str(&told).ok()).unwrap_or_default())
 }
 
 /// Declares a worker dead, unless its lease holds, and takes back those of its jobs whose delay is known:

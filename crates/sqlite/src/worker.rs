@@ -23,14 +23,15 @@ pub(crate) fn register(conn: &Connection, worker: &NewWorker) -> Result<WorkerId
         whole_ms(worker.lease),
         now_ms,
         later_ms(now_ms, worker.lease),
+        json(&worker.backoffs)?,
     ))?;
     i32::try_from(conn.last_insert_rowid())
         .map(WorkerId)
         .map_err(|_| defect("register_worker", "worker ids are used up").into())
 }
 
-fn json(names: &[String]) -> Result<String, Failure> {
-    serde_json::to_string(names).map_err(|e| defect("register_worker", e.to_string()).into())
+fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|e| defect("register_worker", e.to_string()).into())
 }
 
 pub(crate) fn heartbeat(conn: &Connection, worker: WorkerId) -> Result<Heartbeat, Failure> {

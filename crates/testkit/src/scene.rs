@@ -220,6 +220,7 @@ pub async fn register(store: &Arc<dyn Store>, lease: Duration) -> WorkerId {
         queues: vec!["default".to_owned()],
         kinds: vec![KIND.to_owned(), "other".to_owned()],
         lease,
+        ..NewWorker::default()
     };
     store.register_worker(&worker).await.expect("registered")
 }

@@ -77,6 +77,7 @@ async fn claims(bench: &JobsBench, store: &Arc<dyn Store>) -> Result<Histogram<u
         queues: vec![QUEUE.to_owned()],
         kinds: vec![NOOP.to_owned()],
         lease: Duration::from_secs(600),
+        ..NewWorker::default()
     };
     let worker = store.register_worker(&worker).await?;
     let mut took = Histogram::<u64>::new(3)?;

@@ -90,6 +90,7 @@ async fn while_all_run(target: &Target, server: &PgPool) -> Result<()> {
         queues: vec![QUEUE.to_owned()],
         kinds: vec![NOOP.to_owned()],
         lease: Duration::from_secs(600),
+        ..NewWorker::default()
     };
     let worker = target.store.register_worker(&worker).await?;
     let mut held = Vec::new();

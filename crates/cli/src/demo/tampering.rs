@@ -81,6 +81,7 @@ async fn perform(address: &StoreAddress) -> (Arc<dyn Ledger>, Scope) {
         queues: vec![scope.queue.clone()],
         kinds: vec![Place::KIND.to_owned()],
         lease: Duration::from_secs(60),
+        ..NewWorker::default()
     };
     let worker = ledger.store().register_worker(&worker).await.unwrap();
     let claim = Claim {

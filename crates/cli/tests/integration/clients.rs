@@ -57,7 +57,7 @@ fn passes_on(node: &Path, place: &Place) {
         .unwrap();
     let printed = String::from_utf8_lossy(&ran.stdout);
     assert!(
-        ran.status.success() && printed.contains("# pass 21"),
+        ran.status.success() && printed.contains("# pass 25"),
         "{printed}{}",
         String::from_utf8_lossy(&ran.stderr)
     );

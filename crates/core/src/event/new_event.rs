@@ -9,7 +9,7 @@ use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED};
 use crate::error::{InvalidJob, StoreError};
 use crate::ident::EventId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
-use crate::json::{check_payload, is_same_json};
+use crate::json::{check_shape, is_same_json};
 use crate::trace::{TRACEPARENT, Traceparent};
 
 /// An event to be written to the log.
@@ -133,7 +133,7 @@ impl NewEvent {
             return Err(InvalidEvent::Sequence(sequence));
         }
         self.check_headers()?;
-        check_payload(self.payload.get(), payload_bytes_max).map_err(InvalidEvent::Payload)
+        check_shape(self.payload.get(), payload_bytes_max).map_err(InvalidEvent::Payload)
     }
 
     /// Checks the events of a call as [`check`](Self::check) does.

@@ -6,8 +6,15 @@ pub use self::same::is_same_json;
 use crate::error::InvalidJob;
 use crate::job::PAYLOAD_DEPTH_MAX;
 
-/// Checks JSON text for what no store or reader can take.
+/// Checks JSON text for what no store can keep or no reader can read: the one door for payloads, inputs, results and checkpoints.
+/// `bytes_max` is of the text as it is given and as a database writes it, which gives all digits of a number.
 pub(crate) fn check_payload(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
+    check_shape(payload, bytes_max)?;
+    check_values(payload, bytes_max)
+}
+
+/// Checks JSON text that is kept and handed on byte by byte, and that no store reads, as the payload of an event.
+pub(crate) fn check_shape(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     if payload.len() > bytes_max {
         return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max });
     }
@@ -18,14 +25,59 @@ pub(crate) fn check_payload(payload: &str, bytes_max: usize) -> Result<(), Inval
     if holds_nul(payload) { Err(InvalidJob::Nul) } else { Ok(()) }
 }
 
+/// The same for text of which nobody knows whether it is JSON.
+pub(crate) fn check_text(text: &str, bytes_max: usize) -> Result<(), InvalidJob> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text)
+        .map_err(|error| InvalidJob::NotJson { why: error.to_string() })?;
+    check_payload(text, bytes_max)
+}
+
 /// Checks JSON text for values that are no text and no number anywhere: half a surrogate pair, a number beyond all bounds. It is parsed
 /// only when it can hold one: every job is checked.
-pub(crate) fn check_values(payload: &str) -> Result<(), InvalidJob> {
-    if !payload.contains("\\u") && !has_large_number(payload) {
+fn check_values(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
+    let has_large_number = has_large_number(payload);
+    if !payload.contains("\\u") && !has_large_number {
         return Ok(());
     }
     let parsed = serde_json::from_str::<serde_json::Value>(payload);
-    parsed.map(drop).map_err(|error| InvalidJob::NotJson { why: error.to_string() })
+    parsed.map_err(|error| InvalidJob::NotJson { why: error.to_string() })?;
+    if has_large_number {
+        let bytes = payload.len().saturating_add(digits_added(payload)?);
+        if bytes > bytes_max {
+            return Err(InvalidJob::PayloadTooLarge { bytes, bytes_max });
+        }
+    }
+    Ok(())
+}
+
+/// The smallest exponent of a number: floats end at 5e-324.
+const EXPONENT_MIN: i64 = -400;
+
+/// How many digits a database adds that writes numbers with exponents in full.
+fn digits_added(json: &str) -> Result<usize, InvalidJob> {
+    let (mut added, mut quoted, mut escaped, mut after_digit) = (0_usize, false, false, false);
+    for (at, byte) in json.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'e' | b'E' if !quoted && after_digit => {
+                let rest = &json[at + 1..];
+                let end =
+                    rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '-' | '+')).unwrap_or(rest.len());
+                let exponent: i64 = rest[..end].trim_start_matches('+').parse().unwrap_or(i64::MIN);
+                if exponent < EXPONENT_MIN {
+                    let why =
+                        format!("a number has the exponent {}; the smallest is {EXPONENT_MIN}", &rest[..end]);
+                    return Err(InvalidJob::NotJson { why });
+                }
+                added = added.saturating_add(usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX));
+            }
+            _ => {}
+        }
+        after_digit = byte.is_ascii_digit();
+    }
+    Ok(added)
 }
 
 /// Whether there may be a number with an exponent, or with more digits than a float holds.
@@ -92,6 +144,21 @@ mod tests {
         assert!(!nested(128).1, "that is what the limit is for");
         let flat = format!("[{}{{}}]", "[],".repeat(500));
         assert_eq!(NewJob::from_json("mail", flat).unwrap().check(PAYLOAD_BYTES_MAX), Ok(()));
+    }
+
+    #[test]
+    fn numbers_count_with_all_their_digits() {
+        let check =
+            |text: &str, bytes_max| NewJob::from_json("mail", text.to_owned()).unwrap().check(bytes_max);
+        let many = format!("[{}1]", "1e-300,".repeat(1000));
+        assert!(
+            matches!(check(&many, 100_000), Err(InvalidJob::PayloadTooLarge { bytes, .. }) if bytes > 300_000)
+        );
+        assert_eq!(check(&many, 400_000), Ok(()));
+        assert_eq!(check("[\"1e-300\",\"\\\"1e9999\"]", 100), Ok(()), "texts are no numbers");
+        for bad in ["1e-16383", "[1.5E-401]", "0e-99999999999999999999"] {
+            assert!(matches!(check(bad, 100_000), Err(InvalidJob::NotJson { .. })), "{bad}");
+        }
     }
 
     #[test]

@@ -76,7 +76,11 @@ pub trait DoctorStore: WorkerStore + MaintenanceStore {
     async fn repair(&self, check: Check, look: &Look, limit: u32) -> StoreResult<u64> {
         let mended = match check {
             Check::RunningPastLease | Check::RunningWithoutWorker | Check::WorkerUnburied => {
-                let rescued = self.rescue_expired(limit, &|_, attempt| backoff(attempt)).await?;
+                let rescued = self
+                    .rescue_expired(limit, &|_, attempt, policy| {
+                        policy.map_or_else(|| backoff(attempt), |policy| policy.delay(attempt, 0.5))
+                    })
+                    .await?;
                 rescued.len() as u64 + take_back(self, look, limit).await?
             }
             Check::StopOverdue => self.stop_overdue(limit).await?.len() as u64,

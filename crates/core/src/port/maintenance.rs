@@ -7,16 +7,19 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::ident::JobId;
 use crate::retention::{Pace, Prunable, Pruned, RetentionPolicy};
+use crate::retry::RetryPolicy;
 use crate::worker::Rescued;
 
-/// How long a job of this kind waits after this attempt failed: `(kind, attempt) → delay`.
-pub type RetryDelay<'a> = &'a (dyn Fn(&str, u32) -> Duration + Send + Sync);
+/// How long a job of this kind waits after this attempt failed: `(kind, attempt, policy) → delay`. The policy is what the worker that
+/// ran it had for its kind, if it told.
+pub type RetryDelay<'a> = &'a (dyn Fn(&str, u32, Option<&RetryPolicy>) -> Duration + Send + Sync);
 
 /// Recovery and upkeep.
 #[async_trait]
 pub trait MaintenanceStore: Send + Sync {
     /// Declares workers dead whose lease ran out and takes back what they held, a worker a transaction, at
-    /// most `limit` jobs a call. A crash spends an attempt; a job whose attempts are spent fails.
+    /// most `limit` jobs a call. A crash spends an attempt; a job whose attempts are spent fails. Whoever rescues a job, it waits as
+    /// its own worker would have let it.
     async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>>;
 
     /// Ends running jobs that were asked to stop and whose grace time is over; their runs are fenced.

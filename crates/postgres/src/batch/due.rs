@@ -9,7 +9,7 @@ use milepost_core::batch::due::{Becomes, DueTask, READS_TOO_MUCH, ReadTask};
 use milepost_core::dag::definition::Work;
 use milepost_core::dag::schema::InputSchema;
 use milepost_core::dag::state::TaskState;
-use milepost_core::finish::Failure;
+use milepost_core::finish::{Failure, UNREADABLE};
 use milepost_core::ident::BatchId;
 use serde_json::Value;
 use sqlx::Row;
@@ -87,15 +87,15 @@ async fn take(session: &mut Session<'_>, batches: Option<&[Uuid]>, most: i64) ->
     rows.iter()
         .map(|row| {
             let at = place(row)?;
-            Ok((
-                at,
-                match reads.remove(&at).unwrap_or_else(|| Ok(Vec::new())) {
-                    Ok(reads) => Ok(due_task(row, at, reads)?),
-                    Err(failure) => Err(failure),
-                },
-            ))
+            let reads = reads.remove(&at).unwrap_or_else(|| Ok(Vec::new()));
+            // One that cannot be read fails by itself.
+            Ok((at, reads.and_then(|reads| due_task(row, at, reads).map_err(|error| unreadable(&error)))))
         })
         .collect()
+}
+
+fn unreadable(error: &dyn std::error::Error) -> Failure {
+    Failure { code: UNREADABLE.to_owned(), message: format!("what it reads cannot be read: {error}") }
 }
 
 fn place(row: &PgRow) -> Decoded<Place> {
@@ -135,9 +135,15 @@ async fn reads(
             *of_task = Err(Failure { code: READS_TOO_MUCH.to_owned(), message });
         }
         let state: TaskState = named(&row, "state")?;
-        if let (Ok(reads), Some(state)) = (of_task, state.outcome()) {
-            let output = json(row.try_get("output")?)?.unwrap_or_default();
-            reads.push(ReadTask { key: row.try_get("key")?, state, output });
+        if let (Ok(reads), Some(state)) = (&mut *of_task, state.outcome()) {
+            match json(row.try_get("output")?) {
+                Ok(output) => reads.push(ReadTask {
+                    key: row.try_get("key")?,
+                    state,
+                    output: output.unwrap_or_default(),
+                }),
+                Err(error) => *of_task = Err(unreadable(&error)),
+            }
         }
     }
     Ok(all)

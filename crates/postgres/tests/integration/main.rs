@@ -19,3 +19,4 @@ mod schema;
 mod statements;
 mod throttles;
 mod tls;
+mod unreadable;

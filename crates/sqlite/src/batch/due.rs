@@ -8,7 +8,7 @@ use milepost_core::batch::due::{Becomes, DueTask, EXPRESSION, READS_TOO_MUCH};
 use milepost_core::dag::definition::Task;
 use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
-use milepost_core::finish::Failure as Why;
+use milepost_core::finish::{Failure as Why, UNREADABLE};
 use milepost_core::ident::BatchId;
 use milepost_core::job::NewJob;
 use milepost_core::transition::Verb;
@@ -145,7 +145,10 @@ impl<'conn> Desk<'conn> {
         }
         let input = match self.input.take() {
             Some(input) => input,
-            None => input_of(self.conn, self.batch)?,
+            None => match input_of(self.conn, self.batch)? {
+                Ok(input) => input,
+                Err(why) => return Ok(Some(Becomes::Failed(why))),
+            },
         };
         let task = TaskId { batch: self.batch, number };
         match asked.due(self.conn, task, &self.head, input)? {
@@ -191,10 +194,11 @@ impl<'conn> Desk<'conn> {
             self.head.version,
             head.version,
         )?;
-        let Value::Array(list) = input_of(self.conn, self.batch)? else {
-            return Err(defect("advance_batches", format!("batch {} has no list", self.batch)).into());
+        let (list, input) = match (input_of(self.conn, self.batch)?, input_of(self.conn, outer)?) {
+            (Ok(Value::Array(list)), Ok(input)) => (list, input),
+            (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
+            _ => return Err(defect("advance_batches", format!("batch {} has no list", self.batch)).into()),
         };
-        let input = input_of(self.conn, outer)?;
         let task = TaskId { batch: outer, number };
         Ok(asked.due(self.conn, task, &head, input)?.map(|due| (DueTask { batch: self.batch, ..due }, list)))
     }
@@ -259,11 +263,15 @@ impl Asked {
     }
 }
 
-fn input_of(conn: &Connection, batch: BatchId) -> Result<Value, Failure> {
+/// The input of a batch; one that cannot be read is the failure of those of its tasks that read it.
+fn input_of(conn: &Connection, batch: BatchId) -> Result<Result<Value, Why>, Failure> {
     let mut statement = conn.prepare_cached(query::BATCH_INPUT)?;
     let input = statement.query_row([batch.0.as_bytes()], |row| {
-        let text = row.get_ref(0)?.as_str()?;
-        serde_json::from_str(text).map_err(|e| row::odd(0, rusqlite::types::Type::Text, e))
+        Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(&error)))
     })?;
     Ok(input)
+}
+
+fn unreadable(error: &serde_json::Error) -> Why {
+    Why { code: UNREADABLE.to_owned(), message: format!("what it reads cannot be read: {error}") }
 }

@@ -8,6 +8,7 @@ use milepost_core::batch::{PAGE_ROWS, RESULT_BYTES_MAX};
 use milepost_core::dag::rule::{Decision, Rule, Tally, decide};
 use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
+use milepost_core::finish;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::state::JobState;
@@ -35,15 +36,13 @@ pub(crate) fn settle_jobs(conn: &Connection, jobs: impl IntoIterator<Item = JobI
     settler.finish()
 }
 
-/// Refuses a result that successors of the task could not read.
+/// Refuses a result that nobody could read.
 pub(crate) fn check_result(conn: &Connection, job: &JobId, result: Option<&str>) -> Result<(), Failure> {
-    let bytes = result.map_or(0, str::len);
-    if bytes <= RESULT_BYTES_MAX || !conn.prepare_cached(query::TASK_OF_JOB)?.exists([Id(job)])? {
-        return Ok(());
-    }
-    let cause =
-        format!("the result has {bytes} bytes; that of a task of a batch has at most {RESULT_BYTES_MAX}");
-    Err(StoreError::Refused { verb: "finish", cause: cause.into() }.into())
+    let Some(result) = result else { return Ok(()) };
+    let is_task =
+        result.len() > RESULT_BYTES_MAX && conn.prepare_cached(query::TASK_OF_JOB)?.exists([Id(job)])?;
+    finish::check_result(result, is_task)
+        .map_err(|failure| StoreError::Refused { verb: "finish", cause: failure.message.into() }.into())
 }
 
 /// How much of one transaction is left. However slow the machine is, there is room for the first row: each page makes progress.

@@ -17,6 +17,7 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
 use crate::scene::{LONG, Scene, failure, register};
+use crate::suite::rescue::no_delay;
 use crate::wait;
 
 const SUCCESS: End = End::Succeed { result: None };
@@ -200,7 +201,6 @@ pub async fn a_holder_that_dies_frees_its_slot(scene: Scene) {
         }
     };
     assert_eq!(claimed.len(), 2);
-    let no_delay = |_: &str, _: u32| Duration::ZERO;
     wait::until("its slots are handed on", || async {
         scene.store.rescue_expired(100, &no_delay).await.unwrap();
         pending(&scene).await == 2

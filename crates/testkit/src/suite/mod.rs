@@ -199,6 +199,7 @@ macro_rules! conformance {
             }
             rescue {
                 a_dead_workers_jobs_are_taken_back
+                a_rescued_job_waits_as_its_own_worker_would_have_let_it
                 a_crash_spends_an_attempt_until_none_is_left
                 a_lost_worker_is_told_so
                 a_living_worker_is_left_alone

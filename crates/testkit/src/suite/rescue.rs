@@ -10,17 +10,18 @@ use milepost_core::finish::{End, Finished};
 use milepost_core::ident::WorkerId;
 use milepost_core::job::NewJob;
 use milepost_core::port::{Operated, Operation};
+use milepost_core::retry::RetryPolicy;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
-use milepost_core::worker::Rescued;
+use milepost_core::worker::{NewWorker, Rescued};
 
-use crate::scene::{LONG, Scene, register, retry};
+use crate::scene::{KIND, LONG, Scene, register, retry};
 use crate::wait;
 
 const SHORT: Duration = Duration::from_millis(300);
 
 /// A rescue that lets every job start again at once.
-pub fn no_delay(_kind: &str, _attempt: u32) -> Duration {
+pub fn no_delay(_kind: &str, _attempt: u32, _policy: Option<&RetryPolicy>) -> Duration {
     Duration::ZERO
 }
 
@@ -63,6 +64,29 @@ async fn mortal_for(
             Err(late) => assert!(matches!(late, StoreError::WorkerLost(_)), "{late:?}"),
         }
     }
+}
+
+pub async fn a_rescued_job_waits_as_its_own_worker_would_have_let_it(scene: Scene) {
+    let job = scene.enqueue(Scene::job()).await;
+    let patient = NewWorker {
+        name: "patient".to_owned(),
+        queues: vec!["default".to_owned()],
+        kinds: vec![KIND.to_owned()],
+        lease: LONG,
+        backoffs: [(KIND.to_owned(), RetryPolicy::fixed(LONG))].into(),
+    };
+    let worker = scene.store.register_worker(&patient).await.unwrap();
+    assert_eq!(scene.claim_for(worker, 1).await.unwrap().len(), 1);
+    scene.store.retire_worker(worker).await.unwrap();
+    // Whoever rescues knows nothing of the kind.
+    let delay = |_: &str, attempt, policy: Option<&RetryPolicy>| policy.unwrap().delay(attempt, 0.5);
+    wait::until("the job is rescued", || async {
+        scene.store.rescue_expired(100, &delay).await.unwrap();
+        scene.state(job).await == JobState::RetryWait
+    })
+    .await;
+    let row = scene.view(job).await.row;
+    assert!(row.ready_at.unwrap().duration_since(row.created_at).unsigned_abs() >= LONG, "{row:?}");
 }
 
 pub async fn a_dead_workers_jobs_are_taken_back(scene: Scene) {

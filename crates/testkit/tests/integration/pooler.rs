@@ -188,7 +188,7 @@ async fn every_change_runs_with_pinned_plans_and_leaves_no_setting_behind() {
     wait::until("it is stopped", || async { store.stop_overdue(10).await.unwrap() == [asked] }).await;
     let short_lived = scene::register(&scene.store, Duration::from_millis(1)).await;
     wait::until("its lease is over", || async { store.heartbeat(short_lived).await.is_err() }).await;
-    store.rescue_expired(10, &|_, _| Duration::ZERO).await.unwrap();
+    store.rescue_expired(10, &|_, _, _| Duration::ZERO).await.unwrap();
     store.fill_groups().await.unwrap();
     store.retire_worker(scene.worker).await.unwrap();
 

@@ -53,6 +53,7 @@ pub(super) async fn register(store: &dyn Store) -> Result<WorkerId> {
         queues: QUEUES.map(str::to_owned).into(),
         kinds: KINDS.map(str::to_owned).into(),
         lease: LEASE,
+        ..NewWorker::default()
     };
     Ok(store.register_worker(&worker).await?)
 }

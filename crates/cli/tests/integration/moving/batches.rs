@@ -126,7 +126,7 @@ fn batches_that_are_half_done_go_on_to_their_ends() {
     block_on(async {
         let store: Arc<dyn Store> = Arc::new(both.postgres().await);
         assert_same(&old, &json!({ "batches": listed(store.as_ref()).await }));
-        store.rescue_expired(100, &|_, _| Duration::ZERO).await.unwrap();
+        store.rescue_expired(100, &|_, _, _| Duration::ZERO).await.unwrap();
         let batches = Batches::on(Arc::clone(&store)).await;
         for batch in batches.all().await {
             if batch.stopped {

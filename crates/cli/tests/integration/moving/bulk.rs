@@ -264,7 +264,7 @@ fn runs_that_are_half_done_go_on_behind_their_cursors() {
         copy_tables(&both, &store).await;
         assert_eq!(noted(&both, jobs[0]), "60 60");
         assert_eq!(noted(&both, jobs[5]), format!("{0} {0}", MEMBERS - BAD + 7));
-        store.rescue_expired(100, &|_, _| Duration::ZERO).await.unwrap();
+        store.rescue_expired(100, &|_, _, _| Duration::ZERO).await.unwrap();
         let worker = Worker::builder(Arc::new(store.clone()) as Arc<dyn Store>);
         let worker = WAYS.iter().fold(worker, |worker, way| worker.bulk(way.on_postgres(&store)));
         worker.drain().await.unwrap();

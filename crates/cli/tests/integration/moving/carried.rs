@@ -55,7 +55,7 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     let newest = store.events(&EventFilter { limit: 2, ..EventFilter::default() }).await.unwrap();
     assert!(newest[0].event.id == again.id && newest[0].pos > newest[1].pos, "positions go on: {newest:?}");
     store.pause_queue("night", false).await.unwrap();
-    let rescued = store.rescue_expired(100, &|_, _| Duration::ZERO).await.unwrap();
+    let rescued = store.rescue_expired(100, &|_, _, _| Duration::ZERO).await.unwrap();
     assert!(rescued.len() > 2, "jobs of the dead worker are taken back");
     for run in store.bulks(&BulkFilter::default()).await.unwrap() {
         if !run.state.is_ended() {
@@ -70,8 +70,13 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     both.new.tamper("update milepost.live set due_at = now() where timed");
     let kinds = ["test", "other", "grouped", "größe"].map(str::to_owned).to_vec();
     let queues = vec!["default".to_owned(), "night".to_owned()];
-    let worker =
-        NewWorker { name: "new".to_owned(), queues: queues.clone(), kinds: kinds.clone(), lease: LONG };
+    let worker = NewWorker {
+        name: "new".to_owned(),
+        queues: queues.clone(),
+        kinds: kinds.clone(),
+        lease: LONG,
+        ..NewWorker::default()
+    };
     let worker = store.register_worker(&worker).await.unwrap();
     let known = old["workers"].as_array().unwrap().iter().filter_map(|worker| worker["id"].as_i64());
     assert!(i64::from(worker.0) > known.max().unwrap(), "ids of workers go on above those that came");

@@ -42,7 +42,13 @@ fn neither_store_can_be_used_while_it_moves_and_both_can_be_read() {
         new.begin_move(move_id, &both.old.store).await.unwrap();
         let stores: [Arc<dyn Store>; 2] = [Arc::new(old), Arc::new(new)];
         for store in &stores {
-            let worker = NewWorker { name: "late".to_owned(), queues: vec![], kinds: vec![], lease: LONG };
+            let worker = NewWorker {
+                name: "late".to_owned(),
+                queues: vec![],
+                kinds: vec![],
+                lease: LONG,
+                ..NewWorker::default()
+            };
             refused(store.register_worker(&worker).await);
             refused(store.enqueue_many(&[Scene::job()]).await);
             refused(store.enqueue_many(&[Scene::job().key("k").group("g")]).await);

@@ -214,6 +214,7 @@ async fn claim(store: &dyn Store) -> (WorkerId, Claim) {
         queues: vec!["default".to_owned()],
         kinds: vec!["mail".to_owned()],
         lease: Duration::from_secs(60),
+        ..NewWorker::default()
     };
     let worker = store.register_worker(&worker).await.unwrap();
     let claim = Claim {

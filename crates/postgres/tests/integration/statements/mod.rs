@@ -202,6 +202,7 @@ async fn hot_statements_neither_scan_nor_sort_a_backlog_under_lying_statistics()
                 queues: vec!["default".into()],
                 kinds: vec!["test".into()],
                 lease: Duration::from_secs(600),
+                ..NewWorker::default()
             };
             let worker = store.register_worker(&worker).await.unwrap();
             let claimed = store.claim(&milepost_testkit::scene::claim(worker, 20_000)).await.unwrap();

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use milepost_core::finish::{End, Failure, Finish, Finished};
+use milepost_core::finish::{End, Failure, Finish, Finished, check_result};
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::retry::RetryPolicy;
 use milepost_core::transition::Verb;
-use milepost_core::worker::{Progress, Report};
+use milepost_core::worker::{Progress, Report, check_checkpoint};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -51,7 +51,8 @@ struct RunEnd {
     run: Handle,
     /// How it ended.
     outcome: Ending,
-    /// What it returned (succeeded).
+    /// What it returned (succeeded). One that cannot be stored fails the run: more than 1 MiB (of a task of a batch 256 KiB), nested too
+    /// deeply, a number beyond all bounds.
     #[schema(value_type = Option<serde_json::Value>)]
     result: Option<Box<RawValue>>,
     /// A stable name of the failure, such as `http_503` (failed); of longer ones the first 200 characters. The default is `failed`.
@@ -151,7 +152,7 @@ impl RunEnd {
         let delay = self.delay_ms.map(Duration::from_millis);
         let message = beginning(self.message.unwrap_or_default(), MESSAGE_CHARS_MAX);
         match self.outcome {
-            Ending::Succeeded => End::Succeed { result: self.result.map(|result| result.get().to_owned()) },
+            Ending::Succeeded => success(self.result, self.run.task),
             Ending::Snoozed => End::Yield { delay: delay.unwrap_or_default(), note: message },
             Ending::Canceled => End::Cancel,
             Ending::Aborted => End::Abort,
@@ -168,6 +169,15 @@ impl RunEnd {
                 }
             }
         }
+    }
+}
+
+/// A result that cannot be stored fails its run, and no other one of the request.
+fn success(result: Option<Box<RawValue>>, is_task: bool) -> End {
+    let result = result.map(|result| result.get().to_owned());
+    match result.as_deref().map_or(Ok(()), |result| check_result(result, is_task)) {
+        Ok(()) => End::Succeed { result },
+        Err(failure) => End::Fail { failure },
     }
 }
 
@@ -228,9 +238,17 @@ async fn report_runs(
         .into_iter()
         .map(|report| Report {
             run: report.run.run,
-            progress: report.progress,
+            progress: report.progress.map(|progress| Progress {
+                message: progress.message.map(|message| beginning(message, MESSAGE_CHARS_MAX)),
+                ..progress
+            }),
             checkpoint: report.checkpoint.map(|checkpoint| checkpoint.get().to_owned()),
         })
         .collect();
+    for (index, report) in reports.iter().enumerate() {
+        report.checkpoint.as_deref().map_or(Ok(()), check_checkpoint).map_err(|why| {
+            Problem::unprocessable("invalid_checkpoint", why).at(format!("runs[{index}].checkpoint"))
+        })?;
+    }
     Ok(Json(ReportAnswer { accepted: app.store.report_many(&reports).await? }))
 }

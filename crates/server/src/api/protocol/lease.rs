@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
 use milepost_core::job::check_queue;
+use milepost_core::retry::RetryPolicy;
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
 use serde::{Deserialize, Serialize};
@@ -80,7 +81,10 @@ async fn register_worker(
         }
     };
     let lease = Duration::from_millis(lease_ms);
-    let worker = NewWorker { name: request.name, queues: request.queues, kinds: request.kinds, lease };
+    // As their failures are told: see `finish`.
+    let backoffs = request.kinds.iter().map(|kind| (kind.clone(), RetryPolicy::default())).collect();
+    let worker =
+        NewWorker { name: request.name, queues: request.queues, kinds: request.kinds, lease, backoffs };
     let id = app.store.register_worker(&worker).await?;
     Ok((StatusCode::CREATED, Json(Registered { id, lease_ms })))
 }

@@ -32,7 +32,13 @@ async fn started(place: &Place, body: Value) -> String {
 async fn claimed(place: &Place, name: &str) -> (WorkerId, Run) {
     let (queues, kinds) = (vec!["bulk".to_owned()], vec![name.to_owned()]);
     let lease = Duration::from_secs(60);
-    let worker = NewWorker { name: "w".to_owned(), queues: queues.clone(), kinds: kinds.clone(), lease };
+    let worker = NewWorker {
+        name: "w".to_owned(),
+        queues: queues.clone(),
+        kinds: kinds.clone(),
+        lease,
+        ..NewWorker::default()
+    };
     let worker = place.store.register_worker(&worker).await.unwrap();
     let claim = Claim { worker, claim_id: 1, queues, kinds, limit: 1, thorough: true };
     (worker, place.store.claim(&claim).await.unwrap()[0].run)

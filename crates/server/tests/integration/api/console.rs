@@ -57,7 +57,13 @@ pub(crate) async fn fill(store: &dyn Store) -> (JobId, BatchId) {
     let failing = store.enqueue(&job("1")).await.unwrap().job;
     let names = vec![EVIL.to_owned()];
     let lease = Duration::from_secs(60);
-    let worker = NewWorker { name: EVIL.into(), queues: names.clone(), kinds: names.clone(), lease };
+    let worker = NewWorker {
+        name: EVIL.into(),
+        queues: names.clone(),
+        kinds: names.clone(),
+        lease,
+        ..NewWorker::default()
+    };
     let worker = store.register_worker(&worker).await.unwrap();
     let claim = Claim { worker, claim_id: 1, queues: names.clone(), kinds: names, limit: 1, thorough: true };
     let run = store.claim(&claim).await.unwrap()[0].run;

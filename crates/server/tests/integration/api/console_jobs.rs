@@ -16,7 +16,13 @@ use crate::api::place::Place;
 
 async fn worker(store: &dyn Store) -> WorkerId {
     let (queues, kinds) = (vec!["default".to_owned()], vec!["mail".to_owned()]);
-    let worker = NewWorker { name: "w".into(), queues, kinds, lease: Duration::from_secs(600) };
+    let worker = NewWorker {
+        name: "w".into(),
+        queues,
+        kinds,
+        lease: Duration::from_secs(600),
+        ..NewWorker::default()
+    };
     store.register_worker(&worker).await.unwrap()
 }
 

@@ -23,7 +23,7 @@ use crate::api::place::Place;
 /// A worker of these kinds.
 async fn worker(store: &dyn Store, kinds: &[String]) -> WorkerId {
     let (queues, lease) = (vec!["default".to_owned()], Duration::from_secs(600));
-    let worker = NewWorker { name: "w".into(), queues, kinds: kinds.to_vec(), lease };
+    let worker = NewWorker { name: "w".into(), queues, kinds: kinds.to_vec(), lease, ..NewWorker::default() };
     store.register_worker(&worker).await.unwrap()
 }
 
@@ -51,6 +51,7 @@ pub(crate) async fn a_store_in_which_nothing_was_done_tells_what_to_do(place: Pl
         queues: vec![operation::QUEUE.to_owned()],
         kinds: vec![operation::NAME.to_owned()],
         lease: Duration::from_secs(600),
+        ..NewWorker::default()
     };
     store.register_worker(&own).await.unwrap();
     let told = async || place.page("/").await.1;
@@ -69,6 +70,7 @@ pub(crate) async fn kinds_that_no_worker_of_their_queue_runs_are_told(place: Pla
         queues: vec!["night".to_owned()],
         kinds: vec!["invoice".to_owned()],
         lease: Duration::from_secs(600),
+        ..NewWorker::default()
     };
     store.register_worker(&elsewhere).await.unwrap();
     let told = async || place.page("/").await.1;

@@ -152,7 +152,8 @@ impl Filler<'_> {
     async fn claimed(&self, queue: &str, kind: &str, limit: u32) -> (WorkerId, Vec<Run>) {
         let (queues, kinds) = (vec![queue.to_owned()], vec![kind.to_owned()]);
         let (name, lease) = (self.text("worker"), LONG);
-        let worker = NewWorker { name, queues: queues.clone(), kinds: kinds.clone(), lease };
+        let worker =
+            NewWorker { name, queues: queues.clone(), kinds: kinds.clone(), lease, ..NewWorker::default() };
         let worker = self.store.register_worker(&worker).await.unwrap();
         let claim = Claim { worker, claim_id: 1, queues, kinds, limit, thorough: true };
         let runs: Vec<Run> = self.store.claim(&claim).await.unwrap().iter().map(|job| job.run).collect();

@@ -235,8 +235,13 @@ pub(crate) async fn attempts_are_told_with_their_ends(place: Place) {
     let id = place.created(&json!({"kind": "k", "max_attempts": 2})).await;
     let store = place.store.as_ref();
     let lease = Duration::from_secs(60);
-    let worker =
-        NewWorker { name: "w".into(), queues: vec!["default".into()], kinds: vec!["k".into()], lease };
+    let worker = NewWorker {
+        name: "w".into(),
+        queues: vec!["default".into()],
+        kinds: vec!["k".into()],
+        lease,
+        ..NewWorker::default()
+    };
     let worker = store.register_worker(&worker).await.unwrap();
     for claim_id in 1..=2 {
         let claim = Claim {

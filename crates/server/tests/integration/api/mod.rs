@@ -127,6 +127,7 @@ on_both! {
     protocol {
         a_job_is_run_by_a_worker_that_speaks_http
         a_claim_waits_until_there_is_a_job
+        a_result_that_cannot_be_stored_fails_its_run_alone
         a_failed_run_is_tried_again_until_its_attempts_are_spent
         a_heartbeat_tells_what_to_stop
         the_end_of_a_run_hands_its_groups_slot_on

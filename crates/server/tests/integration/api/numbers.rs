@@ -65,8 +65,13 @@ pub(crate) async fn metrics_tell_of_jobs_that_are_due_and_not_of_reminders(place
 pub(crate) async fn the_worker_that_a_server_keeps_for_operators_is_not_counted(place: Place) {
     let register = async |kind: &str| {
         let kinds = vec![kind.to_owned()];
-        let worker =
-            NewWorker { name: kind.to_owned(), queues: vec!["q".to_owned()], kinds, lease: SCRAPE_TIMEOUT };
+        let worker = NewWorker {
+            name: kind.to_owned(),
+            queues: vec!["q".to_owned()],
+            kinds,
+            lease: SCRAPE_TIMEOUT,
+            ..NewWorker::default()
+        };
         place.store.register_worker(&worker).await.unwrap();
     };
     register(operation::NAME).await;

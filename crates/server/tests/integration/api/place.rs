@@ -176,6 +176,12 @@ impl Place {
         self.send(self.request(Method::POST, path).json(body)).await
     }
 
+    /// Sends text that the test's own JSON cannot hold.
+    pub(crate) async fn post_text(&self, path: &str, text: String) -> Answer {
+        self.send(self.request(Method::POST, path).header("Content-Type", "application/json").body(text))
+            .await
+    }
+
     /// Asks what the document describes; the answer is as it says. `Value::Null`: without a body.
     pub(crate) async fn ask(&self, method: Method, path: &str, body: Value) -> Answer {
         described::ask(self, method, path, &body).await

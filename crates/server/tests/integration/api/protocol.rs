@@ -72,6 +72,27 @@ pub(crate) async fn a_job_is_run_by_a_worker_that_speaks_http(place: Place) {
     assert_eq!(worker.tell("heartbeat", json!({})).await.code(), "worker_lost");
 }
 
+pub(crate) async fn a_result_that_cannot_be_stored_fails_its_run_alone(place: Place) {
+    let bad = place.created(&json!({"kind": "k"})).await;
+    let good = place.created(&json!({"kind": "k"})).await;
+    let worker = Worker::register(&place).await;
+    let jobs = worker.claim(json!({"wait_ms": 20_000})).await;
+    let run = |id: &str| jobs.iter().find(|job| job["id"] == id).unwrap()["run"].as_str().unwrap().to_owned();
+    let path = format!("/v1/workers/{}", worker.id);
+    let report = format!(r#"{{"runs": [{{"run": "{}", "checkpoint": 1e400}}]}}"#, run(&bad));
+    let answer = place.post_text(&format!("{path}/report"), report).await;
+    assert_eq!((answer.code(), &answer.body["at"]), ("invalid_checkpoint", &json!("runs[0].checkpoint")));
+    let ends = format!(
+        r#"{{"runs": [{{"run": "{}", "outcome": "succeeded", "result": [1e400]}}, {{"run": "{}", "outcome": "succeeded", "result": 7}}]}}"#,
+        run(&bad),
+        run(&good)
+    );
+    let answer = place.post_text(&format!("{path}/finish"), ends).await;
+    assert_eq!(answer.body["runs"], json!(["accepted", "accepted"]), "{answer:?}");
+    assert_eq!(state(&place, &bad).await, "failed");
+    assert_eq!(state(&place, &good).await, "succeeded");
+}
+
 pub(crate) async fn a_claim_waits_until_there_is_a_job(place: Place) {
     let worker = Worker::register(&place).await;
     assert!(worker.claim(json!({})).await.is_empty(), "it does not wait unless it is asked to");

@@ -56,6 +56,7 @@ pub(crate) async fn worker(store: &dyn Store, kinds: &[&str], lease: Duration) -
         queues: vec!["default".to_owned()],
         kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
         lease,
+        ..NewWorker::default()
     };
     store.register_worker(&worker).await.unwrap()
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use milepost_core::batch::RESULT_BYTES_MAX;
 use milepost_core::batch::due::READS_TOO_MUCH;
+use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::Rule;
 use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
-use milepost_core::finish::Finish;
+use milepost_core::finish::{End, Finish};
 use serde_json::{Value, json};
 
 use super::{Batches, done, fails, gives, graph, job};
@@ -65,6 +66,30 @@ pub async fn a_result_over_the_limit_is_refused(batches: Batches) {
     batches.assert_states(batch, "a active").await;
     tell(RESULT_BYTES_MAX).await.unwrap();
     assert_eq!(batches.state(batch).await, BatchState::Done);
+}
+
+pub async fn a_result_that_nobody_could_read_is_refused(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
+    let claimed = batches.claim(batch).await;
+    let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
+    for result in ["1e400", r#"{"x": -1e999}"#, r#""\ud800""#, r#""\u0000""#, "1e-9999", "{", &deep] {
+        let end = End::Succeed { result: Some(result.to_owned()) };
+        let finish = Finish { run: claimed["a"].run, end, grouped: false, task: true };
+        let refused = batches.scene.store.finish_many(batches.scene.worker, &[finish]).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Refused { .. }), "{result}: {refused}");
+    }
+    batches.assert_states(batch, "a active, b waiting").await;
+}
+
+pub async fn an_input_that_nobody_could_read_is_refused(batches: Batches) {
+    batches.define(graph("d", &[("a", &[])])).await;
+    let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
+    for input in ["1e400", r#"{"x": -1e999}"#, r#""\ud800""#, r#""\u0000""#, "1e-9999", &deep] {
+        let input = serde_json::value::RawValue::from_string(input.to_owned()).unwrap();
+        let batch = NewBatch { input, ..NewBatch::new("d", &json!({})).unwrap() };
+        let refused = batches.store.start_batch(&batch).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Batch(InvalidBatch::Input { .. })), "{refused}");
+    }
 }
 
 /// As many results of the largest size as one task may not read any more.

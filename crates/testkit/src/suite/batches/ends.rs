@@ -116,7 +116,7 @@ pub async fn a_rescue_of_the_last_attempt_goes_on(batches: Batches) {
     let leaver = register(&batches.scene.store, LONG).await;
     assert_eq!(batches.scene.claim_for(leaver, 1).await.unwrap().len(), 1);
     batches.scene.store.retire_worker(leaver).await.unwrap();
-    let rescued = batches.scene.store.rescue_expired(10, &|_, _| Duration::ZERO).await.unwrap();
+    let rescued = batches.scene.store.rescue_expired(10, &|_, _, _| Duration::ZERO).await.unwrap();
     assert_eq!(rescued[0].verb, Verb::Fail);
     batches.advance().await;
     batches.assert_states(batch, "a failed, b active").await;

@@ -72,6 +72,8 @@ macro_rules! batch_conformance {
                 results_go_along_the_edges
                 payloads_come_as_they_were_written
                 a_result_over_the_limit_is_refused
+                a_result_that_nobody_could_read_is_refused
+                an_input_that_nobody_could_read_is_refused
                 a_task_that_reads_too_much_fails
                 jobs_of_a_batch_are_kept_as_long_as_it
                 jobs_of_a_batch_are_of_its_trace

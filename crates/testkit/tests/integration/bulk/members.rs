@@ -158,7 +158,7 @@ impl Members {
     /// Takes back what dead workers held, to be claimed at once.
     pub(crate) async fn rescue(&self) {
         self.expire_leases().await;
-        self.store().rescue_expired(100, &|_, _| Duration::ZERO).await.unwrap();
+        self.store().rescue_expired(100, &|_, _, _| Duration::ZERO).await.unwrap();
     }
 
     /// All failures of a run.
@@ -269,6 +269,7 @@ impl Members {
             queues: queues.clone(),
             kinds: kinds.clone(),
             lease: Duration::from_secs(600),
+            ..NewWorker::default()
         };
         let worker = self.store().register_worker(&worker).await.unwrap();
         let claim_id = fastrand::i32(1..);

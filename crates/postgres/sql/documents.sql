@@ -1,0 +1,37 @@
+-- JSON that callers hand over in SQL: what every reader can read, and no more than that. The library checks the same in Rust (core::json).
+
+-- How many levels of arrays and objects a JSON text has. Its predecessor json_depth(json) is dropped: from PostgreSQL 17 on, no
+-- parameter can be named json, and a parameter cannot be renamed by replacing its function.
+drop function if exists milepost.json_depth(text);
+create or replace function milepost.json_nesting(document text) returns int language sql immutable strict parallel safe as $$
+    select coalesce(max(d.depth), 0)::int from (
+        select sum(case when b.bracket in ('[', '{') then 1 else -1 end) over (order by b.n) as depth
+        from regexp_split_to_table(
+            regexp_replace(regexp_replace(document, '"(\\.|[^"\\])*"', '', 'g'), '[^][{}]', '', 'g'), '') with ordinality b(bracket, n)
+        where b.bracket <> ''
+    ) d
+$$;
+
+-- What is wrong with a payload, an input or a result, as the end of a sentence; null: nothing. bytes_max: of its text, in which jsonb writes
+-- all digits of a number. Readers hold numbers in doubles, and read 120 levels.
+create or replace function milepost.refuse_document(document jsonb, bytes_max bigint) returns text
+language plpgsql immutable parallel safe as $$
+declare
+    written text := document::text;
+begin
+    if octet_length(written) > bytes_max then
+        return format('has %s bytes; the limit is %s', octet_length(written), bytes_max);
+    end if;
+    -- Only what has so many brackets can be so deep.
+    if length(written) - length(translate(written, '[{', '')) > 120 and milepost.json_nesting(written) > 120 then
+        return format('is nested %s levels deep; the limit is 120', milepost.json_nesting(written));
+    end if;
+    if written ~ '[0-9]{250}' and exists (
+        select from jsonb_path_query(document, 'strict $.**') v(value)
+        where jsonb_typeof(v.value) = 'number' and abs((v.value #>> '{}')::numeric) > 1.797e308)
+    then
+        return 'holds a number beyond 1.797e308, which readers cannot hold';
+    end if;
+    return null;
+end
+$$;

@@ -1,0 +1,100 @@
+//! Values that no reader can hold: refused where SQL hands them over, and harmless where another program wrote them.
+
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::finish::UNREADABLE;
+use milepost_core::state::JobState;
+use milepost_testkit::database::Database;
+use milepost_testkit::scene::KIND;
+use milepost_testkit::suite::batches::{Batches, done, graph, job};
+use milepost_testkit::{Scene, wait};
+use serde_json::json;
+use sqlx::postgres::PgDatabaseError;
+use sqlx::{AssertSqlSafe, Executor, PgPool};
+
+/// JSON that PostgreSQL takes and readers do not: numbers beyond all bounds, more levels than can be read, digits without end.
+fn documents() -> Vec<String> {
+    let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
+    let digits = format!("[{}0]", "1e-16383,".repeat(70));
+    vec!["1e400".to_owned(), r#"{"a": [-1e999]}"#.to_owned(), deep, digits]
+}
+
+async fn refusal(pool: &PgPool, sql: String) -> String {
+    let error = pool.execute(AssertSqlSafe(sql.clone())).await.map(|_| sql).unwrap_err();
+    error.as_database_error().unwrap().downcast_ref::<PgDatabaseError>().code().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sql_callers_cannot_hand_over_what_no_reader_can_hold() {
+    let (_database, store, scene) = Database::with_scene().await;
+    let batches = Batches::on(scene.store.clone()).await;
+    batches.define(graph("d", &[("a", &[])])).await;
+    let run = scene.running(Scene::job()).await.run;
+    for document in documents() {
+        let enqueue = format!("select milepost.enqueue('{KIND}', '{document}')");
+        assert_eq!(refusal(store.pool(), enqueue).await, "MP001", "{document:.40}");
+        let start = format!("select milepost.start_batch('d', input => '{document}')");
+        assert_eq!(refusal(store.pool(), start).await, "MP011", "{document:.40}");
+        let complete = format!("select milepost.complete('{}', {}, '{document}')", run.job.0, run.token.0);
+        assert_eq!(refusal(store.pool(), complete).await, "MP011", "{document:.40}");
+    }
+    for time in ["infinity", "-infinity", "20000-01-01"] {
+        let enqueue = format!(
+            "select milepost.enqueue_many(array['{KIND}'], array['{{}}'::jsonb], nominal_ats => array['{time}'::timestamptz])"
+        );
+        assert_eq!(refusal(store.pool(), enqueue).await, "MP001", "{time}");
+        let start = format!("select milepost.start_batch('d', nominal_at => '{time}')");
+        assert_eq!(refusal(store.pool(), start).await, "MP011", "{time}");
+    }
+    let long = format!(r#"["{}", 1e300, 0.1]"#, "7".repeat(1000));
+    store
+        .pool()
+        .execute(AssertSqlSafe(format!("select milepost.enqueue('{KIND}', '{long}')")))
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_cannot_be_read_fails_by_itself() {
+    let (_database, store, scene) = Database::with_scene().await;
+    let bad = scene.enqueue(Scene::job().group("g")).await;
+    let behind = scene.enqueue(Scene::job().group("g")).await;
+    let good = scene.enqueue_many(3, KIND, json!({})).await;
+    let tamper = format!(
+        "alter table milepost.job drop constraint job_nominal_at_check;
+         update milepost.job set nominal_at = 'infinity' where id = '{}'",
+        bad.0
+    );
+    store.pool().execute(sqlx::raw_sql(AssertSqlSafe(tamper))).await.unwrap();
+    let claimed: Vec<_> = scene.claim(10).await.into_iter().map(|job| job.run.job).collect();
+    assert_eq!(claimed.len(), good.len());
+    assert!(good.iter().all(|job| claimed.contains(job)));
+    let last = "select to_state::text || ' ' || error_code from milepost.history where job_id = $1 order by pos desc limit 1";
+    let ended: String = sqlx::query_scalar(last).bind(bad.0).fetch_one(store.pool()).await.unwrap();
+    assert_eq!(ended, format!("failed {UNREADABLE}"));
+    assert_eq!(scene.state(behind).await, JobState::Pending, "its group goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_cannot_be_read_does_not_keep_others_from_going_on() {
+    let (_database, store, scene) = Database::with_scene().await;
+    let batches = Batches::on(scene.store.clone()).await;
+    let reads =
+        Definition::new("d").task("a", job()).task("b", job().after(["a"]).payload(json!("${ input.x }")));
+    let over = Definition::new("l").task("a", job()).task("b", Task::each(KIND, "input.x").after(["a"]));
+    let mut ids = Vec::new();
+    for (dag, is_bad) in [(reads.clone(), true), (over, true), (reads, false)] {
+        let id = batches.run(dag, json!({ "x": [1] })).await;
+        if is_bad {
+            let tamper = "update milepost.batch_input set input = '{\"x\": [1e400]}' where batch_id = $1";
+            sqlx::query(tamper).bind(id.0).execute(store.pool()).await.unwrap();
+        }
+        batches.step(id, &["a"], done()).await;
+        ids.push(id);
+    }
+    wait::until("all are worked out", || async { batches.store.advance_batches().await.unwrap() == 0 }).await;
+    for bad in [ids[0], ids[1]] {
+        let error = batches.task(bad, "b").await.error.expect("why it failed");
+        assert!(error.contains(UNREADABLE), "{error}");
+    }
+    batches.assert_states(ids[2], "a succeeded, b active").await;
+}
