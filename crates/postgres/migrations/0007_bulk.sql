@@ -45,6 +45,8 @@ create table milepost.bulk (
     done bigint not null default 0,
     failed bigint not null default 0,
     chunks bigint not null default 0,
+    -- Chunks when the run token that holds it took it over: it has progressed since when there are more.
+    chunks_before bigint not null default 0,
     chunk_rows int,
     chunk_ms bigint,
     busy_ms bigint not null default 0,

@@ -118,7 +118,11 @@ fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> 
         Some(Verb::Abort) => End::Abort,
         Some(_) => End::Cancel,
         None if attempt >= row.try_get::<i32, _>("max_attempts")? => End::Fail { failure: failure() },
-        None => End::Retry { delay: delay(row.try_get("kind")?, attempt.unsigned_abs()), failure: failure() },
+        None => {
+            // What progresses waits no longer the more often its workers die.
+            let failures = if row.try_get("progressed")? { 1 } else { attempt.unsigned_abs() };
+            End::Retry { delay: delay(row.try_get("kind")?, failures), failure: failure() }
+        }
     };
     Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? })
 }

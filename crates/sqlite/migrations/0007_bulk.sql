@@ -39,6 +39,8 @@ CREATE TABLE milepost_bulk (
     done              INTEGER NOT NULL DEFAULT 0,
     failed            INTEGER NOT NULL DEFAULT 0,
     chunks            INTEGER NOT NULL DEFAULT 0,
+    -- Chunks when the run token that holds it took it over: it has progressed since when there are more.
+    chunks_before     INTEGER NOT NULL DEFAULT 0,
     chunk_rows        INTEGER,
     chunk_ms          INTEGER,
     busy_ms           INTEGER NOT NULL DEFAULT 0,

@@ -25,6 +25,8 @@ pub(crate) struct Lost {
     max_attempts: u32,
     stop_verb: Option<Verb>,
     stop_note: Option<String>,
+    /// Whether it is a run of a bulk job that has done a chunk since it was claimed.
+    progressed: bool,
 }
 
 /// How long each lost job waits before its next attempt.
@@ -60,6 +62,7 @@ fn read_lost(row: &Row<'_>, worker: WorkerId) -> rusqlite::Result<Lost> {
         max_attempts: row.get(4)?,
         stop_verb: row::word_opt(row, 6)?,
         stop_note: row.get(7)?,
+        progressed: row.get(8)?,
     })
 }
 
@@ -143,7 +146,9 @@ pub(crate) fn delays(lost: &[Lost], delay: impl Fn(&str, u32) -> Duration) -> De
     lost.iter()
         .map(|lost| {
             let Standing { job, attempt, .. } = lost.standing;
-            (job, delay(&lost.kind, attempt))
+            // What progresses waits no longer the more often its workers die.
+            let failures = if lost.progressed { 1 } else { attempt };
+            (job, delay(&lost.kind, failures))
         })
         .collect()
 }

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde_json::{Map, Value};
+use milepost_core::bulk::parameters::Parameters;
+use serde_json::value::{RawValue, to_raw_value};
 
 #[derive(Debug, Args)]
 pub(super) struct ParametersArgs {
@@ -11,36 +12,36 @@ pub(super) struct ParametersArgs {
     payload: Option<String>,
     /// A parameter, which SQL has as :NAME; may be given several times. A value that is no JSON is a text
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
-    params: Vec<(String, Value)>,
+    params: Vec<(String, Box<RawValue>)>,
 }
 
-fn parameter(text: &str) -> Result<(String, Value), String> {
+fn parameter(text: &str) -> Result<(String, Box<RawValue>), String> {
     let split = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let (name, value) = split.ok_or("a parameter is given as NAME=VALUE, such as place=4711")?;
-    Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))))
+    let json = RawValue::from_string(value.trim().to_owned()).or_else(|_| to_raw_value(value));
+    Ok((name.to_owned(), json.map_err(|error| error.to_string())?))
 }
 
 impl ParametersArgs {
     /// The parameters as one object.
-    pub(super) fn read(self) -> Result<Map<String, Value>> {
+    pub(super) fn read(self) -> Result<Parameters> {
         let Some(payload) = self.payload else { return unique(self.params) };
-        match serde_json::from_str(&payload).context("--payload is no JSON")? {
-            Value::Object(object) => Ok(object),
-            _ => bail!(
-                "--payload is a JSON object whose members are the parameters, such as {{\"place\": 4711}}"
-            ),
-        }
+        serde_json::from_str::<&RawValue>(&payload).context("--payload is no JSON")?;
+        let Some(parameters) = Parameters::read(&payload) else {
+            bail!("--payload is a JSON object whose members are the parameters, such as {{\"place\": 4711}}");
+        };
+        Ok(parameters)
     }
 }
 
-fn unique(params: Vec<(String, Value)>) -> Result<Map<String, Value>> {
-    let mut object = Map::new();
+fn unique(params: Vec<(String, Box<RawValue>)>) -> Result<Parameters> {
+    let mut parameters = Parameters::default();
     for (name, value) in params {
-        if object.insert(name.clone(), value).is_some() {
+        if !parameters.add(name.clone(), value) {
             bail!("the parameter {name} is given twice");
         }
     }
-    Ok(object)
+    Ok(parameters)
 }
 
 #[cfg(test)]
@@ -51,10 +52,16 @@ mod tests {
 
     #[test]
     fn a_parameter_is_json_where_it_can_be_and_else_a_text() {
-        assert_eq!(parameter("place=4711"), Ok(("place".to_owned(), json!(4711))));
-        assert_eq!(parameter("name=Bad Homburg"), Ok(("name".to_owned(), json!("Bad Homburg"))));
-        assert_eq!(parameter("code=007"), Ok(("code".to_owned(), json!("007"))));
-        assert_eq!(parameter("where=a=b"), Ok(("where".to_owned(), json!("a=b"))));
+        let read = |text: &str| parameter(text).map(|(name, json)| (name, json.get().to_owned())).unwrap();
+        for (given, name, json) in [
+            ("place=4711", "place", "4711"),
+            ("large=100000000000000000001", "large", "100000000000000000001"),
+            ("name=Bad Homburg", "name", "\"Bad Homburg\""),
+            ("code=007", "code", "\"007\""),
+            ("where=a=b", "where", "\"a=b\""),
+        ] {
+            assert_eq!(read(given), (name.to_owned(), json.to_owned()));
+        }
         assert!(parameter("place").is_err_and(|why| why.contains("NAME=VALUE")));
         assert!(parameter("=1").is_err());
     }
@@ -63,7 +70,7 @@ mod tests {
     fn all_parameters_are_one_object() {
         let read = |payload: Option<&str>, params: &[&str]| {
             let params = params.iter().map(|text| parameter(text).unwrap()).collect();
-            ParametersArgs { payload: payload.map(str::to_owned), params }.read().map(Value::from)
+            ParametersArgs { payload: payload.map(str::to_owned), params }.read().map(|read| json!(read))
         };
         assert_eq!(read(None, &[]).unwrap(), json!({}));
         assert_eq!(read(None, &["a=1", "b=x"]).unwrap(), json!({ "a": 1, "b": "x" }));

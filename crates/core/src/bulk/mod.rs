@@ -9,6 +9,7 @@ pub mod event_template;
 pub mod key;
 pub mod listing;
 pub mod operation;
+pub mod parameters;
 pub mod progress;
 pub mod run;
 pub mod sql;

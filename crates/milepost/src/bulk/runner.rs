@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use milepost_core::bulk::chunk::{ChunkSizer, Load, Sizing};
 use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::parameters::Parameters;
 use milepost_core::bulk::run::{
     ChunkDone, Chunked, Counts, Order, Position, Rest, Settings, Surveyed, Total,
 };
@@ -12,6 +13,7 @@ use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkRun, Operation, Store, StoreResult};
 use milepost_core::transition::Verb;
+use serde_json::value::to_raw_value;
 use tokio::time::Instant;
 
 use super::elsewhere::Elsewhere;
@@ -262,9 +264,9 @@ impl Runner {
     fn next(&self) -> Option<NewJob> {
         let definition = self.bulk.then.as_ref()?;
         let job = self.context.run().job;
-        let mut payload: serde_json::Value = serde_json::from_str(&self.context.job().payload).ok()?;
-        payload.as_object_mut()?.insert("previous".to_owned(), job.to_string().into());
-        let next = NewJob::new(definition.name.clone(), &payload).ok()?;
+        let mut parameters = Parameters::read(&self.context.job().payload)?;
+        parameters.add("previous".to_owned(), to_raw_value(&job.to_string()).ok()?);
+        let next = NewJob::new(definition.name.clone(), &parameters).ok()?;
         Some(definition.direct(next.key(format!("after {job}"))))
     }
 

@@ -15,6 +15,7 @@ select id, id, $2, $3,
 from held
 on conflict (job_id) do update
 set token = excluded.token,
+    chunks_before = case when b.token < excluded.token then b.chunks else b.chunks_before end,
     fingerprint = coalesce(b.fingerprint, excluded.fingerprint),
     snapshot = coalesce(b.snapshot, excluded.snapshot),
     backend_pid = excluded.backend_pid,

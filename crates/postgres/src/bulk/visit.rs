@@ -2,12 +2,13 @@
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
+use milepost_core::bulk::parameters::{Parameter, Parameters};
 use milepost_core::bulk::run::{Order, Rehearsal, Survey, Surveyed, Total, Trial};
 use milepost_core::bulk::staged::ORIGIN;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::port::StoreResult;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row, SqlSafeStr};
 
@@ -30,7 +31,7 @@ pub(super) struct Visit {
     pub(super) connection: PgConnection,
     targets: Targets,
     pub(super) order: Order,
-    payload: Map<String, Value>,
+    parameters: Parameters,
     /// Whose targets these are.
     pub(super) origin: JobId,
     /// Whether they are the failures of another run.
@@ -43,16 +44,13 @@ impl Visit {
     /// On this connection, with what the run asks for looked at.
     pub(super) async fn open(spec: &Spec, mut connection: PgConnection, order: &Order) -> StoreResult<Self> {
         let targets = Targets::prepare(spec, &mut connection).await?;
-        let payload = match serde_json::from_str(&order.payload) {
-            Ok(Value::Object(payload)) => payload,
-            _ => return Err(InvalidBulk::NotAnObject.into()),
-        };
+        let parameters = Parameters::read(&order.payload).ok_or(InvalidBulk::NotAnObject)?;
         let mut visit = Self {
             spec: spec.clone(),
             connection,
             targets,
             order: order.clone(),
-            payload,
+            parameters,
             origin: order.run.job,
             over_failures: false,
             failed: None,
@@ -123,7 +121,7 @@ impl Visit {
         match name {
             "bulk_id" | ORIGIN => Some(Some(self.origin.to_string())),
             "nominal_at" => Some(self.order.nominal_at.map(|at| at.to_string())),
-            name => self.payload.get(name).map(text_of),
+            name => self.parameters.get(name).map(Parameter::into_text),
         }
     }
 

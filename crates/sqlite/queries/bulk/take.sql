@@ -4,6 +4,7 @@ INSERT INTO milepost_bulk AS b (job_id, origin, token, fingerprint, started_at_m
 SELECT id, id, ?2, ?3, ?4, ?4, ?5 FROM milepost_live WHERE id = ?1 AND token = ?2 AND state = 'running'
 ON CONFLICT (job_id) DO UPDATE SET
     token = excluded.token,
+    chunks_before = CASE WHEN b.token < excluded.token THEN b.chunks ELSE b.chunks_before END,
     fingerprint = coalesce(b.fingerprint, excluded.fingerprint),
     started_at_ms = coalesce(b.started_at_ms, excluded.started_at_ms),
     updated_at_ms = excluded.updated_at_ms,

@@ -6,10 +6,12 @@ use milepost_core::bulk::chunk::{Load, Sizing};
 use milepost_core::bulk::definition::{Definition, Labels};
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::listing::{BulkView, StagedFile};
+use milepost_core::bulk::parameters::Parameter;
 use milepost_core::bulk::run::{Counts, Settings, TargetFailure, Total};
 use milepost_core::bulk::staged::Columns;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
+use milepost_core::json::is_same_json;
 use milepost_core::schedule::Source;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Type, Value as Sql, ValueRef};
@@ -56,6 +58,20 @@ pub(super) fn to_sql(value: &Value) -> Sql {
             blob().or_else(real).unwrap_or_else(|| Sql::Text(value.to_string()))
         }
         Value::Array(_) => Sql::Text(value.to_string()),
+    }
+}
+
+/// A parameter for SQLite. A number that it would round goes in as text, with all its digits.
+pub(super) fn of_parameter(parameter: Parameter<'_>) -> Sql {
+    match parameter {
+        Parameter::Null => Sql::Null,
+        Parameter::Truth(truth) => Sql::Integer(truth.into()),
+        Parameter::Text(text) | Parameter::Json(text) => Sql::Text(text),
+        Parameter::Number(digits) => match (digits.parse::<i64>(), digits.parse::<f64>()) {
+            (Ok(whole), _) => Sql::Integer(whole),
+            (_, Ok(real)) if is_same_json(&real.to_string(), digits) => Sql::Real(real),
+            _ => Sql::Text(digits.to_owned()),
+        },
     }
 }
 

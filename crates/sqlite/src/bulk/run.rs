@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
+use milepost_core::bulk::parameters::Parameters;
 use milepost_core::bulk::progress::Taken;
 use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Survey, Surveyed, Total};
 use milepost_core::bulk::staged::ORIGIN;
@@ -13,7 +14,7 @@ use milepost_core::job::NewJob;
 use milepost_core::port::{BulkProgress, BulkRun, StoreResult};
 use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, Statement, Transaction};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::progress::{self, failures_left};
 use super::row::{to_json, to_sql};
@@ -29,7 +30,7 @@ use crate::store::SqliteStore;
 pub(super) struct Facts {
     pub(super) work: Arc<Work>,
     pub(super) order: Order,
-    pub(super) payload: Arc<Map<String, Value>>,
+    pub(super) parameters: Arc<Parameters>,
     /// Whose targets these are.
     pub(super) origin: JobId,
     /// Whether they are the failures of another run.
@@ -88,7 +89,7 @@ impl Facts {
             "bulk_id" => Some(Sql::Text(self.origin.to_string())),
             ORIGIN => Some(Sql::Blob(self.origin.0.as_bytes().to_vec())),
             "nominal_at" => Some(self.order.nominal_at.map_or(Sql::Null, |at| Sql::Text(at.to_string()))),
-            name => self.payload.get(name).map(to_sql),
+            name => self.parameters.get(name).map(bulk_row::of_parameter),
         }
     }
 
@@ -124,12 +125,9 @@ impl Run {
     }
 
     pub(super) fn open(bulk: &SqlBulk, order: &Order) -> StoreResult<Self> {
-        let payload = match serde_json::from_str(&order.payload) {
-            Ok(Value::Object(payload)) => Arc::new(payload),
-            _ => return Err(InvalidBulk::NotAnObject.into()),
-        };
+        let parameters = Arc::new(Parameters::read(&order.payload).ok_or(InvalidBulk::NotAnObject)?);
         let (work, order, origin) = (bulk.work.clone(), order.clone(), order.run.job);
-        let facts = Facts { work, order, payload, origin, over_failures: false };
+        let facts = Facts { work, order, parameters, origin, over_failures: false };
         facts.check_parameters()?;
         Ok(Self { store: bulk.store.clone(), facts })
     }

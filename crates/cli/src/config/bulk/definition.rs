@@ -5,6 +5,7 @@ use milepost::bulk::{
     ColumnType, Columns, Definition, Effects, EventTemplate, InvalidColumns, Labels, Load, Sizing, Windows,
 };
 use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::parameters::Parameters;
 use milepost_core::bulk::sql::{Apply, Dialect, Source};
 use milepost_core::bulk::staged::ORIGIN;
 use milepost_core::job::{NewJob, Priority};
@@ -121,17 +122,13 @@ impl BulkEntry {
     }
 
     /// Refuses parameters among which one is missing that its SQL asks for.
-    pub(crate) fn check_parameters(
-        &self,
-        payload: &serde_json::Map<String, serde_json::Value>,
-        dialect: Dialect,
-    ) -> Result<()> {
+    pub(crate) fn check_parameters(&self, given: &Parameters, dialect: Dialect) -> Result<()> {
         let (source, key) = self.targets(dialect)?;
         let source = Source::parse(&source, &key, dialect).map_err(InvalidBulk::Source)?;
-        missing(&source.parameters(), "source", payload)?;
+        missing(&source.parameters(), "source", given)?;
         let Some(apply) = &self.apply else { return Ok(()) };
         let apply = Apply::parse(apply, &key, dialect).map_err(InvalidBulk::Apply)?;
-        Ok(missing(&apply.parameters(), "apply", payload)?)
+        Ok(missing(&apply.parameters(), "apply", given)?)
     }
 
     /// Changes when its targets or what is done to them do; not with secrets, of which those may be renewed.
@@ -173,12 +170,8 @@ impl BulkEntry {
 /// What Milepost gives by itself.
 pub(super) const GIVEN: [&str; 3] = ["bulk_id", "nominal_at", ORIGIN];
 
-fn missing(
-    names: &[&str],
-    part: &'static str,
-    payload: &serde_json::Map<String, serde_json::Value>,
-) -> Result<(), InvalidBulk> {
-    let missing = names.iter().find(|name| !GIVEN.contains(name) && !payload.contains_key(**name));
+fn missing(names: &[&str], part: &'static str, given: &Parameters) -> Result<(), InvalidBulk> {
+    let missing = names.iter().find(|name| !GIVEN.contains(name) && given.get(name).is_none());
     missing.map_or(Ok(()), |name| Err(InvalidBulk::NoParameter { name: (*name).to_owned(), part }))
 }
 

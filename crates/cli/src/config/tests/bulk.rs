@@ -148,7 +148,9 @@ fn a_bulk_job_over_a_file_has_columns_instead_of_a_source() {
     for dialect in [Dialect::Postgres, Dialect::Sqlite] {
         let (source, key) = entry.targets(dialect).unwrap();
         assert!(source.contains("bulk_target") && key == ["n"], "{source}");
-        let missing = entry.check_parameters(&serde_json::Map::new(), dialect).unwrap_err();
+        let missing = entry
+            .check_parameters(&milepost_core::bulk::parameters::Parameters::default(), dialect)
+            .unwrap_err();
         assert!(missing.to_string().contains("no \"text\", which the apply asks for"), "{missing}");
     }
     let other = OVER_FILE.replace("name = \"text\"", "name = \"json\"");

@@ -3,10 +3,10 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use milepost_core::bulk::parameters::Parameters;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -32,7 +32,7 @@ struct RunRequest {
     /// What its SQL asks for by name: a JSON object.
     #[serde(default)]
     #[schema(value_type = Object, examples(json!({"place": 4711})))]
-    parameters: Map<String, Value>,
+    parameters: Parameters,
     /// At most one run of the bulk job ever has a key; asking again answers the same run.
     #[schema(min_length = 1, max_length = 1000)]
     key: Option<String>,

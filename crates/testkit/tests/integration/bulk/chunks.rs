@@ -1,7 +1,11 @@
 //! What chunks do.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
 use milepost::JobState;
 use milepost::bulk::{Definition, Sizing};
+use milepost_core::retry::RetryPolicy;
 use milepost_testkit::notes;
 
 use crate::bulk::members::Members;
@@ -16,6 +20,33 @@ pub(crate) async fn every_target_is_applied_once(members: Members) {
     assert!(view.counts.chunks >= 5, "{view:#?}");
     assert_eq!(view.total.unwrap().rows, 1_000);
     members.assert_once_each(view.id, 1_000).await;
+}
+
+pub(crate) async fn a_run_that_progresses_waits_no_longer_after_each_lost_worker(members: Members) {
+    members.add(0..100).await;
+    let bulk = members.notify(10);
+    let job = members.start(&bulk).await;
+    let mut failures = Vec::new();
+    for chunks in [1, 0, 2, 0] {
+        let mut held = members.take(&bulk).await;
+        if failures.is_empty() {
+            held.survey().await;
+        }
+        for _ in 0..chunks {
+            held.chunk(10).await;
+        }
+        drop(held);
+        members.expire_leases().await;
+        let counted = AtomicU32::new(0);
+        let delay = |_: &str, attempt: u32, _: Option<&RetryPolicy>| {
+            counted.store(attempt, Ordering::Relaxed);
+            Duration::ZERO
+        };
+        members.store().rescue_expired(100, &delay).await.unwrap();
+        failures.push(counted.into_inner());
+    }
+    assert_eq!(failures, [1, 2, 1, 4], "without a chunk it waits as after that many failures");
+    assert_eq!(members.drain(&bulk, job).await.counts.done, 100);
 }
 
 pub(crate) async fn a_run_without_targets_ends_well(members: Members) {

@@ -33,6 +33,21 @@ pub(crate) async fn parameters_of_every_json_type_reach_the_statements(members: 
     assert_eq!(members.home.count(right).await, 1);
 }
 
+pub(crate) async fn numbers_keep_all_their_digits(members: Members) {
+    members.add(0..1).await;
+    members.home.tamper("create table public.digits (large text, small text)").await;
+    let source = "select id from member where id > :cursor order by id limit :limit";
+    let apply = "insert into digits select :large, :small from chunk";
+    let bulk = members.home.bulk(notes::definition("digits", 20), source, &["id"], apply).unwrap();
+    let payload = r#"{"large": 100000000000000000001, "small": 0.10000000000000000001}"#.to_owned();
+    let job = bulk.definition().direct(NewJob::from_json("digits", payload).unwrap());
+    let job = members.store().start_bulk(&job).await.unwrap().job;
+    let view = members.drain(&bulk, job).await;
+    assert_eq!(view.state, JobState::Succeeded, "{view:#?}");
+    let right = "select count(*) from public.digits where large = '100000000000000000001' and small = '0.10000000000000000001'";
+    assert_eq!(members.home.count(right).await, 1);
+}
+
 /// Starts a run that must fail without a chunk, and answers why it did.
 async fn refused(members: &Members, bulk: &Bulk, job: NewJob) -> String {
     let job = members.store().start_bulk(&job).await.unwrap().job;
