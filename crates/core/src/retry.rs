@@ -64,6 +64,13 @@ impl RetryPolicy {
     }
 }
 
+/// As after how many failures a job waits whose worker was lost: a run of a bulk job that has done a chunk since it was claimed waits no
+/// longer the more often that happens.
+#[must_use]
+pub const fn failures_counted(attempt: u32, progressed: bool) -> u32 {
+    if progressed { 1 } else { attempt }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -7,6 +7,7 @@ use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{MaintenanceStore, RetryDelay, StoreResult};
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::retry::failures_counted;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Backoffs, Rescued};
 use sqlx::Row;
@@ -119,8 +120,7 @@ fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> 
         Some(_) => End::Cancel,
         None if attempt >= row.try_get::<i32, _>("max_attempts")? => End::Fail { failure: failure() },
         None => {
-            // What progresses waits no longer the more often its workers die.
-            let failures = if row.try_get("progressed")? { 1 } else { attempt.unsigned_abs() };
+            let failures = failures_counted(attempt.unsigned_abs(), row.try_get("progressed")?);
             End::Retry { delay: delay(row.try_get("kind")?, failures), failure: failure() }
         }
     };

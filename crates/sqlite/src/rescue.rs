@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use milepost_core::finish::Failure as Why;
 use milepost_core::ident::{JobId, Run, WorkerId};
+use milepost_core::retry::failures_counted;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Backoffs, Rescued};
@@ -146,9 +147,7 @@ pub(crate) fn delays(lost: &[Lost], delay: impl Fn(&str, u32) -> Duration) -> De
     lost.iter()
         .map(|lost| {
             let Standing { job, attempt, .. } = lost.standing;
-            // What progresses waits no longer the more often its workers die.
-            let failures = if lost.progressed { 1 } else { attempt };
-            (job, delay(&lost.kind, failures))
+            (job, delay(&lost.kind, failures_counted(attempt, lost.progressed)))
         })
         .collect()
 }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::json::without_blanks;
+
 /// The members of a JSON object, as they were written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -66,22 +68,6 @@ impl<'a> Parameter<'a> {
             Self::Number(text) => Some(text.to_owned()),
         }
     }
-}
-
-fn without_blanks(json: &str) -> String {
-    let (mut quoted, mut escaped) = (false, false);
-    json.chars()
-        .filter(|&c| {
-            let kept = quoted || !c.is_ascii_whitespace();
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = quoted,
-                '"' => quoted = !quoted,
-                _ => {}
-            }
-            kept
-        })
-        .collect()
 }
 
 #[cfg(test)]

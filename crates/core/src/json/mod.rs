@@ -55,29 +55,45 @@ const EXPONENT_MIN: i64 = -400;
 
 /// How many digits a database adds that writes numbers with exponents in full.
 fn digits_added(json: &str) -> Result<usize, InvalidJob> {
-    let (mut added, mut quoted, mut escaped, mut after_digit) = (0_usize, false, false, false);
-    for (at, byte) in json.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = quoted,
-            b'"' => quoted = !quoted,
-            b'e' | b'E' if !quoted && after_digit => {
-                let rest = &json[at + 1..];
-                let end =
-                    rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '-' | '+')).unwrap_or(rest.len());
-                let exponent: i64 = rest[..end].trim_start_matches('+').parse().unwrap_or(i64::MIN);
-                if exponent < EXPONENT_MIN {
-                    let why =
-                        format!("a number has the exponent {}; the smallest is {EXPONENT_MIN}", &rest[..end]);
-                    return Err(InvalidJob::NotJson { why });
-                }
-                added = added.saturating_add(usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX));
+    let (mut added, mut after_digit) = (0_usize, false);
+    for (at, byte, in_text) in bytes(json) {
+        if matches!(byte, b'e' | b'E') && !in_text && after_digit {
+            let rest = &json[at + 1..];
+            let end =
+                rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '-' | '+')).unwrap_or(rest.len());
+            let exponent: i64 = rest[..end].trim_start_matches('+').parse().unwrap_or(i64::MIN);
+            if exponent < EXPONENT_MIN {
+                let why =
+                    format!("a number has the exponent {}; the smallest is {EXPONENT_MIN}", &rest[..end]);
+                return Err(InvalidJob::NotJson { why });
             }
-            _ => {}
+            added = added.saturating_add(usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX));
         }
         after_digit = byte.is_ascii_digit();
     }
     Ok(added)
+}
+
+/// The bytes of JSON text with their places, and whether each belongs to a text, as both of its quotes do.
+fn bytes(json: &str) -> impl Iterator<Item = (usize, u8, bool)> {
+    let (mut quoted, mut escaped) = (false, false);
+    json.bytes().enumerate().map(move |(at, byte)| {
+        let in_text = quoted || byte == b'"';
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            _ => {}
+        }
+        (at, byte, in_text)
+    })
+}
+
+/// JSON text without the blanks between its parts.
+pub(crate) fn without_blanks(json: &str) -> String {
+    let kept = bytes(json).filter(|(_, byte, in_text)| *in_text || !byte.is_ascii_whitespace());
+    // Only whole ASCII characters were left out.
+    String::from_utf8(kept.map(|(_, byte, _)| byte).collect()).unwrap_or_else(|_| json.to_owned())
 }
 
 /// Whether there may be a number with an exponent, or with more digits than a float holds.
@@ -93,17 +109,14 @@ fn has_large_number(json: &str) -> bool {
 
 /// How many arrays and objects of JSON text lie in one another.
 pub(crate) fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
-    for byte in json.bytes() {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for (_, byte, in_text) in bytes(json) {
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = quoted,
-            b'"' => quoted = !quoted,
-            b'[' | b'{' if !quoted => {
+            b'[' | b'{' if !in_text => {
                 depth += 1;
                 deepest = deepest.max(depth);
             }
-            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
