@@ -99,7 +99,7 @@ impl Exec {
         let mut process = ProcessGroup::start(self.command(context), self.config.kill_grace)
             .await
             .map_err(|error| self.not_started(&error))?;
-        let pipes = process.pipes();
+        let pipes = process.pipes().map_err(|error| self.not_started(&error))?;
         let mut output = Output::new(context, &self.config.secrets);
         let stopped = {
             let mut talk = pin!(maybe_done(output.listen(pipes, context.job().payload.as_bytes())));

@@ -1,11 +1,11 @@
 //! A program and all that it starts, as one process group.
 
 use std::io;
-use std::process::ExitStatus;
+use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -31,11 +31,19 @@ impl ProcessGroup {
         Ok(Self { members: Some(members), kill_grace })
     }
 
-    pub(super) fn pipes(&mut self) -> Pipes {
-        let Some(Members { child, .. }) = &mut self.members else {
-            return Pipes { stdin: None, stdout: None, stderr: None };
+    /// Takes the pipes of the program, which can be done once.
+    ///
+    /// # Errors
+    /// When the runtime is going down.
+    pub(super) fn pipes(&mut self) -> io::Result<Pipes> {
+        let Some(child) = self.members.as_mut().and_then(|members| members.child.as_mut()) else {
+            return Ok(Pipes { stdin: None, stdout: None, stderr: None });
         };
-        Pipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() }
+        Ok(Pipes {
+            stdin: child.stdin.take().map(ChildStdin::from_std).transpose()?,
+            stdout: child.stdout.take().map(ChildStdout::from_std).transpose()?,
+            stderr: child.stderr.take().map(ChildStderr::from_std).transpose()?,
+        })
     }
 
     /// Waits until the program itself has ended.
@@ -81,20 +89,23 @@ impl Drop for ProcessGroup {
 
 /// The members of a process group. Dropped, they are killed.
 ///
+/// The program is one of the standard library, which needs no runtime: tokio forgets a program that it has started when the
+/// runtime goes down before it is registered there, and it would run on.
+///
 /// As long as the program is not reaped, its number cannot be given to another process: that is why it is reaped
 /// last, and why a signal to the group cannot meet anybody else.
 pub(super) struct Members {
-    child: Child,
+    /// `None`: it is reaped, or somebody else reaps it.
+    child: Option<Child>,
     leader: Pid,
-    reaped: bool,
 }
 
 impl Members {
     /// The group whose leader this program is.
     pub(super) fn led_by(child: Child) -> io::Result<Self> {
-        let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let leader = Pid::from_raw(child.id().cast_signed());
         let leader = leader.ok_or_else(|| io::Error::other("the program has no number"))?;
-        Ok(Self { child, leader, reaped: false })
+        Ok(Self { child: Some(child), leader })
     }
 
     async fn exited(&self) {
@@ -120,16 +131,19 @@ impl Members {
 
     async fn reap(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
-        let status = self.child.wait().await;
-        self.reaped = true;
-        status
+        self.exited().await;
+        match self.child.take() {
+            Some(mut child) => child.wait(),
+            None => Err(io::Error::other("the program was reaped before")),
+        }
     }
 }
 
 impl Drop for Members {
     fn drop(&mut self) {
-        if !self.reaped {
+        if let Some(child) = self.child.take() {
             self.signal(Signal::KILL);
+            starter::reap(child);
         }
     }
 }

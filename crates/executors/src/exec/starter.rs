@@ -5,19 +5,22 @@
 //! by one thread that lives as long as the process.
 
 use std::io;
+use std::process::Child;
 use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use tokio::process::Command;
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::process::Members;
 
-struct Order {
-    command: Command,
-    runtime: Handle,
-    started: oneshot::Sender<io::Result<Members>>,
+enum Order {
+    Start {
+        command: Command,
+        started: oneshot::Sender<io::Result<Members>>,
+    },
+    /// A program that was killed and for which nobody waits.
+    Reap(Child),
 }
 
 static ORDERS: LazyLock<Sender<Order>> = LazyLock::new(|| {
@@ -33,16 +36,27 @@ pub(super) async fn start(mut command: Command) -> io::Result<Members> {
     die_with_worker(&mut command);
     let gone = |()| io::Error::other("the thread that starts programs is gone");
     let (started, answer) = oneshot::channel();
-    let order = Order { command, runtime: Handle::current(), started };
-    ORDERS.send(order).map_err(|_| gone(()))?;
+    ORDERS.send(Order::Start { command, started }).map_err(|_| gone(()))?;
     answer.await.map_err(|_| gone(()))?
 }
 
+/// Keeps a program that was killed from staying in the system's table of processes.
+pub(super) fn reap(child: Child) {
+    // Without the thread the system reaps it when the worker ends.
+    let _ = ORDERS.send(Order::Reap(child));
+}
+
 fn serve(orders: &Receiver<Order>) {
-    for Order { mut command, runtime, started } in orders {
-        let _runtime = runtime.enter();
-        // Nobody waits any longer: the members are dropped, and so killed.
-        let _ = started.send(command.spawn().and_then(Members::led_by));
+    let mut killed: Vec<Child> = Vec::new();
+    for order in orders {
+        match order {
+            Order::Start { mut command, started } => {
+                // Where nobody waits any longer, the members are dropped, and so killed.
+                let _ = started.send(command.as_std_mut().spawn().and_then(Members::led_by));
+            }
+            Order::Reap(child) => killed.push(child),
+        }
+        killed.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
 }
 
@@ -63,3 +77,45 @@ fn die_with_worker(command: &mut Command) {
 
 #[cfg(not(target_os = "linux"))]
 fn die_with_worker(_command: &mut Command) {}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use tokio::runtime::Runtime;
+
+    use super::*;
+
+    fn sleeper(mark: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do sleep 1000; done", mark]);
+        command
+    }
+
+    /// Whether a process that has not ended bears this mark.
+    fn runs(mark: &str) -> bool {
+        std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+            std::fs::read(process.path().join("cmdline"))
+                .is_ok_and(|words| words.split(|&byte| byte == 0).any(|word| word == mark.as_bytes()))
+        })
+    }
+
+    #[test]
+    fn a_program_whose_runtime_goes_down_while_it_starts_does_not_run_on() {
+        let mark = format!("milepost-{}", std::process::id());
+        for _ in 0..20 {
+            let runtime = Runtime::new().unwrap();
+            let mut starting = Box::pin(start(sleeper(&mark)));
+            drop(runtime.block_on(async { futures::poll!(&mut starting) }));
+            drop(runtime);
+            // What is started after it: it is started itself then.
+            Runtime::new().unwrap().block_on(start(Command::new("true"))).unwrap();
+            drop(starting);
+        }
+        let began = Instant::now();
+        while runs(&mark) {
+            assert!(began.elapsed() < Duration::from_secs(120), "it runs on");
+            std::thread::yield_now();
+        }
+    }
+}
