@@ -130,7 +130,11 @@ grant select on
     milepost.parked_event, milepost.dead_event, milepost.change_source
     to milepost_worker;
 
-grant select on milepost.attempt, milepost.subscription_place to milepost_server, milepost_worker, milepost_reader;
+-- Whoever follows the log or the histories begins a new epoch after a crash.
+grant select, insert, update on milepost.epoch to milepost_server, milepost_worker;
+grant select on milepost.epoch to milepost_reader;
+
+grant select on milepost.attempt, milepost.subscription_place, milepost.running_epoch to milepost_server, milepost_worker, milepost_reader;
 grant usage, select on all sequences in schema milepost to milepost_server, milepost_worker;
 grant select on all sequences in schema milepost to milepost_reader;
 

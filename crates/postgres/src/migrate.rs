@@ -26,11 +26,13 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("inbox", include_str!("../migrations/0013_inbox.sql")),
     ("changes", include_str!("../migrations/0014_changes.sql")),
     ("tokens", include_str!("../migrations/0015_tokens.sql")),
+    ("epoch", include_str!("../migrations/0016_epoch.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.
 const API: &str = concat!(
     include_str!("../sql/documents.sql"),
+    include_str!("../sql/epoch.sql"),
     include_str!("../sql/rates.sql"),
     include_str!("../sql/groups.sql"),
     include_str!("../sql/task_rules.sql"),
@@ -59,8 +61,10 @@ const CREATE_TABLE: &str = "
 /// The version that this binary needs.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
-/// Nobody wants to hear what is there already.
-const QUIET: &str = "set local client_min_messages = warning";
+/// Nobody wants to hear what is there already, and what the role's statements may take is not meant for a migration.
+const SET_UP: &str = "
+    set local client_min_messages = warning;
+    select set_config(name, '0', true) from pg_catalog.pg_settings where name in ('statement_timeout', 'transaction_timeout');";
 
 /// Serializes migrations of the database; any number that no other verb uses.
 const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
@@ -71,7 +75,7 @@ pub(crate) async fn migrate(store: &Inner) -> StoreResult<Migrated> {
 }
 
 async fn migrate_in(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
-    tx.script(QUIET).await?;
+    tx.script(SET_UP).await?;
     tx.script(LOCK).await?;
     tx.script(CREATE_TABLE).await?;
     let from = match applied(tx).await? {

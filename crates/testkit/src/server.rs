@@ -76,6 +76,22 @@ impl Server {
         tokio::task::block_in_place(|| self.pg_ctl(&["-m", "immediate", "stop"]));
     }
 
+    /// Stops it in peace.
+    pub async fn stop(&self) {
+        tokio::task::block_in_place(|| self.pg_ctl(&["-m", "fast", "stop"]));
+    }
+
+    /// Keeps a copy of its files; it must be stopped.
+    pub fn copy_files(&self) {
+        copy(&self.data(), &self.home.path().join("copy"));
+    }
+
+    /// Puts the files back of which a copy was kept; it must be stopped.
+    pub fn put_files_back(&self) {
+        std::fs::remove_dir_all(self.data()).expect("removed");
+        copy(&self.home.path().join("copy"), &self.data());
+    }
+
     /// Starts it again; returns when it accepts connections.
     pub async fn start(&self) {
         tokio::task::block_in_place(|| self.pg_ctl_start());
@@ -110,6 +126,12 @@ impl Drop for Server {
             eprintln!("a test server was not running any more: {}", self.data().display());
         }
     }
+}
+
+/// A folder with all that is in it, and whose it is.
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(status.is_ok_and(|status| status.success()), "{} is copied", from.display());
 }
 
 fn run(program: &str, arguments: &[&str]) {

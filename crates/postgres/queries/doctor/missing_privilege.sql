@@ -7,7 +7,7 @@ where c.relnamespace = 'milepost'::regnamespace and c.relkind = 'r'
   -- What the migrator, the server and the relay alone write.
   and c.relname not in ('schema_migration', 'transition', 'arrival', 'arrival_part', 'access_token', 'console_session', 'subscription',
                         'publisher', 'subscription_slot', 'slot_position', 'parked_aggregate', 'parked_event', 'dead_event',
-                        'change_source')
+                        'change_source', 'epoch')
   and not (c.relname = 'audit' and p.privilege in ('select', 'update'))
   and not has_table_privilege(c.oid, p.privilege)
 group by c.relname

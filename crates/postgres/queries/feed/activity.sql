@@ -1,6 +1,10 @@
 -- What was begun and ended since snapshot $1, by second and verb; how long about $2 of each had been in the state before, in ms. One row without
--- a verb when there is nothing.
-with w as materialized (select $1::pg_snapshot as seen, pg_current_snapshot() as upto),
+-- a verb when there is nothing; none at all when the epoch that begins with $3 is over.
+with w as materialized (
+    select $1::pg_snapshot as seen, pg_current_snapshot() as upto, e.history_floor
+    from milepost.running_epoch e
+    where left(e.id::text, 8) = $3
+),
 -- Transactions that were in flight then and have ended since.
 late as materialized (
     select x.xid from w cross join lateral pg_snapshot_xip(w.seen) x(xid) where pg_visible_in_snapshot(x.xid, w.upto)
@@ -14,7 +18,7 @@ happened as materialized (
         union all
         select h.* from late l cross join lateral (select * from milepost.history h where h.xid = l.xid offset 0) h
     ) h
-    where h.verb in ('claim', 'succeed', 'retry', 'fail')
+    where h.pos > w.history_floor and h.verb in ('claim', 'succeed', 'retry', 'fail')
 ),
 counted as materialized (select at_s, verb, count(*) as times from happened group by at_s, verb)
 select w.upto::text as upto, pg_snapshot_xmax(w.upto) >= pg_snapshot_xmax(w.seen) as forward, c.at_s, c.verb::text as verb, c.times, t.took_ms

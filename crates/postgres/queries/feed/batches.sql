@@ -1,5 +1,10 @@
--- What has happened to batches, and to tasks that had no job then, since snapshot $1, up to snapshot $2, behind place $3 of that, at most $4.
-with w as materialized (select $1::pg_snapshot as seen, $2::pg_snapshot as upto),
+-- What has happened to batches, and to tasks that had no job then, since snapshot $1, up to snapshot $2, behind place $3 of that,
+-- at most $4. Nothing when the epoch that begins with $5 is over.
+with w as materialized (
+    select $1::pg_snapshot as seen, $2::pg_snapshot as upto, e.batch_history_floor
+    from milepost.running_epoch e
+    where left(e.id::text, 8) = $5
+),
 -- Transactions that were in flight then and have ended since.
 late as materialized (
     select x.xid from w cross join lateral pg_snapshot_xip(w.seen) x(xid) where pg_visible_in_snapshot(x.xid, w.upto)
@@ -8,11 +13,14 @@ select h.pos, h.batch_id, b.dag, h.task, h.at, h.verb::text as verb, h.from_stat
 from w
 cross join lateral (
     (select * from milepost.batch_history h
-     where h.xid >= pg_snapshot_xmax(w.seen) and h.xid < pg_snapshot_xmax(w.upto) and pg_visible_in_snapshot(h.xid, w.upto) and h.pos > $3
+     where h.xid >= pg_snapshot_xmax(w.seen) and h.xid < pg_snapshot_xmax(w.upto) and pg_visible_in_snapshot(h.xid, w.upto)
+       and h.pos > greatest($3, w.batch_history_floor)
      order by h.pos limit $4)
     union all
     (select h.* from late l cross join lateral (
-         select * from milepost.batch_history h where h.xid = l.xid and h.pos > $3 order by h.pos limit $4
+         select * from milepost.batch_history h
+         where h.xid = l.xid and h.pos > greatest($3, w.batch_history_floor)
+         order by h.pos limit $4
      ) h
      order by h.pos limit $4)
     order by pos

@@ -1,6 +1,10 @@
 -- What has happened to jobs since snapshot $1, up to snapshot $2 (null: now), behind place $3 of that, at most $4. One row without a place when
--- there is nothing.
-with w as materialized (select $1::pg_snapshot as seen, coalesce($2::pg_snapshot, pg_current_snapshot()) as upto),
+-- there is nothing; none at all when the epoch that begins with $5 is over.
+with w as materialized (
+    select $1::pg_snapshot as seen, coalesce($2::pg_snapshot, pg_current_snapshot()) as upto, e.history_floor
+    from milepost.running_epoch e
+    where left(e.id::text, 8) = $5
+),
 -- Transactions that were in flight then and have ended since.
 late as materialized (
     select x.xid from w cross join lateral pg_snapshot_xip(w.seen) x(xid) where pg_visible_in_snapshot(x.xid, w.upto)
@@ -11,11 +15,14 @@ select w.upto::text as upto, pg_snapshot_xmax(w.upto) >= pg_snapshot_xmax(w.seen
 from w
 left join lateral (
     (select * from milepost.history h
-     where h.xid >= pg_snapshot_xmax(w.seen) and h.xid < pg_snapshot_xmax(w.upto) and pg_visible_in_snapshot(h.xid, w.upto) and h.pos > $3
+     where h.xid >= pg_snapshot_xmax(w.seen) and h.xid < pg_snapshot_xmax(w.upto) and pg_visible_in_snapshot(h.xid, w.upto)
+       and h.pos > greatest($3, w.history_floor)
      order by h.pos limit $4)
     union all
     (select h.* from late l cross join lateral (
-         select * from milepost.history h where h.xid = l.xid and h.pos > $3 order by h.pos limit $4
+         select * from milepost.history h
+         where h.xid = l.xid and h.pos > greatest($3, w.history_floor)
+         order by h.pos limit $4
      ) h
      order by h.pos limit $4)
     order by pos

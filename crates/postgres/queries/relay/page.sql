@@ -1,9 +1,11 @@
 -- The next events of slots, in order in each slot. $1 slots, $2 what each has seen, $3 up to where its window goes (null: to now), $4 floors,
 -- $5 positions, $6 how many of each, $7 aggregate types (null: all but those of state changes) and $8 event types (null: all) that are wanted. $9: a payload that takes more bytes
 -- comes later; one that is not wanted never. A slot in which there is nothing has one row without a position.
+-- $10: the epoch in which the positions were read; when it is over, there is no row.
 with s as materialized (
     select i.slot, i.seen, i.seen::pg_snapshot as before, coalesce(i.upto::pg_snapshot, pg_current_snapshot()) as upto, i.floor, i.pos, i.events
     from unnest($1::smallint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) i(slot, seen, upto, floor, pos, events)
+    where exists (select from milepost.running_epoch e where e.id = $10)
 ),
 -- Transactions that were in flight when a window began and have ended since.
 late as materialized (

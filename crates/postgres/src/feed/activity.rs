@@ -14,11 +14,14 @@ use crate::store::PostgresStore;
 impl PostgresStore {
     /// Of the window from a position to now.
     pub(super) async fn count_activity(&self, after: &Position, lengths: u32) -> StoreResult<Activity> {
-        let query =
-            sqlx::query(statement::FEED_ACTIVITY).bind(after.seen.text.clone()).bind(i64::from(lengths));
+        let query = sqlx::query(statement::FEED_ACTIVITY)
+            .bind(after.seen.text.clone())
+            .bind(i64::from(lengths))
+            .bind(after.epoch());
         let rows = self.inner.intake.rows(query).await.map_err(|e| self.fail("activity", e))?;
-        let window = rows.first().ok_or(sqlx::Error::RowNotFound);
-        let window = window.and_then(|row| Ok((row.try_get::<String, _>("upto")?, row.try_get("forward")?)));
+        let Some(first) = rows.first() else { return Err(InvalidFeed::Foreign.into()) };
+        let window =
+            first.try_get::<String, _>("upto").and_then(|upto| Ok((upto, first.try_get("forward")?)));
         let (upto, forward): (_, bool) = window.map_err(|e| self.fail("activity", e))?;
         if !forward {
             return Err(StoreError::from(InvalidFeed::Foreign));

@@ -124,13 +124,14 @@ impl Reading {
             .bind(self.after.seen.text.clone())
             .bind(upto)
             .bind(pos)
-            .bind(i64::from(self.limit));
+            .bind(i64::from(self.limit))
+            .bind(self.after.epoch());
         let rows = store.inner.intake.rows(query).await.map_err(|e| store.fail("feed", e))?;
         let decoded = rows.iter().filter_map(|row| job_change(row).transpose()).collect::<Decoded<Vec<_>>>();
         let found = decoded.map_err(|e| store.fail("feed", e))?;
         self.changes.extend(found.into_iter().map(|change| (Part::Jobs, change.pos, Change::Job(change))));
-        let first = rows.first().ok_or(sqlx::Error::RowNotFound);
-        let window = first.and_then(|row| Ok((row.try_get("upto")?, row.try_get("forward")?)));
+        let Some(first) = rows.first() else { return Err(InvalidFeed::Foreign.into()) };
+        let window = first.try_get("upto").and_then(|upto| Ok((upto, first.try_get("forward")?)));
         match window.map_err(|e| store.fail("feed", e))? {
             (upto, true) => Ok(upto),
             // The server has forgotten transactions: it was restored.
@@ -144,7 +145,8 @@ impl Reading {
             .bind(self.after.seen.text.clone())
             .bind(upto.to_owned())
             .bind(pos)
-            .bind(i64::try_from(left).unwrap_or(i64::MAX));
+            .bind(i64::try_from(left).unwrap_or(i64::MAX))
+            .bind(self.after.epoch());
         let found = store.decode("feed", store.inner.intake.rows(query).await, batch_change)?;
         self.changes
             .extend(found.into_iter().map(|change| (Part::Batches, change.pos, Change::Batch(change))));

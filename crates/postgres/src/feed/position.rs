@@ -6,7 +6,7 @@ use milepost_core::feed::{FeedPosition, InvalidFeed};
 /// does not, behind place 4711 of the histories of jobs (`j`), or all of those and a place of the histories of batches (`b`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// The end of the server's identifier.
+    /// The end of the server's identifier, and the beginning of its epoch's: see `migrations/0016_epoch.sql`.
     pub(super) server: String,
     /// The snapshot.
     pub(super) seen: Snapshot,
@@ -32,6 +32,9 @@ pub(super) enum Part {
     Batches,
 }
 
+/// Where the epoch begins in what names the server.
+const EPOCH_FROM: usize = 8;
+
 impl Position {
     pub(super) fn parse(position: &FeedPosition) -> Result<Self, InvalidFeed> {
         let parts: Vec<&str> = position.as_str().split('/').collect();
@@ -45,6 +48,11 @@ impl Position {
             Some(seen) => Ok(Self { server: server.to_owned(), seen, within }),
             None => Err(InvalidFeed::NotAPosition),
         }
+    }
+
+    /// How the identifier of its epoch begins.
+    pub(super) fn epoch(&self) -> String {
+        self.server.chars().skip(EPOCH_FROM).collect()
     }
 
     /// Whether a window that ends at `upto` can be read on to from here: it sees all that was told already.

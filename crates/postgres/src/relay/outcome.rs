@@ -55,7 +55,8 @@ impl SlotReader {
             .bind(array(outcome.behind.iter().filter_map(|id| Some(placed(*id, places.get(id)?)))))
             .bind(array(
                 outcome.failures.iter().filter_map(|failure| given_up(failure, places.get(&failure.event))),
-            ));
+            ))
+            .bind(self.epoch);
         let row = self.store.inner.hot.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
         let moved: Vec<i16> = row.try_get("moved")?;
         let ns: Vec<i64> = row.try_get("moved_ns")?;

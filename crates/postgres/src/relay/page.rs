@@ -47,6 +47,11 @@ impl SlotReader {
     pub(super) async fn read_page(&mut self, size: PageSize) -> Decoded<Page> {
         let shares = self.shares(size.events_max);
         let rows = self.store.inner.hot.rows(self.read(size, &shares)).await?;
+        if rows.is_empty() {
+            // The epoch is over: what is in the database counts, at the next look around.
+            self.slots.clear();
+            return Ok(Page::default());
+        }
         let mut placed = rows.iter().map(|row| Ok((row.try_get("slot")?, row.try_get("pos")?, row)));
         let mut rows: Vec<(i16, Option<i64>, &PgRow)> = placed.by_ref().collect::<Decoded<_>>()?;
         // They come so already, though nobody has promised it.
@@ -82,6 +87,7 @@ impl SlotReader {
             .bind(some(&self.publisher.filter.aggregate_types))
             .bind(some(&self.publisher.filter.event_types))
             .bind(small_bytes(size))
+            .bind(self.epoch)
     }
 
     /// Opens windows, and takes events in. `large`: payloads that did not come with the rows; a slot ends before the first one that is

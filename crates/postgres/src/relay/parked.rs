@@ -65,7 +65,8 @@ impl PostgresStore {
                 .bind(Value::Array(given_up).to_string())
                 .bind(head.as_ref().map(|(failure, _)| i32::try_from(failure.deliveries).unwrap_or(i32::MAX)))
                 .bind(head.as_ref().and_then(|(_, ms)| *ms).map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
-                .bind(head.map(|(failure, _)| failure.why.clone()));
+                .bind(head.map(|(failure, _)| failure.why.clone()))
+                .bind(publisher.id.0);
             if self.inner.hot.row(query).await.and_then(value)? {
                 drained.push(of.aggregate.clone());
             }

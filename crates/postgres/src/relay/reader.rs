@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use milepost_core::event::{Aggregate, Holding, Outcome, Page, PageSize, Publisher};
 use milepost_core::port::{LogReader, StoreResult};
 use sqlx::Row;
+use uuid::Uuid;
 
 use super::error::relay_error;
 use super::page::ReadPage;
@@ -19,6 +20,8 @@ use crate::store::PostgresStore;
 pub(super) struct SlotReader {
     pub(super) store: PostgresStore,
     pub(super) publisher: Publisher,
+    /// The epoch in which `slots` were read; without it nothing was yet.
+    pub(super) epoch: Option<Uuid>,
     pub(super) slots: BTreeMap<i16, Slot>,
     /// The floor of windows that are opened now.
     pub(super) drawn: i64,
@@ -30,7 +33,7 @@ pub(super) struct SlotReader {
 impl SlotReader {
     pub(super) fn new(store: PostgresStore, publisher: Publisher) -> Self {
         let (slots, in_hand, page) = (BTreeMap::new(), BTreeSet::new(), ReadPage::default());
-        Self { store, publisher, slots, drawn: 0, page, in_hand }
+        Self { store, publisher, epoch: None, slots, drawn: 0, page, in_hand }
     }
 }
 
@@ -90,6 +93,9 @@ impl SlotReader {
             .bind(lease_ms(&self.publisher));
         let rows = self.store.inner.hot.rows(query).await?;
         let (mut held, mut fresh, mut taken_over) = (BTreeMap::new(), Vec::new(), 0);
+        if let Some(row) = rows.first() {
+            self.enter(row.try_get("epoch")?);
+        }
         for row in &rows {
             let (slot, state) = Slot::of_row(row)?;
             self.drawn = row.try_get("drawn")?;
@@ -112,6 +118,17 @@ impl SlotReader {
             holding.paused = self.store.inner.hot.row(query).await.and_then(crate::row::value)?;
         }
         Ok(holding)
+    }
+
+    /// Forgets what was read in another epoch.
+    fn enter(&mut self, epoch: Uuid) {
+        if self.epoch.replace(epoch).is_some_and(|last| last != epoch) {
+            tracing::warn!(
+                subscription = self.publisher.subscription,
+                "the database has crashed or is another server's: publishing goes on from the positions that it has"
+            );
+            self.slots.clear();
+        }
     }
 
     async fn parked_of(&self, slots: Vec<i16>) -> Decoded<Vec<Aggregate>> {

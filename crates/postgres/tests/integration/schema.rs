@@ -92,6 +92,33 @@ async fn what_a_database_sets_for_its_sessions_does_not_change_what_statements_m
     }
 }
 
+#[tokio::test]
+async fn a_migration_may_take_longer_than_the_statements_of_its_role() {
+    let (database, _store) = connected().await;
+    let mut connection = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    connection.execute(NOTE_TIMEOUTS).await.unwrap();
+    let names = "select name from pg_settings where name in ('statement_timeout', 'transaction_timeout')";
+    let names: Vec<String> = sqlx::query_scalar(names).fetch_all(&mut connection).await.unwrap();
+    for name in names {
+        set(&database, &format!("{name} = '10min'")).await;
+    }
+    let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
+    store.migrate().await.unwrap();
+    let noted: Vec<String> =
+        sqlx::query_scalar("select distinct timeout from noted").fetch_all(&mut connection).await.unwrap();
+    assert_eq!(noted, ["0"]);
+}
+
+/// Notes under which timeouts each definition is made. Older servers have no timeout of transactions.
+const NOTE_TIMEOUTS: &str = "
+    create table noted (timeout text);
+    create function note_timeouts() returns event_trigger language plpgsql as $$
+    begin
+        insert into public.noted
+        select unnest(array[current_setting('statement_timeout'), coalesce(current_setting('transaction_timeout', true), '0')]);
+    end $$;
+    create event trigger note_timeouts on ddl_command_end execute function note_timeouts();";
+
 async fn set(database: &Database, setting: &str) {
     let name = database.url().rsplit_once('/').unwrap().1.to_owned();
     let mut connection = sqlx::PgConnection::connect(&database.url()).await.unwrap();

@@ -9,6 +9,7 @@ mod bulk;
 mod changes;
 mod doctor;
 mod emits;
+mod epochs;
 mod kills;
 mod layout;
 mod lost_replies;

@@ -18,7 +18,10 @@ const LOG: &str = "
 
 /// What publishers ask for, as prepared statements.
 const PUBLISHING: &[(&str, &str)] = &[
-    ("relay/page", "'{1,2}', '{1:1:,1:1:}', '{null,null}', '{0,0}', '{0,0}', '{50,50}', null, null, 100"),
+    (
+        "relay/page",
+        "'{1,2}', '{1:1:,1:1:}', '{null,null}', '{0,0}', '{0,0}', '{50,50}', null, null, 100, null",
+    ),
     ("relay/due", "'s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', 10, 100"),
     ("relay/payloads", "'{1,2}', '{1,2}'"),
     ("relay/next_due", "'s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c'"),

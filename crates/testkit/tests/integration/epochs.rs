@@ -1,0 +1,166 @@
+//! Servers that forget transactions which clients have seen, and give their ids out again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use milepost_core::error::StoreError;
+use milepost_core::event::{Aggregate, NewEvent, Outcome, PageSize, Publisher};
+use milepost_core::feed::InvalidFeed;
+use milepost_core::ident::EventId;
+use milepost_core::port::{LogReader, Store};
+use milepost_testkit::server::Server;
+use milepost_testkit::{Scene, database, relay, wait};
+use sqlx::{Connection, PgConnection};
+
+const LEASE: Duration = Duration::from_secs(600);
+const ALL: PageSize = PageSize { events_max: 1_000, bytes_max: 1 << 20 };
+
+/// A publisher on a server of whose files there is a copy, in which it holds all slots already.
+struct Place {
+    server: Server,
+    store: Arc<dyn Store>,
+    publisher: Publisher,
+    reader: Box<dyn LogReader>,
+}
+
+impl Place {
+    async fn with_copy() -> Self {
+        let server = Server::create().await;
+        let store: Arc<dyn Store> = Arc::new(database::open(&server.url()).await);
+        let (publisher, reader) = relay::reader(store.as_ref(), "s", LEASE).await;
+        let mut place = Self { server, store, publisher, reader };
+        place.server.stop().await;
+        place.server.copy_files();
+        place.start().await;
+        place.reader.balance().await.unwrap();
+        place
+    }
+
+    /// Goes back to the files of the copy. Nobody meets an error who could draw conclusions from it, as behind a pooler.
+    async fn go_back(&self) {
+        self.server.crash().await;
+        self.server.put_files_back();
+        self.start().await;
+    }
+
+    async fn start(&self) {
+        self.server.start().await;
+        wait::until("it is connected again", || async {
+            self.store.renew(&self.publisher).await.is_ok() && self.store.feed_end().await.is_ok()
+        })
+        .await;
+    }
+
+    /// Emits so many events, each in a transaction of its own.
+    async fn emit(&self, events: usize) -> Vec<EventId> {
+        let mut emitted = Vec::new();
+        for n in 0..events {
+            let event = NewEvent::new(Aggregate::new("order", n.to_string()), "order.paid", &n).unwrap();
+            // A connection that was at hand may have been torn.
+            wait::until("it is emitted", || async { self.store.emit(&event).await.is_ok() }).await;
+            emitted.push(event.id);
+        }
+        emitted.sort();
+        emitted
+    }
+
+    async fn enqueue(&self, jobs: usize) {
+        for _ in 0..jobs {
+            let job = [Scene::job()];
+            wait::until("it is enqueued", || async { self.store.enqueue_many(&job).await.is_ok() }).await;
+        }
+    }
+}
+
+async fn page(reader: &mut Box<dyn LogReader>) -> Vec<EventId> {
+    let page = reader.page(ALL).await.unwrap();
+    let mut ids: Vec<EventId> = page.events.iter().map(|event| event.id).collect();
+    ids.sort();
+    ids
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_published_although_ids_like_theirs_were_seen_before() {
+    let mut place = Place::with_copy().await;
+    place.emit(30).await;
+    assert_eq!(page(&mut place.reader).await.len(), 30);
+    place.reader.pass();
+    assert_eq!(page(&mut place.reader).await, []);
+    place.go_back().await;
+    let after = place.emit(10).await;
+    assert_eq!(page(&mut place.reader).await, [], "it knows nothing of this server yet");
+    place.reader.balance().await.unwrap();
+    assert_eq!(page(&mut place.reader).await, after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_of_what_was_forgotten_is_not_written_down() {
+    let mut place = Place::with_copy().await;
+    place.emit(30).await;
+    assert_eq!(page(&mut place.reader).await.len(), 30);
+    assert!(place.reader.pass());
+    place.go_back().await;
+    let after = place.emit(10).await;
+    place.reader.commit(&Outcome::default()).await.unwrap();
+    place.store.leave(&place.publisher).await.unwrap();
+    let (_, mut next) = relay::reader(place.store.as_ref(), "s", LEASE).await;
+    assert_eq!(page(&mut next).await, after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_watches_is_told_that_changes_were_forgotten() {
+    let place = Place::with_copy().await;
+    place.enqueue(30).await;
+    let seen = place.store.feed_end().await.unwrap();
+    place.go_back().await;
+    place.enqueue(60).await;
+    let end = place.store.feed_end().await.unwrap();
+    for upto in [Some(&end), None] {
+        let refused = place.store.feed(&seen, upto, 10).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Feed(InvalidFeed::Foreign)), "{refused}");
+    }
+    let refused = place.store.activity(&seen, 10).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Feed(InvalidFeed::Foreign)), "{refused}");
+    place.enqueue(5).await;
+    assert_eq!(place.store.feed(&end, None, 10).await.unwrap().changes.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_of_the_server_ends_the_epoch_also_when_its_first_process_lives_on() {
+    let server = Server::create().await;
+    let _store = database::open(&server.url()).await;
+    let epoch = async || {
+        let mut connection = PgConnection::connect(&server.url()).await.ok()?;
+        let epoch = sqlx::query_scalar::<_, uuid::Uuid>("select milepost.current_epoch()");
+        epoch.fetch_one(&mut connection).await.ok()
+    };
+    let before = epoch().await.unwrap();
+    assert_eq!(epoch().await, Some(before));
+    let mut victim = PgConnection::connect(&server.url()).await.unwrap();
+    let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut victim).await.unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
+    wait::until("another epoch has begun", async || epoch().await.is_some_and(|now| now != before)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn histories_of_another_server_are_not_told_as_new() {
+    let server = Server::create().await;
+    let store = database::open(&server.url()).await;
+    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    // As after a dump of a server that has given out more ids was restored: these are to come here.
+    sqlx::query(
+        "insert into milepost.history (job_id, token, attempt, verb, to_state, xid)
+         select gen_random_uuid(), 0, 0, 'create', 'pending', (pg_current_xact_id()::text::bigint + n)::text::xid8
+         from generate_series(1, 40) n",
+    )
+    .execute(store.pool())
+    .await
+    .unwrap();
+    let from = shared.feed_end().await.unwrap();
+    let mut jobs = Vec::new();
+    for _ in 0..100 {
+        jobs.push(shared.enqueue_many(&[Scene::job()]).await.unwrap()[0].job);
+    }
+    let told = shared.feed(&from, None, 1_000).await.unwrap().changes;
+    assert_eq!(told.len(), jobs.len());
+}
