@@ -7,7 +7,7 @@ create or replace function milepost.json_nesting(document text) returns int lang
     select coalesce(max(d.depth), 0)::int from (
         select sum(case when b.bracket in ('[', '{') then 1 else -1 end) over (order by b.n) as depth
         from regexp_split_to_table(
-            regexp_replace(regexp_replace(document, '"(\\.|[^"\\])*"', '', 'g'), '[^][{}]', '', 'g'), '') with ordinality b(bracket, n)
+            regexp_replace(regexp_replace(document, E'"(\\\\.|[^"\\\\])*"', '', 'g'), '[^][{}]', '', 'g'), '') with ordinality b(bracket, n)
         where b.bracket <> ''
     ) d
 $$;

@@ -70,8 +70,8 @@ begin
             -- Only what has so many brackets can be so deep; a backslash that is escaped begins no escape.
             when length(i.payload) - length(translate(i.payload, '[{', '')) > 120 and milepost.json_nesting(i.payload) > 120
                 then array['payload', format('the payload is nested %s levels deep; the limit is 120', milepost.json_nesting(i.payload))]
-            when strpos(i.payload, '\u0000') > 0 and strpos(replace(i.payload, '\\', ''), '\u0000') > 0
-                then array['payload', 'the payload holds a NUL character (\u0000), which cannot be stored']
+            when strpos(i.payload, E'\\u0000') > 0 and strpos(replace(i.payload, E'\\\\', ''), E'\\u0000') > 0
+                then array['payload', E'the payload holds a NUL character (\\u0000), which cannot be stored']
             end as refusal
         from unnest(aggregate_types, aggregate_ids, event_types, aggregate_seqs, headers, payloads::text[])
             with ordinality as i(aggregate_type, aggregate_id, event_type, seq, headers, payload, ord)

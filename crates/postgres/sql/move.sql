@@ -16,7 +16,7 @@ $$;
 -- stands as {"$blob": "hex"} there and becomes that of a bytea, an endless number as {"$real": "inf"}.
 create or replace function milepost.key_of_texts(key jsonb) returns jsonb language sql immutable strict as $$
     select coalesce(jsonb_agg(
-        case when jsonb_typeof(v) = 'object' then coalesce('\x' || (v ->> '$blob'), v ->> '$real') else v #>> '{}' end order by n), '[]')
+        case when jsonb_typeof(v) = 'object' then coalesce(E'\\x' || (v ->> '$blob'), v ->> '$real') else v #>> '{}' end order by n), '[]')
     from jsonb_array_elements(key) with ordinality e(v, n)
 $$;
 

@@ -119,6 +119,58 @@ const NOTE_TIMEOUTS: &str = "
     end $$;
     create event trigger note_timeouts on ddl_command_end execute function note_timeouts();";
 
+#[tokio::test]
+async fn functions_do_not_depend_on_how_their_caller_reads_strings() {
+    let (database, _store) = Database::with_store().await;
+    let mut caller = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    caller.execute("set standard_conforming_strings = off").await.unwrap();
+    for call in [
+        "select milepost.emit('order', '17', 'order.paid', '{\"cents\": 1200}')",
+        "select milepost.enqueue('mail', (select jsonb_agg('{}'::jsonb) from generate_series(1, 500)))",
+        "select milepost.enqueue('mail', to_jsonb(repeat('[', 500)))",
+        "select milepost.receive('shop', 'order', '1', 1, gen_random_uuid(), 'order.paid')",
+    ] {
+        let answer = caller.execute(call).await;
+        assert!(answer.is_ok(), "{call}: {answer:?}");
+    }
+    let nul = r#"select milepost.emit('order', '18', 'order.paid', E'"\\u0000"')"#;
+    let refused = caller.execute(nul).await;
+    let message = refused.unwrap_err().to_string();
+    assert!(message.contains(r"NUL character (\u0000)"), "{message}");
+}
+
+/// A backslash in any other literal means what the caller's session says.
+#[test]
+fn backslashes_are_only_in_literals_that_say_how_they_are_read() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/sql");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let sql = std::fs::read_to_string(&path).unwrap();
+        for line in sql.lines().filter(|line| line.contains('\\')) {
+            assert!(in_escape_literals(line), "{}: {line}", path.display());
+        }
+    }
+}
+
+/// Whether each backslash of a line is in a literal that begins with E.
+fn in_escape_literals(line: &str) -> bool {
+    let (mut inside, mut escapes, mut last) = (false, false, ' ');
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' => {
+                escapes = !inside && last == 'E';
+                inside = !inside;
+            }
+            '\\' if inside && escapes => drop(characters.next()),
+            '\\' => return false,
+            _ => {}
+        }
+        last = character;
+    }
+    true
+}
+
 async fn set(database: &Database, setting: &str) {
     let name = database.url().rsplit_once('/').unwrap().1.to_owned();
     let mut connection = sqlx::PgConnection::connect(&database.url()).await.unwrap();
