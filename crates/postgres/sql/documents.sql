@@ -13,7 +13,8 @@ create or replace function milepost.json_nesting(document text) returns int lang
 $$;
 
 -- What is wrong with a payload, an input or a result, as the end of a sentence; null: nothing. bytes_max: of its text, in which jsonb writes
--- all digits of a number. Readers hold numbers in doubles, and read 120 levels.
+-- all digits of a number. Readers hold numbers in doubles, of which the largest is near 1.797e308 (from 2^1024 - 2^970 on, a number is rounded to
+-- infinity), and read 120 levels.
 create or replace function milepost.refuse_document(document jsonb, bytes_max bigint) returns text
 language plpgsql immutable parallel safe as $$
 declare
@@ -28,7 +29,7 @@ begin
     end if;
     if written ~ '[0-9]{250}' and exists (
         select from jsonb_path_query(document, 'strict $.**') v(value)
-        where jsonb_typeof(v.value) = 'number' and abs((v.value #>> '{}')::numeric) > 1.797e308)
+        where jsonb_typeof(v.value) = 'number' and abs((v.value #>> '{}')::numeric) >= 2::numeric ^ 1024 - 2::numeric ^ 970)
     then
         return 'holds a number beyond 1.797e308, which readers cannot hold';
     end if;

@@ -2,6 +2,7 @@
 
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::finish::UNREADABLE;
+use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::state::JobState;
 use milepost_testkit::database::Database;
 use milepost_testkit::scene::KIND;
@@ -21,6 +22,29 @@ fn documents() -> Vec<String> {
 async fn refusal(pool: &PgPool, sql: String) -> String {
     let error = pool.execute(AssertSqlSafe(sql.clone())).await.map(|_| sql).unwrap_err();
     error.as_database_error().unwrap().downcast_ref::<PgDatabaseError>().code().to_owned()
+}
+
+/// Around the largest double, where a number is rounded down to it or up to infinity.
+const AT_THE_BOUND: [&str; 6] = [
+    "1.797e308",
+    "1.7976931348623157e308",
+    "-1.7976931348623158e308",
+    "1.7976931348623158079e308",
+    "1.7976931348623158080e308",
+    "-1.7976931348623159e308",
+];
+
+#[tokio::test]
+async fn sql_and_the_library_agree_on_the_largest_number() {
+    let (_database, store) = Database::with_store().await;
+    for number in AT_THE_BOUND {
+        let job = NewJob::from_json(KIND, number.to_owned());
+        let taken = job.is_ok_and(|job| job.check(PAYLOAD_BYTES_MAX).is_ok());
+        let sql =
+            sqlx::query_scalar::<_, bool>("select milepost.refuse_document($1::jsonb, 1000000) is null");
+        let answer = sql.bind(number).fetch_one(store.pool()).await.unwrap();
+        assert_eq!(taken, answer, "{number}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
