@@ -130,7 +130,7 @@ grant select on
     milepost.parked_event, milepost.dead_event, milepost.change_source
     to milepost_worker;
 
--- Whoever follows the log or the histories begins a new epoch after a crash.
+-- Relays and streams begin a new epoch after a crash.
 grant select, insert, update on milepost.epoch to milepost_server, milepost_worker;
 grant select on milepost.epoch to milepost_reader;
 

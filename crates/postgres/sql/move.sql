@@ -20,11 +20,11 @@ create or replace function milepost.key_of_texts(key jsonb) returns jsonb langua
     from jsonb_array_elements(key) with ordinality e(v, n)
 $$;
 
--- The tables that a move fills, and those that go with them.
+-- The tables that a move fills, and those that depend on them. Not those that describe the database itself.
 create or replace function milepost.moved_tables() returns setof text language sql stable as $$
     select c.relname::text from pg_catalog.pg_class c
     where c.relnamespace = 'milepost'::regnamespace and c.relkind = 'r'
-      and c.relname not in ('schema_migration', 'transition', 'arrival', 'arrival_part')
+      and c.relname not in ('schema_migration', 'transition', 'arrival', 'arrival_part', 'epoch')
     order by c.relname
 $$;
 

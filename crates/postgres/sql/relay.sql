@@ -106,14 +106,14 @@ begin
 end
 $$;
 
--- Moves the positions of slots, as far as they are still held under these tokens, and parks and gives up events of those. Answers
--- the floor for windows that are opened after this has committed, and which slots were moved, with their new ns. ns: those of the
--- positions that they have.
+-- Moves the positions of slots, parks their failed events and dead-letters others. Slots with another token are left alone, and all slots if the epoch
+-- in which the positions were read has ended. Returns the floor for windows opened after the commit, and the moved slots with their new ns.
+-- ns: those of the current positions.
 -- failed: [{slot, pos, id, type, aggregate, deliveries, wait_ms, why}], wait_ms null: it waits for a person. behind: the same
 -- without the last three. given_up: [{slot, pos, id, deliveries, why, skipped}].
 create or replace function milepost.advance_slots(
     subscription text, slots smallint[], tokens bigint[], ns bigint[], seens text[], floors bigint[], uptos text[], next_floors bigint[],
-    poss bigint[], failed jsonb, behind jsonb, given_up jsonb
+    poss bigint[], failed jsonb, behind jsonb, given_up jsonb, epoch text
 ) returns table (floor bigint, moved smallint[], moved_ns bigint[]) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_variable
@@ -130,6 +130,7 @@ begin
     with locked as (
         select s.slot from unnest(slots, tokens) i(slot, token)
         join milepost.subscription_slot s on s.subscription = subscription and s.slot = i.slot and s.token = i.token
+        where exists (select from milepost.running_epoch e where e.id = epoch)
         order by s.slot
         for no key update of s
     )
@@ -192,17 +193,17 @@ create or replace function milepost.give_up(subscription text, held smallint[], 
     on conflict (subscription, event_id) do update set deliveries = excluded.deliveries, why = excluded.why, dead_at = now()
 $$;
 
--- Writes down what became of a parked aggregate's events, if its slot is still held under this token. delivered: those that the
--- sink has. given_up: [{id, deliveries, why, skipped}]. deliveries, wait_ms, why: of the first that is left, when it failed.
--- Answers whether none is left.
+-- Records the results of a parked aggregate's deliveries, if this publisher still owns the slot under this token. (After a failover that lost a
+-- takeover, the same token can have been issued to two publishers.) delivered: acknowledged by the sink. given_up: [{id, deliveries, why, skipped}].
+-- deliveries, wait_ms, why: of the first remaining event, if it failed. Returns whether no event remains.
 create or replace function milepost.settle_parked(
-    subscription text, slot smallint, token bigint, aggregate_type text, aggregate_id text,
+    subscription text, publisher uuid, slot smallint, token bigint, aggregate_type text, aggregate_id text,
     delivered uuid[], given_up jsonb, deliveries integer, wait_ms bigint, why text
 ) returns boolean language plpgsql as $$
 #variable_conflict use_variable
 begin
     perform from milepost.subscription_slot s
-    where s.subscription = subscription and s.slot = slot and s.token = token for share;
+    where s.subscription = subscription and s.slot = slot and s.token = token and s.owner = publisher for share;
     if not found then
         return false;
     end if;

@@ -1,4 +1,4 @@
-//! A program and all that it starts, as one process group.
+//! A program and its descendants, as one process group.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -11,14 +11,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::starter;
 
-/// A running program and its process group, which nothing of it outlives: dropped, the group gets SIGTERM and, after
-/// its grace, SIGKILL; at once when the runtime is going down.
+/// A running program and its process group. When it is dropped, the group gets SIGTERM and, after the grace period, SIGKILL; SIGKILL
+/// immediately if the runtime is shutting down.
 pub(super) struct ProcessGroup {
     members: Option<Members>,
     kill_grace: Duration,
 }
 
-/// The two ends of what a program hears and the one of what it says.
+/// The standard streams of a program.
 pub(super) struct Pipes {
     pub(super) stdin: Option<ChildStdin>,
     pub(super) stdout: Option<ChildStdout>,
@@ -31,10 +31,10 @@ impl ProcessGroup {
         Ok(Self { members: Some(members), kill_grace })
     }
 
-    /// Takes the pipes of the program, which can be done once.
+    /// Takes the program's pipes, at most once.
     ///
     /// # Errors
-    /// When the runtime is going down.
+    /// The runtime is shutting down.
     pub(super) fn pipes(&mut self) -> io::Result<Pipes> {
         let Some(child) = self.members.as_mut().and_then(|members| members.child.as_mut()) else {
             return Ok(Pipes { stdin: None, stdout: None, stderr: None });
@@ -46,65 +46,68 @@ impl ProcessGroup {
         })
     }
 
-    /// Waits until the program itself has ended.
+    /// Waits until the program has exited; its descendants may still run.
     pub(super) async fn exited(&self) {
         if let Some(members) = &self.members {
             members.exited().await;
         }
     }
 
-    /// Asks the whole group to end, and ends it when the grace is over; waits for the program itself.
+    /// Sends SIGTERM to the group, and SIGKILL after the grace period; waits for the program.
     pub(super) async fn end(&self, grace: Duration) {
         if let Some(members) = &self.members {
             members.end(grace).await;
         }
     }
 
-    /// Ends the whole group at once.
+    /// Sends SIGKILL to the group.
     pub(super) fn kill(&self) {
         if let Some(members) = &self.members {
             members.signal(Signal::KILL);
         }
     }
 
-    /// Says how the program ended, which it must have.
+    /// Returns the exit status of the program, which must have exited.
     pub(super) async fn reap(&mut self) -> io::Result<ExitStatus> {
         match self.members.take() {
             Some(members) => members.reap().await,
-            None => Err(io::Error::other("the program was reaped before")),
+            None => Err(reaped_before()),
         }
     }
+}
+
+fn reaped_before() -> io::Error {
+    io::Error::other("the program was reaped before")
 }
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let Some(members) = self.members.take() else { return };
         let grace = self.kill_grace;
-        // A runtime that is going down drops the task unrun, and the members with it, which kills them.
+        // A runtime that is shutting down drops the task and the members, which kills them.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { members.end(grace).await });
         }
     }
 }
 
-/// The members of a process group. Dropped, they are killed.
+/// The members of a process group. They are killed when this is dropped.
 ///
-/// The program is one of the standard library, which needs no runtime: tokio forgets a program that it has started when the
-/// runtime goes down before it is registered there, and it would run on.
+/// The child is one of the standard library: `tokio::process` registers a child with the runtime after it has started it, and loses a
+/// running child if the runtime shuts down in between.
 ///
-/// As long as the program is not reaped, its number cannot be given to another process: that is why it is reaped
-/// last, and why a signal to the group cannot meet anybody else.
+/// The process id of a child cannot be reused before it is reaped. It is reaped last, so a signal to the group never reaches another process.
 pub(super) struct Members {
-    /// `None`: it is reaped, or somebody else reaps it.
+    /// `None` once it is reaped.
     child: Option<Child>,
     leader: Pid,
 }
 
 impl Members {
-    /// The group whose leader this program is.
+    /// Creates the group that is led by this child.
     pub(super) fn led_by(child: Child) -> io::Result<Self> {
         let leader = Pid::from_raw(child.id().cast_signed());
-        let leader = leader.ok_or_else(|| io::Error::other("the program has no number"))?;
+        let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
         Ok(Self { child: Some(child), leader })
     }
 
@@ -125,7 +128,7 @@ impl Members {
     }
 
     fn signal(&self, signal: Signal) {
-        // The only error there can be is that nobody is left.
+        // The only possible error is that the group has no members left.
         let _ = kill_process_group(self.leader, signal);
     }
 
@@ -134,7 +137,7 @@ impl Members {
         self.exited().await;
         match self.child.take() {
             Some(mut child) => child.wait(),
-            None => Err(io::Error::other("the program was reaped before")),
+            None => Err(reaped_before()),
         }
     }
 }

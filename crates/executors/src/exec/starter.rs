@@ -1,8 +1,8 @@
 //! The thread that starts all programs.
 //!
-//! A program is to die with the worker, however that dies. Linux can tell it (`PR_SET_PDEATHSIG`), but speaks of the
-//! *thread* that started it: a thread of the runtime may end long before the process does. So all programs are started
-//! by one thread that lives as long as the process.
+//! A program must die with its worker, even if the worker is killed. Linux signals the death of the *thread* that started a program
+//! (`PR_SET_PDEATHSIG`), and threads of the runtime may end long before the process does. Therefore one thread, which runs as long as
+//! the process, starts all programs.
 
 use std::io;
 use std::process::Child;
@@ -19,18 +19,18 @@ enum Order {
         command: Command,
         started: oneshot::Sender<io::Result<Members>>,
     },
-    /// A program that was killed and for which nobody waits.
+    /// A killed program without a waiter.
     Reap(Child),
 }
 
 static ORDERS: LazyLock<Sender<Order>> = LazyLock::new(|| {
     let (orders, receiver) = channel();
-    // Without the thread the receiver is gone and every order answers that.
+    // If the thread cannot be started, every order gets an error.
     let _ = std::thread::Builder::new().name("milepost-exec".to_owned()).spawn(move || serve(&receiver));
     orders
 });
 
-/// Starts a program as the leader of a process group of its own.
+/// Starts a program as the leader of a new process group.
 pub(super) async fn start(mut command: Command) -> io::Result<Members> {
     command.process_group(0);
     die_with_worker(&mut command);
@@ -40,9 +40,9 @@ pub(super) async fn start(mut command: Command) -> io::Result<Members> {
     answer.await.map_err(|_| gone(()))?
 }
 
-/// Keeps a program that was killed from staying in the system's table of processes.
+/// Reaps a killed program, which would stay a zombie otherwise.
 pub(super) fn reap(child: Child) {
-    // Without the thread the system reaps it when the worker ends.
+    // Without the thread, the system reaps it when the worker exits.
     let _ = ORDERS.send(Order::Reap(child));
 }
 
@@ -51,7 +51,7 @@ fn serve(orders: &Receiver<Order>) {
     for order in orders {
         match order {
             Order::Start { mut command, started } => {
-                // Where nobody waits any longer, the members are dropped, and so killed.
+                // If the caller has gone away, the members are dropped and thereby killed.
                 let _ = started.send(command.as_std_mut().spawn().and_then(Members::led_by));
             }
             Order::Reap(child) => killed.push(child),
@@ -68,7 +68,7 @@ fn die_with_worker(command: &mut Command) {
     let worker = getpid();
     let prepare = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The worker may have died before it was said.
+        // The worker may have died before this call.
         if getppid() == Some(worker) { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     };
     // SAFETY: two system calls and a comparison; nothing allocates, locks or touches the parent's memory.
@@ -92,7 +92,7 @@ mod tests {
         command
     }
 
-    /// Whether a process that has not ended bears this mark.
+    /// Returns whether a running process has this argument.
     fn runs(mark: &str) -> bool {
         std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
             std::fs::read(process.path().join("cmdline"))
@@ -108,13 +108,13 @@ mod tests {
             let mut starting = Box::pin(start(sleeper(&mark)));
             drop(runtime.block_on(async { futures::poll!(&mut starting) }));
             drop(runtime);
-            // What is started after it: it is started itself then.
+            // Programs are started in order: once this one is, the first one is, too.
             Runtime::new().unwrap().block_on(start(Command::new("true"))).unwrap();
             drop(starting);
         }
         let began = Instant::now();
         while runs(&mark) {
-            assert!(began.elapsed() < Duration::from_secs(120), "it runs on");
+            assert!(began.elapsed() < Duration::from_secs(120), "it still runs");
             std::thread::yield_now();
         }
     }

@@ -1,11 +1,11 @@
--- What was begun and ended since snapshot $1, by second and verb; how long about $2 of each had been in the state before, in ms. One row without
--- a verb when there is nothing; none at all when the epoch that begins with $3 is over.
+-- Numbers of starts and ends of jobs after snapshot $1, by second and verb, with a sample of about $2 durations of the previous state in ms. One row
+-- without a verb if there are none; no row at all if epoch $3 has ended.
 with w as materialized (
     select $1::pg_snapshot as seen, pg_current_snapshot() as upto, e.history_floor
     from milepost.running_epoch e
-    where left(e.id::text, 8) = $3
+    where e.id = $3
 ),
--- Transactions that were in flight then and have ended since.
+-- Transactions that were in flight at $1 and have ended since.
 late as materialized (
     select x.xid from w cross join lateral pg_snapshot_xip(w.seen) x(xid) where pg_visible_in_snapshot(x.xid, w.upto)
 ),

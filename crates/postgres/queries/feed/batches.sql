@@ -1,11 +1,11 @@
--- What has happened to batches, and to tasks that had no job then, since snapshot $1, up to snapshot $2, behind place $3 of that,
--- at most $4. Nothing when the epoch that begins with $5 is over.
+-- State changes of batches, and of tasks without a job, after snapshot $1, up to snapshot $2, after position $3 among those, at most $4.
+-- No row if epoch $5 has ended.
 with w as materialized (
     select $1::pg_snapshot as seen, $2::pg_snapshot as upto, e.batch_history_floor
     from milepost.running_epoch e
-    where left(e.id::text, 8) = $5
+    where e.id = $5
 ),
--- Transactions that were in flight then and have ended since.
+-- Transactions that were in flight at $1 and have ended since.
 late as materialized (
     select x.xid from w cross join lateral pg_snapshot_xip(w.seen) x(xid) where pg_visible_in_snapshot(x.xid, w.upto)
 )

@@ -1,11 +1,11 @@
--- What has happened to jobs since snapshot $1, up to snapshot $2 (null: now), behind place $3 of that, at most $4. One row without a place when
--- there is nothing; none at all when the epoch that begins with $5 is over.
+-- State changes of jobs after snapshot $1, up to snapshot $2 (null: now), after position $3 among those, at most $4. One row without a position if
+-- there are none; no row at all if epoch $5 has ended.
 with w as materialized (
     select $1::pg_snapshot as seen, coalesce($2::pg_snapshot, pg_current_snapshot()) as upto, e.history_floor
     from milepost.running_epoch e
-    where left(e.id::text, 8) = $5
+    where e.id = $5
 ),
--- Transactions that were in flight then and have ended since.
+-- Transactions that were in flight at $1 and have ended since.
 late as materialized (
     select x.xid from w cross join lateral pg_snapshot_xip(w.seen) x(xid) where pg_visible_in_snapshot(x.xid, w.upto)
 )

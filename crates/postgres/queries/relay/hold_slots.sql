@@ -1,2 +1,3 @@
--- Looks around: renews, takes, gives up.
-select h.*, milepost.current_epoch() as epoch from milepost.hold_slots($1, $2, $3, $4) h
+-- Renews the lease, takes free slots and releases surplus ones. Each row has the current epoch.
+with e as materialized (select milepost.current_epoch() as epoch)
+select h.*, e.epoch from e cross join milepost.hold_slots($1, $2, $3, $4) h

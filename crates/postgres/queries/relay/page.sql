@@ -1,7 +1,7 @@
--- The next events of slots, in order in each slot. $1 slots, $2 what each has seen, $3 up to where its window goes (null: to now), $4 floors,
--- $5 positions, $6 how many of each, $7 aggregate types (null: all but those of state changes) and $8 event types (null: all) that are wanted. $9: a payload that takes more bytes
--- comes later; one that is not wanted never. A slot in which there is nothing has one row without a position.
--- $10: the epoch in which the positions were read; when it is over, there is no row.
+-- The next events of each slot, in order. Arrays with one element for each slot: $1 slots, $2 `seen` snapshots, $3 `upto` snapshots (null: now), $4 floors,
+-- $5 positions, $6 limits. $7: wanted aggregate types (null: all except state changes); $8: wanted event types (null: all). $9: larger payloads are
+-- omitted, as are those of unwanted events. $10: the epoch in which the positions were read. A slot without events has one row without a position.
+-- No row at all if the epoch has ended.
 with s as materialized (
     select i.slot, i.seen, i.seen::pg_snapshot as before, coalesce(i.upto::pg_snapshot, pg_current_snapshot()) as upto, i.floor, i.pos, i.events
     from unnest($1::smallint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) i(slot, seen, upto, floor, pos, events)

@@ -1,7 +1,6 @@
 //! What was begun and ended, counted by the server.
 
-use milepost_core::error::StoreError;
-use milepost_core::feed::{Activity, Counted, InvalidFeed};
+use milepost_core::feed::{Activity, Counted};
 use milepost_core::port::StoreResult;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -17,15 +16,9 @@ impl PostgresStore {
         let query = sqlx::query(statement::FEED_ACTIVITY)
             .bind(after.seen.text.clone())
             .bind(i64::from(lengths))
-            .bind(after.epoch());
+            .bind(after.epoch.clone());
         let rows = self.inner.intake.rows(query).await.map_err(|e| self.fail("activity", e))?;
-        let Some(first) = rows.first() else { return Err(InvalidFeed::Foreign.into()) };
-        let window =
-            first.try_get::<String, _>("upto").and_then(|upto| Ok((upto, first.try_get("forward")?)));
-        let (upto, forward): (_, bool) = window.map_err(|e| self.fail("activity", e))?;
-        if !forward {
-            return Err(StoreError::from(InvalidFeed::Foreign));
-        }
+        let upto = self.window_end("activity", &rows)?;
         let counted = rows.iter().filter_map(|row| counted(row).transpose()).collect::<Decoded<Vec<_>>>();
         let counted = counted.map_err(|e| self.fail("activity", e))?;
         Ok(Activity { counted, end: after.behind(&upto) })

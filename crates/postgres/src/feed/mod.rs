@@ -5,7 +5,6 @@ mod activity;
 mod position;
 
 use async_trait::async_trait;
-use milepost_core::error::StoreError;
 use milepost_core::feed::{
     Activity, BatchChange, CHANGES_BEHIND_MAX, Change, FeedPage, FeedPosition, InvalidFeed, JobChange,
 };
@@ -52,13 +51,26 @@ impl FeedStore for PostgresStore {
 }
 
 fn end(row: &PgRow) -> Decoded<FeedPosition> {
-    let server: String = row.try_get("server")?;
+    let epoch: String = row.try_get("epoch")?;
     let seen: String = row.try_get("seen")?;
-    Ok(FeedPosition::new(format!("{server}/{seen}")))
+    Ok(FeedPosition::new(format!("{epoch}/{seen}")))
 }
 
 impl PostgresStore {
-    /// Whether a watcher can go on from a place that came from outside.
+    /// Returns the end of the window that these rows are in.
+    ///
+    /// # Errors
+    /// The epoch of the position has ended, or the position is beyond what the server has reached.
+    fn window_end(&self, verb: &'static str, rows: &[PgRow]) -> StoreResult<String> {
+        let Some(row) = rows.first() else { return Err(InvalidFeed::Foreign.into()) };
+        let window = row.try_get("upto").and_then(|upto| Ok((upto, row.try_get("forward")?)));
+        match window.map_err(|e| self.fail(verb, e))? {
+            (upto, true) => Ok(upto),
+            (_, false) => Err(InvalidFeed::Foreign.into()),
+        }
+    }
+
+    /// Checks whether a watcher can continue from a position that a client sent.
     async fn check_reach(&self, after: &Position, upto: &Position) -> StoreResult<()> {
         let query = sqlx::query(statement::FEED_BEHIND)
             .bind(after.seen.text.clone())
@@ -67,11 +79,11 @@ impl PostgresStore {
         let row = self.inner.calm.row(query).await;
         let found = row.and_then(|row| {
             let row = row.ok_or(sqlx::Error::RowNotFound)?;
-            let server: String = row.try_get("server")?;
-            Ok((server, row.try_get::<bool, _>("been_there")?, row.try_get::<i64, _>("changes")?))
+            let epoch: String = row.try_get("epoch")?;
+            Ok((epoch, row.try_get::<bool, _>("been_there")?, row.try_get::<i64, _>("changes")?))
         });
-        let (server, been_there, changes) = found.map_err(|e| self.fail("feed", e))?;
-        if server != after.server || !been_there {
+        let (epoch, been_there, changes) = found.map_err(|e| self.fail("feed", e))?;
+        if epoch != after.epoch || !been_there {
             return Err(InvalidFeed::Foreign.into());
         }
         if changes > i64::from(CHANGES_BEHIND_MAX) {
@@ -125,18 +137,12 @@ impl Reading {
             .bind(upto)
             .bind(pos)
             .bind(i64::from(self.limit))
-            .bind(self.after.epoch());
+            .bind(self.after.epoch.clone());
         let rows = store.inner.intake.rows(query).await.map_err(|e| store.fail("feed", e))?;
         let decoded = rows.iter().filter_map(|row| job_change(row).transpose()).collect::<Decoded<Vec<_>>>();
         let found = decoded.map_err(|e| store.fail("feed", e))?;
         self.changes.extend(found.into_iter().map(|change| (Part::Jobs, change.pos, Change::Job(change))));
-        let Some(first) = rows.first() else { return Err(InvalidFeed::Foreign.into()) };
-        let window = first.try_get("upto").and_then(|upto| Ok((upto, first.try_get("forward")?)));
-        match window.map_err(|e| store.fail("feed", e))? {
-            (upto, true) => Ok(upto),
-            // The server has forgotten transactions: it was restored.
-            (_, false) => Err(StoreError::from(InvalidFeed::Foreign)),
-        }
+        store.window_end("feed", &rows)
     }
 
     async fn read_batches(&mut self, store: &PostgresStore, upto: &str, pos: i64) -> StoreResult<()> {
@@ -146,7 +152,7 @@ impl Reading {
             .bind(upto.to_owned())
             .bind(pos)
             .bind(i64::try_from(left).unwrap_or(i64::MAX))
-            .bind(self.after.epoch());
+            .bind(self.after.epoch.clone());
         let found = store.decode("feed", store.inner.intake.rows(query).await, batch_change)?;
         self.changes
             .extend(found.into_iter().map(|change| (Part::Batches, change.pos, Change::Batch(change))));

@@ -1,77 +1,69 @@
-//! What a position in the feed says.
+//! Positions in the feed, as text and parsed.
 
 use milepost_core::feed::{FeedPosition, InvalidFeed};
 
-/// A place in the feed: `SERVER/SEEN` behind all that a snapshot sees, or `SERVER/SEEN/UPTO/j4711` within what a later snapshot sees and it
-/// does not, behind place 4711 of the histories of jobs (`j`), or all of those and a place of the histories of batches (`b`).
+/// A position in the feed. `EPOCH/SEEN`: after everything that a snapshot sees. `EPOCH/SEEN/UPTO/j4711`: in the window between two snapshots, after
+/// position 4711 of the job history (`j`), or after all of the job history and a position of the batch history (`b`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// The end of the server's identifier, and the beginning of its epoch's: see `migrations/0016_epoch.sql`.
-    pub(super) server: String,
-    /// The snapshot.
+    /// The epoch of the database, in which transaction ids are unique: see `migrations/0016_epoch.sql`.
+    pub(super) epoch: String,
+    /// The snapshot whose changes have all been reported.
     pub(super) seen: Snapshot,
-    /// How far within the window that follows.
+    /// The position in the window that follows, if it has been entered.
     pub(super) within: Option<Within>,
 }
 
-/// A place in a window.
+/// A position in a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Within {
     /// The snapshot at which the window ends.
     pub(super) upto: Snapshot,
-    /// In which histories.
+    /// The history that is being read.
     pub(super) part: Part,
-    /// Behind which place of those.
+    /// The last position that was read there.
     pub(super) pos: i64,
 }
 
-/// Which histories. A window has first those of jobs.
+/// The two histories, in the order in which a window is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Jobs,
     Batches,
 }
 
-/// Where the epoch begins in what names the server.
-const EPOCH_FROM: usize = 8;
-
 impl Position {
     pub(super) fn parse(position: &FeedPosition) -> Result<Self, InvalidFeed> {
         let parts: Vec<&str> = position.as_str().split('/').collect();
-        let (server, seen, within) = match parts[..] {
-            [server, seen] => (server, seen, None),
-            [server, seen, upto, place] => (server, seen, Some(Within::parse(upto, place)?)),
+        let (epoch, seen, within) = match parts[..] {
+            [epoch, seen] => (epoch, seen, None),
+            [epoch, seen, upto, place] => (epoch, seen, Some(Within::parse(upto, place)?)),
             _ => return Err(InvalidFeed::NotAPosition),
         };
-        let is_server = !server.is_empty() && server.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match Snapshot::parse(seen).filter(|_| is_server) {
-            Some(seen) => Ok(Self { server: server.to_owned(), seen, within }),
+        let is_epoch = !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match Snapshot::parse(seen).filter(|_| is_epoch) {
+            Some(seen) => Ok(Self { epoch: epoch.to_owned(), seen, within }),
             None => Err(InvalidFeed::NotAPosition),
         }
     }
 
-    /// How the identifier of its epoch begins.
-    pub(super) fn epoch(&self) -> String {
-        self.server.chars().skip(EPOCH_FROM).collect()
-    }
-
-    /// Whether a window that ends at `upto` can be read on to from here: it sees all that was told already.
+    /// Returns whether `upto` can end the next window: it must see every change that has been reported.
     pub(super) fn is_behind(&self, upto: &Snapshot) -> bool {
         upto.covers(self.within.as_ref().map_or(&self.seen, |within| &within.upto))
     }
 
-    /// Behind all that a snapshot of the same server sees.
+    /// Returns the position after everything that a snapshot of the same epoch sees.
     pub(super) fn behind(&self, seen: &str) -> FeedPosition {
-        FeedPosition::new(format!("{}/{seen}", self.server))
+        FeedPosition::new(format!("{}/{seen}", self.epoch))
     }
 
-    /// Within a window that follows this one.
+    /// Returns a position in the window that follows this one.
     pub(super) fn inside(&self, upto: &str, part: Part, pos: i64) -> FeedPosition {
         let part = match part {
             Part::Jobs => 'j',
             Part::Batches => 'b',
         };
-        FeedPosition::new(format!("{}/{}/{upto}/{part}{pos}", self.server, self.seen.text))
+        FeedPosition::new(format!("{}/{}/{upto}/{part}{pos}", self.epoch, self.seen.text))
     }
 }
 
@@ -89,17 +81,17 @@ impl Within {
     }
 }
 
-/// Which transactions had ended at a moment.
+/// A snapshot: the transactions that had ended at a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Snapshot {
-    /// As PostgreSQL writes it: `xmin:xmax:` and what was in flight between.
+    /// PostgreSQL's text form: `xmin:xmax:` and the transactions in flight between them.
     pub(super) text: String,
     xmax: u64,
     flying: Vec<u64>,
 }
 
 impl Snapshot {
-    /// `None`: PostgreSQL could not read it either.
+    /// Parses the text form; `None` if PostgreSQL would refuse it.
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let (xmin, xmax, flying) = (xid(parts.next()?)?, xid(parts.next()?)?, parts.next()?);
@@ -113,7 +105,7 @@ impl Snapshot {
         is_one.then(|| Self { text: text.to_owned(), xmax, flying })
     }
 
-    /// Whether it sees all that the other sees.
+    /// Returns whether it sees everything that the other one sees.
     fn covers(&self, other: &Self) -> bool {
         let sees = |xid: &u64| *xid < other.xmax && !other.flying.contains(xid);
         self.xmax >= other.xmax && !self.flying.iter().any(sees)

@@ -1,4 +1,4 @@
-//! What became of a page, written down.
+//! Writes the results of a page: positions, parked events, dead letters.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use crate::session::Query;
 use crate::statement;
 
 impl SlotReader {
-    /// Where each slot of the page is now.
+    /// Returns the new position of each slot of the page.
     pub(super) fn reached(
         &self,
         outcome: &Outcome,
@@ -56,13 +56,13 @@ impl SlotReader {
             .bind(array(
                 outcome.failures.iter().filter_map(|failure| given_up(failure, places.get(&failure.event))),
             ))
-            .bind(self.epoch);
+            .bind(self.epoch.clone());
         let row = self.store.inner.hot.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
         let moved: Vec<i16> = row.try_get("moved")?;
         let ns: Vec<i64> = row.try_get("moved_ns")?;
         let moved: HashMap<i16, i64> = moved.into_iter().zip(ns).collect();
         if !moved.is_empty() {
-            // A transaction that changed nothing has no id, and says nothing of others.
+            // A transaction without changes has no id, so its floor does not cover others.
             self.drawn = row.try_get("floor")?;
         }
         for (slot, state) in reached {
@@ -75,7 +75,7 @@ impl SlotReader {
     }
 }
 
-/// What moves slots to where they are; what is parked and given up is still to be bound.
+/// Returns the statement that moves slots; the caller binds failed, waiting and dead-lettered events, and the epoch.
 fn advance(subscription: &str, reached: &BTreeMap<i16, Slot>) -> Query {
     let slots = || reached.values();
     sqlx::query(statement::RELAY_ADVANCE_SLOTS)
@@ -90,7 +90,7 @@ fn advance(subscription: &str, reached: &BTreeMap<i16, Slot>) -> Query {
         .bind(slots().map(|slot| slot.pos).collect::<Vec<_>>())
 }
 
-/// A JSON array, if there is anything in it.
+/// Returns a JSON array; `None` if it is empty.
 fn array(values: impl Iterator<Item = Value>) -> Option<String> {
     let values: Vec<Value> = values.collect();
     (!values.is_empty()).then(|| Value::Array(values).to_string())
@@ -100,7 +100,7 @@ fn placed(id: EventId, place: &Place) -> Value {
     json!({ "slot": place.slot, "pos": place.pos, "id": id.0, "type": place.aggregate.kind, "aggregate": place.aggregate.id })
 }
 
-/// An event that parks its aggregate.
+/// Returns the JSON of a failed event that parks its aggregate.
 fn failed(failure: &Failure, places: &HashMap<EventId, &Place>) -> Option<Value> {
     let wait_ms = wait_ms(failure.then)?;
     let mut value = placed(failure.event, places.get(&failure.event)?);
@@ -110,7 +110,7 @@ fn failed(failure: &Failure, places: &HashMap<EventId, &Place>) -> Option<Value>
     Some(value)
 }
 
-/// How long the aggregate waits; inner `None`: for a person; outer `None`: it does not wait.
+/// Returns how long the aggregate waits; inner `None`: until an operator acts; outer `None`: it does not wait.
 pub(super) fn wait_ms(then: Undelivered) -> Option<Option<u64>> {
     match then {
         Undelivered::Retry(wait) => Some(Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))),
@@ -119,7 +119,7 @@ pub(super) fn wait_ms(then: Undelivered) -> Option<Option<u64>> {
     }
 }
 
-/// An event that is given up.
+/// Returns the JSON of a skipped or dead-lettered event.
 fn given_up(failure: &Failure, place: Option<&&Place>) -> Option<Value> {
     let mut value = abandoned(failure)?;
     let place = place?;
@@ -128,7 +128,7 @@ fn given_up(failure: &Failure, place: Option<&&Place>) -> Option<Value> {
     Some(value)
 }
 
-/// An event that is given up, without its place.
+/// Returns the JSON of a skipped or dead-lettered event, without its place.
 pub(super) fn abandoned(failure: &Failure) -> Option<Value> {
     let skipped = match failure.then {
         Undelivered::Skip => true,

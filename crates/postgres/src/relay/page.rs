@@ -1,4 +1,4 @@
-//! A page of the log: what is read of each slot, and where each then is.
+//! Pages of the log: the events of each slot, and the slot's position after them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,29 +13,29 @@ use crate::row::Decoded;
 use crate::session::Query;
 use crate::statement;
 
-/// What is under way.
+/// A page whose events are being published.
 #[derive(Debug, Default)]
 pub(super) struct ReadPage {
-    /// How far each slot is when everything has its answer.
+    /// The position of each slot once every event has been answered.
     pub(super) ends: BTreeMap<i16, End>,
-    /// Where each event is that was handed out, with its aggregate.
+    /// The places of the events in the page.
     pub(super) places: Vec<(EventId, Place)>,
 }
 
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) pos: i64,
-    /// Whether the window is read to its end.
+    /// Whether the window has been read to its end.
     pub(super) closes: bool,
 }
 
-/// A row with its slot and position; a slot in which there is nothing has one row without.
+/// A row with its slot and position; a slot without events has one row without a position.
 type Placed<'r> = (i16, Option<i64>, &'r PgRow);
 
 /// Large payloads, by slot and position.
 type Large = HashMap<(i16, i64), String>;
 
-/// Where an event is.
+/// The place of an event in the log.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) slot: i16,
@@ -48,13 +48,13 @@ impl SlotReader {
         let shares = self.shares(size.events_max);
         let rows = self.store.inner.hot.rows(self.read(size, &shares)).await?;
         if rows.is_empty() {
-            // The epoch is over: what is in the database counts, at the next look around.
+            // The epoch has ended: the next balance reads the positions from the database.
             self.slots.clear();
             return Ok(Page::default());
         }
         let mut placed = rows.iter().map(|row| Ok((row.try_get("slot")?, row.try_get("pos")?, row)));
         let mut rows: Vec<(i16, Option<i64>, &PgRow)> = placed.by_ref().collect::<Decoded<_>>()?;
-        // They come so already, though nobody has promised it.
+        // SQL does not guarantee this order across slots.
         rows.sort_by_key(|(slot, pos, _)| (*slot, *pos));
         let large = self.large(&rows, size).await?;
         let (events, left_out) = self.take_in(&rows, large)?;
@@ -62,7 +62,7 @@ impl SlotReader {
         Ok(Page { more: self.slots.values().any(|slot| slot.full), events, left_out })
     }
 
-    /// How many events of each slot are read: those that had more get most of the page.
+    /// Returns how many events to read from each slot: slots with a backlog get most of the page.
     fn shares(&self, events_max: usize) -> Vec<i64> {
         let full = self.slots.values().filter(|slot| slot.full).count();
         let others = self.slots.len() - full;
@@ -87,11 +87,10 @@ impl SlotReader {
             .bind(some(&self.publisher.filter.aggregate_types))
             .bind(some(&self.publisher.filter.event_types))
             .bind(small_bytes(size))
-            .bind(self.epoch)
+            .bind(self.epoch.clone())
     }
 
-    /// Opens windows, and takes events in. `large`: payloads that did not come with the rows; a slot ends before the first one that is
-    /// missing.
+    /// Opens windows and collects the events. `large`: payloads that were fetched separately; a slot ends before the first one that is missing.
     fn take_in(&mut self, rows: &[Placed<'_>], mut large: Large) -> Decoded<(Vec<Event>, LeftOut)> {
         let (mut events, mut left_out) = (Vec::with_capacity(rows.len()), LeftOut::default());
         let mut cut = None;
@@ -119,7 +118,7 @@ impl SlotReader {
         Ok((events, left_out))
     }
 
-    /// Says of each slot whether there is more, and closes the windows of those in which there is nothing.
+    /// Records which slots have more events, and closes the windows of slots without events.
     fn end_slots(&mut self, rows: &[Placed<'_>], shares: &[i64]) {
         let mut last: BTreeMap<i16, (i64, Option<i64>)> = BTreeMap::new();
         for (slot, pos, _) in rows {
@@ -137,7 +136,7 @@ impl SlotReader {
                 None => {
                     held.full = count > 0;
                     if !held.full {
-                        // Nothing is in it up to there. That need not be written down: whoever reads it again finds nothing again.
+                        // The window is empty. Writing that down is not necessary: reading it again is cheap.
                         held.close();
                     }
                 }
@@ -145,7 +144,7 @@ impl SlotReader {
         }
     }
 
-    /// Payloads that did not come with the rows, of as many events as have room.
+    /// Fetches large payloads, for as many events as fit into the page.
     async fn large(&self, rows: &[Placed<'_>], size: PageSize) -> Decoded<Large> {
         let (mut slots, mut positions, mut bytes) = (Vec::new(), Vec::new(), 0);
         for &(slot, pos, row) in rows {
@@ -172,7 +171,7 @@ impl SlotReader {
     }
 }
 
-/// Payloads that take more than this come one by one, so that a page of such does not take too much.
+/// Returns the size above which payloads are fetched separately, which bounds the memory of a page.
 fn small_bytes(size: PageSize) -> i64 {
     (2 * size.bytes_max / size.events_max.max(1)).max(1_024) as i64
 }

@@ -57,6 +57,7 @@ impl PostgresStore {
             let given_up: Vec<Value> = of.failures.iter().filter_map(abandoned).collect();
             let query = sqlx::query(statement::RELAY_SETTLE_PARKED)
                 .bind(publisher.subscription.clone())
+                .bind(publisher.id.0)
                 .bind(of.slot)
                 .bind(of.token)
                 .bind(of.aggregate.kind.clone())
@@ -65,8 +66,7 @@ impl PostgresStore {
                 .bind(Value::Array(given_up).to_string())
                 .bind(head.as_ref().map(|(failure, _)| i32::try_from(failure.deliveries).unwrap_or(i32::MAX)))
                 .bind(head.as_ref().and_then(|(_, ms)| *ms).map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
-                .bind(head.map(|(failure, _)| failure.why.clone()))
-                .bind(publisher.id.0);
+                .bind(head.map(|(failure, _)| failure.why.clone()));
             if self.inner.hot.row(query).await.and_then(value)? {
                 drained.push(of.aggregate.clone());
             }

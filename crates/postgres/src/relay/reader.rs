@@ -1,4 +1,4 @@
-//! The log of a publisher's slots, page by page.
+//! Reads the log of a publisher's slots page by page.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use milepost_core::event::{Aggregate, Holding, Outcome, Page, PageSize, Publisher};
 use milepost_core::port::{LogReader, StoreResult};
 use sqlx::Row;
-use uuid::Uuid;
 
 use super::error::relay_error;
 use super::page::ReadPage;
@@ -15,18 +14,18 @@ use crate::row::Decoded;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// Reads by windows between snapshots; `docs/adr/0017-reading-the-log.md` says why, and why nothing is missed.
+/// Reads by windows between snapshots; `docs/adr/0017-reading-the-log.md` explains how, and why no event is missed.
 #[derive(Debug)]
 pub(super) struct SlotReader {
     pub(super) store: PostgresStore,
     pub(super) publisher: Publisher,
-    /// The epoch in which `slots` were read; without it nothing was yet.
-    pub(super) epoch: Option<Uuid>,
+    /// The epoch of the positions in `slots`; `None` before the first [`LogReader::balance`].
+    pub(super) epoch: Option<String>,
     pub(super) slots: BTreeMap<i16, Slot>,
-    /// The floor of windows that are opened now.
+    /// The floor for windows that are opened next.
     pub(super) drawn: i64,
     pub(super) page: ReadPage,
-    /// Slots that have moved since it was written down.
+    /// Slots that have moved since their positions were last written.
     pub(super) in_hand: BTreeSet<i16>,
 }
 
@@ -77,7 +76,7 @@ impl LogReader for SlotReader {
         self.page = ReadPage::default();
         self.in_hand.clear();
         advanced.map_err(|e| {
-            // Nobody knows whether it was written: what is in the database counts.
+            // The commit may or may not have happened: read the positions again.
             self.slots.clear();
             self.store.fail("advance_slots", e)
         })
@@ -94,7 +93,7 @@ impl SlotReader {
         let rows = self.store.inner.hot.rows(query).await?;
         let (mut held, mut fresh, mut taken_over) = (BTreeMap::new(), Vec::new(), 0);
         if let Some(row) = rows.first() {
-            self.enter(row.try_get("epoch")?);
+            self.enter_epoch(row.try_get("epoch")?);
         }
         for row in &rows {
             let (slot, state) = Slot::of_row(row)?;
@@ -120,15 +119,16 @@ impl SlotReader {
         Ok(holding)
     }
 
-    /// Forgets what was read in another epoch.
-    fn enter(&mut self, epoch: Uuid) {
-        if self.epoch.replace(epoch).is_some_and(|last| last != epoch) {
+    /// Discards positions of an earlier epoch.
+    fn enter_epoch(&mut self, epoch: String) {
+        if self.epoch.as_ref().is_some_and(|last| *last != epoch) {
             tracing::warn!(
                 subscription = self.publisher.subscription,
-                "the database has crashed or is another server's: publishing goes on from the positions that it has"
+                "PostgreSQL was restarted, has crashed or failed over: publishing continues from the positions in the database"
             );
             self.slots.clear();
         }
+        self.epoch = Some(epoch);
     }
 
     async fn parked_of(&self, slots: Vec<i16>) -> Decoded<Vec<Aggregate>> {

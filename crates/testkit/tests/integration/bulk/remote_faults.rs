@@ -11,7 +11,7 @@ use milepost_testkit::scene::LONG;
 use milepost_testkit::wait;
 
 use crate::bulk::shop::{Shop, paced};
-use crate::bulk::workers::{has_moved, pause};
+use crate::bulk::workers::{has_moved, kill_or_freeze};
 
 milepost_testkit::on_each_home! { crate::bulk::shop::Shop::on =>
     workers_that_die_and_freeze_miss_no_target,
@@ -41,23 +41,13 @@ async fn workers_that_die_and_freeze_miss_no_target(shop: Shop) {
     let worker = || worker(&shop, settings);
     let mut workers = vec![worker(), worker()];
     let mut deaths = 0;
-    // Where polls are slow, one run may end before there were enough deaths.
+    // On a slow machine, a run can end before there were enough deaths.
     while deaths < DEATHS_MIN {
         let job = shop.members.start(&bulk).await;
         let before = deaths;
         while deaths < DEATHS_MAX && !has_moved(&shop.members, job).await {
             let victim = workers.remove(0);
-            if deaths % 2 == 0 {
-                victim.kill().await;
-                shop.members.expire_leases().await;
-                workers.push(worker());
-            } else {
-                pause(&shop.members, &victim).await;
-                shop.members.expire_leases().await;
-                has_moved(&shop.members, job).await;
-                victim.revive();
-                workers.push(victim);
-            }
+            workers.push(kill_or_freeze(&shop.members, victim, deaths % 2 == 0, job, worker).await);
             deaths += 1;
         }
         while !has_moved(&shop.members, job).await {}

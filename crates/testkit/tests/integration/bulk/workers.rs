@@ -48,11 +48,12 @@ pub(crate) async fn workers_that_die_and_freeze_again_and_again_do_each_target_o
     let mut workers = vec![worker(&members), worker(&members), worker(&members)];
     let mut random = fastrand::Rng::with_seed(3);
     let mut faults = 0;
-    // Where polls are slow, one run may end before there were enough faults.
+    // On a slow machine, a run can end before there were enough faults.
     while faults < FAULTS_MIN {
         let job = members.start(&bulk).await;
         while faults < FAULTS_MAX && !has_moved(&members, job).await {
-            kill_or_freeze_one(&members, &mut workers, &mut random, job).await;
+            let victim = workers.swap_remove(random.usize(..workers.len()));
+            workers.push(kill_or_freeze(&members, victim, random.bool(), job, || worker(&members)).await);
             faults += 1;
         }
         while !has_moved(&members, job).await {}
@@ -63,25 +64,24 @@ pub(crate) async fn workers_that_die_and_freeze_again_and_again_do_each_target_o
     }
 }
 
-/// A worker dies, and another one starts; or it freezes until others have gone on with its run.
-async fn kill_or_freeze_one(
+/// Kills a worker, or freezes it until another one has continued its run. Returns the worker that is there afterwards.
+pub(crate) async fn kill_or_freeze(
     members: &Members,
-    workers: &mut Vec<Process>,
-    random: &mut fastrand::Rng,
+    victim: Process,
+    kill: bool,
     job: JobId,
-) {
-    let victim = workers.swap_remove(random.usize(..workers.len()));
-    if random.bool() {
+    start: impl Fn() -> Process,
+) -> Process {
+    if kill {
         victim.kill().await;
         members.expire_leases().await;
-        workers.push(worker(members));
+        start()
     } else {
         pause(members, &victim).await;
         members.expire_leases().await;
-        // Whoever holds the run, it is another one soon.
         has_moved(members, job).await;
         victim.revive();
-        workers.push(victim);
+        victim
     }
 }
 
