@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
+use milepost_core::duration::WAIT_MAX;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Priority, StartAt};
 use milepost_core::retention::Keep;
@@ -151,9 +152,14 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
     text.parse().map_err(|_| "a job id is given in full, as `milepost jobs list` shows it".to_owned())
 }
 
-/// A length of time such as `90s`, `10m` or `1h 30m`.
+/// A length of time such as `90s`, `10m` or `1h 30m`, up to a hundred years.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|e| format!("{e}; a duration looks like 90s, 10m or \"1h 30m\""))
+    let duration = humantime::parse_duration(text)
+        .map_err(|e| format!("{e}; a duration looks like 90s, 10m or \"1h 30m\""))?;
+    if duration > WAIT_MAX {
+        return Err("it is longer than a hundred years; give a shorter duration".to_owned());
+    }
+    Ok(duration)
 }
 
 /// A length of time that is not nothing.
@@ -177,14 +183,13 @@ pub(crate) fn start_at(text: &str) -> Result<StartAt, String> {
     if let Some(wait) = text.strip_prefix("in ") {
         return duration(wait.trim()).map(StartAt::After);
     }
-    text.parse().map(StartAt::At).map_err(|e| {
-        format!("{e}; a time looks like 2026-05-01T09:00:00Z, 2026-05-01T09:00:00+02:00 or \"in 10m\"")
-    })
+    point_in_time(text).map(StartAt::At).map_err(|e| format!("{e}, or \"in 10m\""))
 }
 
 /// A point in time: RFC 3339.
 pub(crate) fn point_in_time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "a time looks like 2026-05-01T09:00:00Z or 2026-05-01T09:00:00+02:00".to_owned())
+    let words = "it is not a time before 9999-12-30; a time looks like 2026-05-01T09:00:00Z or 2026-05-01T09:00:00+02:00";
+    text.parse().map_err(|_| words.to_owned())
 }
 
 /// A priority from 1 (first) to 4 (last).

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-/// The longest wait there is: a hundred years. Longer ones, which are mistakes or mean "never", become this,
-/// so that no sum with a date leaves the calendar.
+use crate::error::InvalidJob;
+
+/// The longest wait: a hundred years, so that no sum with a date leaves the calendar. Longer ones are refused where a caller gives
+/// them ([`check_wait`]) and cut where they are computed ([`whole_ms`]).
 pub const WAIT_MAX: Duration = Duration::from_secs(100 * 36525 * 864);
 
 /// Whole milliseconds that are not shorter than the duration, so that no backoff ends early; at most
@@ -11,6 +13,18 @@ pub const WAIT_MAX: Duration = Duration::from_secs(100 * 36525 * 864);
 #[must_use]
 pub fn whole_ms(duration: Duration) -> i64 {
     i64::try_from(duration.min(WAIT_MAX).as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
+}
+
+/// Refuses a wait longer than [`WAIT_MAX`].
+///
+/// # Errors
+/// [`InvalidJob::OutOfRange`] with the name of the field.
+pub(crate) fn check_wait(field: &'static str, wait: Duration) -> Result<(), InvalidJob> {
+    if wait <= WAIT_MAX {
+        return Ok(());
+    }
+    let value = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    Err(InvalidJob::OutOfRange { field, value, range: "at most 3155760000000 (a hundred years)" })
 }
 
 #[cfg(test)]
@@ -27,5 +41,9 @@ mod tests {
     #[test]
     fn no_wait_is_longer_than_a_hundred_years() {
         assert_eq!(whole_ms(Duration::MAX), 36525 * 86_400_000);
+        assert_eq!(check_wait("delay_ms", WAIT_MAX), Ok(()));
+        let refused = check_wait("delay_ms", WAIT_MAX + Duration::from_millis(1)).unwrap_err();
+        let words = "delay_ms is 3155760000001; it must be at most 3155760000000 (a hundred years)";
+        assert_eq!(refused.to_string(), words);
     }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::duration::check_wait;
 use crate::error::InvalidJob;
 use crate::ident::JobId;
 use crate::json::{check_payload, is_same_json};
@@ -238,13 +239,16 @@ pub(crate) fn check_attempts(max_attempts: u32) -> Result<(), InvalidJob> {
 }
 
 pub(crate) fn check_timeout(timeout: Option<Duration>) -> Result<(), InvalidJob> {
-    if timeout.is_some_and(|timeout| timeout.is_zero()) {
-        return Err(InvalidJob::OutOfRange { field: "timeout", value: 0, range: "at least 1 ms" });
+    match timeout {
+        Some(Duration::ZERO) => {
+            Err(InvalidJob::OutOfRange { field: "timeout", value: 0, range: "at least 1 ms" })
+        }
+        Some(timeout) => check_wait("timeout_ms", timeout),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// Times that both databases know: `jiff`'s go back further.
+/// Refuses starts that no database stores, and waits longer than a hundred years.
 fn check_start(start: StartAt) -> Result<(), InvalidJob> {
     match start {
         StartAt::At(at) if at < Timestamp::UNIX_EPOCH => Err(InvalidJob::OutOfRange {
@@ -252,6 +256,7 @@ fn check_start(start: StartAt) -> Result<(), InvalidJob> {
             value: at.as_second(),
             range: "a time from 1970 on",
         }),
+        StartAt::After(delay) => check_wait("delay_ms", delay),
         _ => Ok(()),
     }
 }
@@ -299,6 +304,7 @@ pub struct KeyHolder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::duration::WAIT_MAX;
 
     #[test]
     fn a_payload_that_is_not_json_says_where() {
@@ -314,6 +320,16 @@ mod tests {
         };
         assert!(at("-009998-01-01T00:00:00Z").check(10).is_err());
         assert_eq!(at("1970-01-01T00:00:00Z").check(10), Ok(()));
+    }
+
+    #[test]
+    fn waits_of_more_than_a_hundred_years_are_refused() {
+        let job = NewJob::new("mail", &()).unwrap();
+        let too_long = WAIT_MAX + Duration::from_millis(1);
+        assert!(job.clone().timeout(too_long).check(10).is_err());
+        let start = StartAt::After(too_long);
+        assert!(NewJob { start, ..job.clone() }.check(10).is_err());
+        assert_eq!(NewJob { start: StartAt::After(WAIT_MAX), ..job }.timeout(WAIT_MAX).check(10), Ok(()));
     }
 
     #[test]

@@ -1,10 +1,11 @@
--- Sets a session up for hot statements: one possible plan each, whatever ANALYZE last saw; durable commits; the isolation and the reading of
--- strings that they are written for, whatever the database or the role sets; and an early end, well within a lease, for a transaction whose
--- process stopped in the middle or is cut off. begin_pinned.sql does the same for one transaction.
+-- Settings of a session for hot statements, whatever the database or the role sets: one possible plan each, whatever ANALYZE last saw; durable
+-- commits; the isolation and the string syntax that they are written for; an early end, well within a lease, for a transaction whose process
+-- stopped in the middle or is cut off; and no end for a session that is only idle. begin_pinned.sql does the same for one transaction.
 select set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false),
        set_config('enable_mergejoin', 'off', false), set_config('enable_bitmapscan', 'off', false),
        set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false),
        set_config('idle_in_transaction_session_timeout', '5s', false),
+       set_config('idle_session_timeout', '0', false),
        set_config('tcp_user_timeout', '10s', false),
        set_config('default_transaction_isolation', 'read committed', false),
        set_config('standard_conforming_strings', 'on', false),

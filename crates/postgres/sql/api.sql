@@ -40,7 +40,16 @@ create or replace function milepost.wait_ms_max() returns bigint language sql im
     select 3155760000000
 $$;
 
--- Refuses jobs that cannot be accepted, saying which and why.
+-- Refuses a reason that is too long for a history.
+create or replace function milepost.check_reason(reason text) returns void language plpgsql as $$
+begin
+    if char_length(reason) > 1000 then
+        raise exception using errcode = 'MP001', message = format('the reason has %s characters; the limit is 1000', char_length(reason));
+    end if;
+end
+$$;
+
+-- Refuses jobs that cannot be accepted, and names the first one with its fault.
 create or replace function milepost.check_jobs(
     kinds text[], queues text[], keys text[], groups text[], priorities int[], max_attempts int[],
     run_ats timestamptz[], delays_ms bigint[], timeouts_ms bigint[]
@@ -57,7 +66,7 @@ begin
             when i.grp = '' or octet_length(i.grp) > 200 then 'the group must have 1 to 200 bytes'
             when i.priority not between 1 and 4 then 'the priority must be from 1 (first) to 4 (last)'
             when i.attempts not between 1 and 1000000 then 'max_attempts must be from 1 to 1000000'
-            when not isfinite(i.run_at) or i.run_at > latest then 'run_at must be a time within the next hundred years'
+            when not isfinite(i.run_at) or i.run_at > latest or i.run_at < to_timestamp(0) then 'run_at must be a time from 1970 on and within the next hundred years'
             when i.delay_ms not between 0 and milepost.wait_ms_max() then 'the delay must be from 0 ms to a hundred years'
             when i.timeout_ms not between 1 and milepost.wait_ms_max() then 'the time-out must be from 1 ms to a hundred years'
             when concat(i.kind, i.queue, i.key, i.grp) ~ '[[:cntrl:]]' then 'names and keys must not have control characters'
@@ -318,6 +327,7 @@ begin
     if greatest(delay, grace) > milepost.wait_ms_max() or least(delay, grace) < 0 then
         raise exception using errcode = 'MP001', message = 'delay_ms and grace_ms must be from 0 to a hundred years';
     end if;
+    perform milepost.check_reason(note);
     ready := now() + delay * interval '1 millisecond';
     select * into l from milepost.live where id = job for update;
     if not found then

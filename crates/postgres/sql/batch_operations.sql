@@ -98,6 +98,7 @@ declare
     child uuid;
     inside record;
 begin
+    perform milepost.check_reason(abort_batch.note);
     if a.state not in ('running', 'failed') or a.stop is not null then
         raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be aborted', a.id, a.state), detail = a.state::text;
     end if;
@@ -128,6 +129,7 @@ declare
     child uuid;
     job uuid;
 begin
+    perform milepost.check_reason(resume_batch.note);
     if a.stop is null and a.aborted = 0 then
         raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be resumed', a.id, a.state), detail = a.state::text;
     end if;
@@ -178,6 +180,7 @@ declare
     child uuid;
     inside record;
 begin
+    perform milepost.check_reason(cancel_tasks.note);
     perform milepost.check_tasks(a, cancel_tasks.tasks);
     jobs := array(select t.job_id from milepost.batch_task t
                   where t.batch_id = a.id and t.task = any (cancel_tasks.tasks) and t.state in ('active', 'failed', 'aborted') and t.job_id is not null);
@@ -253,6 +256,7 @@ declare
     t milepost.batch_task;
     left_over record;
 begin
+    perform milepost.check_reason(mark_task.note);
     select * into t from milepost.batch_task b where b.batch_id = a.id and b.task = mark_task.task for update;
     if not found then
         raise exception using errcode = 'MP010', message = format('batch %s has no task %s', a.id, mark_task.task), detail = 'task';
@@ -295,6 +299,7 @@ declare
     children uuid[];
     child uuid;
 begin
+    perform milepost.check_reason(rerun_tasks.note);
     -- Ends that stand in line, before others are kept from settling: who counts one has its row and settles then.
     perform from milepost.batch_spread s where s.batch_id = rerun_tasks.batch order by s.pos for update;
     a := milepost.take_batch(rerun_tasks.batch, rerun_tasks.generation);

@@ -1,4 +1,4 @@
--- JSON that callers hand over in SQL: what every reader can read, and no more than that. The library checks the same in Rust (core::json).
+-- Checks of JSON documents that callers pass in SQL. The library makes the same checks in Rust (core::json).
 
 -- How many levels of arrays and objects a JSON text has. Its predecessor json_depth(json) is dropped: from PostgreSQL 17 on, no
 -- parameter can be named json, and a parameter cannot be renamed by replacing its function.
@@ -12,9 +12,9 @@ create or replace function milepost.json_nesting(document text) returns int lang
     ) d
 $$;
 
--- What is wrong with a payload, an input or a result, as the end of a sentence; null: nothing. bytes_max: of its text, in which jsonb writes
--- all digits of a number. Readers hold numbers in doubles, of which the largest is near 1.797e308 (from 2^1024 - 2^970 on, a number is rounded to
--- infinity), and read 120 levels.
+-- The fault of a payload, an input or a result, as the end of a sentence; null if it has none. bytes_max: limit of its text, in which jsonb writes
+-- all digits of a number; null: no limit. Readers hold numbers in doubles, of which the largest is near 1.797e308 (from 2^1024 - 2^970 on, a number
+-- is rounded to infinity), and read 120 levels.
 create or replace function milepost.refuse_document(document jsonb, bytes_max bigint) returns text
 language plpgsql immutable parallel safe as $$
 declare
@@ -32,6 +32,31 @@ begin
         where jsonb_typeof(v.value) = 'number' and abs((v.value #>> '{}')::numeric) >= 2::numeric ^ 1024 - 2::numeric ^ 970)
     then
         return 'holds a number beyond 1.797e308, which readers cannot hold';
+    end if;
+    return null;
+end
+$$;
+
+-- The same for the payload of an event, which is stored as it was written: the type json accepts values that jsonb refuses.
+create or replace function milepost.refuse_event_payload(payload text, bytes_max bigint) returns text language plpgsql immutable as $$
+begin
+    if octet_length(payload) > bytes_max then
+        return format('has %s bytes; the limit is %s (payload_bytes_max)', octet_length(payload), bytes_max);
+    end if;
+    if length(payload) - length(translate(payload, '[{', '')) > 120 and milepost.json_nesting(payload) > 120 then
+        return format('is nested %s levels deep; the limit is 120', milepost.json_nesting(payload));
+    end if;
+    -- A backslash that is escaped begins no escape.
+    if strpos(payload, E'\\u0000') > 0 and strpos(replace(payload, E'\\\\', ''), E'\\u0000') > 0 then
+        return E'holds a NUL character (\\u0000), which cannot be stored';
+    end if;
+    -- Only half of a surrogate pair, an exponent or a very long number can be a value that jsonb or refuse_document refuses.
+    if payload ~ E'\\\\u[dD]|[0-9][eE]|[0-9]{250}' then
+        begin
+            return milepost.refuse_document(payload::jsonb, bytes_max);
+        exception when data_exception then
+            return 'holds half of a surrogate pair or a number beyond 1.797e308, which readers cannot hold';
+        end;
     end if;
     return null;
 end

@@ -11,13 +11,18 @@ language sql immutable strict parallel safe as $$
 $$;
 
 -- Whether two JSON texts say the same, as jsonb sees it: 1.0 is 1, and the order of keys says nothing.
-create or replace function milepost.same_json(one json, other json) returns boolean language plpgsql immutable parallel safe as $$
+create or replace function milepost.same_json(one json, other json) returns boolean language plpgsql immutable as $$
 begin
     return one::text = other::text or one::jsonb = other::jsonb;
 exception when data_exception then
     -- json takes what jsonb does not, as numbers of any size.
     return false;
 end
+$$;
+
+-- Whether a caller can give this sequence to an event; null: the caller gives none. The limit leaves room for the events that follow.
+create or replace function milepost.is_sequence(sequence bigint) returns boolean language sql immutable parallel safe as $$
+    select sequence is null or sequence between 1 and 9000000000000000000
 $$;
 
 -- What is wrong with the headers of an event; null: nothing. They become those of brokers and of HTTP.
@@ -63,15 +68,10 @@ begin
             when i.event_type is null or i.event_type = '' or octet_length(i.event_type) > 200 then array['name', 'the type of the event must have 1 to 200 bytes']
             when concat(i.aggregate_type, i.aggregate_id, i.event_type) ~ '[[:cntrl:]]' then array['name', 'types and ids must not have control characters']
             when starts_with(i.aggregate_type, 'milepost.') then array['name', 'types of aggregates that begin with milepost. are kept for state changes']
-            when i.seq < 1 then array['sequence', format('the sequence %s is not a number from 1 on', i.seq)]
+            when not milepost.is_sequence(i.seq) then array['sequence', format('the sequence %s is not a number from 1 to 9000000000000000000', i.seq)]
             when i.headers is not null and milepost.refuse_headers(i.headers) is not null then array['headers', milepost.refuse_headers(i.headers)]
-            when octet_length(i.payload) > payload_bytes_max
-                then array['payload', format('the payload has %s bytes; the limit is %s (payload_bytes_max)', octet_length(i.payload), payload_bytes_max)]
-            -- Only what has so many brackets can be so deep; a backslash that is escaped begins no escape.
-            when length(i.payload) - length(translate(i.payload, '[{', '')) > 120 and milepost.json_nesting(i.payload) > 120
-                then array['payload', format('the payload is nested %s levels deep; the limit is 120', milepost.json_nesting(i.payload))]
-            when strpos(i.payload, E'\\u0000') > 0 and strpos(replace(i.payload, E'\\\\', ''), E'\\u0000') > 0
-                then array['payload', E'the payload holds a NUL character (\\u0000), which cannot be stored']
+            when payload_bytes_max is not null and milepost.refuse_event_payload(i.payload, payload_bytes_max) is not null
+                then array['payload', 'the payload ' || milepost.refuse_event_payload(i.payload, payload_bytes_max)]
             end as refusal
         from unnest(aggregate_types, aggregate_ids, event_types, aggregate_seqs, headers, payloads::text[])
             with ordinality as i(aggregate_type, aggregate_id, event_type, seq, headers, payload, ord)
@@ -101,7 +101,7 @@ $$;
 -- aggregate_types; an array or element that is null means the default. Events of one aggregate are numbered in the order of the
 -- call. event_ids: an event that is there with the same content is answered with duplicate = true and nothing is changed.
 -- aggregate_seqs: numbers that the caller counts; each must follow the last one of its aggregate, or come later where
--- gaps_allowed; an aggregate without events may begin with any. payload_bytes_max: null: the caller has seen to it.
+-- gaps_allowed; an aggregate without events may begin with any. payload_bytes_max: null: the caller has checked the payloads.
 create or replace function milepost.emit_many(
     aggregate_types text[],
     aggregate_ids text[],

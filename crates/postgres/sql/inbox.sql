@@ -13,7 +13,7 @@ begin
 end
 $$;
 
--- Refuses what is no aggregate, or no place among its events.
+-- Refuses the name of an aggregate, or a sequence, that no event can have.
 create or replace function milepost.check_place(aggregate_type text, aggregate_id text, aggregate_seq bigint) returns void
 language plpgsql as $$
 begin
@@ -22,9 +22,13 @@ begin
         raise exception using errcode = 'MP018', detail = 'event',
             message = 'the type of the aggregate must have 1 to 200 bytes, its id 1 to 1000';
     end if;
-    if aggregate_seq is null or aggregate_seq < 1 then
+    if concat(aggregate_type, aggregate_id) ~ '[[:cntrl:]]' then
+        raise exception using errcode = 'MP018', detail = 'event',
+            message = 'the type and the id of the aggregate must not have control characters';
+    end if;
+    if aggregate_seq is null or not milepost.is_sequence(aggregate_seq) then
         raise exception using errcode = 'MP018', detail = 'sequence',
-            message = format('the sequence %s is not a number from 1 on', coalesce(aggregate_seq::text, 'null'));
+            message = format('the sequence %s is not a number from 1 to 9000000000000000000', coalesce(aggregate_seq::text, 'null'));
     end if;
 end
 $$;
@@ -187,11 +191,20 @@ declare
     parked_gone int;
     dead_gone int;
     settings milepost.inbox_consumer;
+    refused text;
 begin
     perform milepost.check_consumer(receive.consumer);
     perform milepost.check_place(receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq);
-    if receive.event_id is null or receive.event_type is null then
-        raise exception using errcode = 'MP018', detail = 'event', message = 'the event has no id, or no type';
+    if receive.event_id is null then
+        raise exception using errcode = 'MP018', detail = 'event', message = 'the event has no id';
+    end if;
+    if receive.event_type is null or receive.event_type = '' or octet_length(receive.event_type) > 200 or receive.event_type ~ '[[:cntrl:]]' then
+        raise exception using errcode = 'MP018', detail = 'event',
+            message = 'the type of the event must have 1 to 200 bytes and no control characters';
+    end if;
+    refused := milepost.refuse_event_payload(receive.payload::text, null);
+    if refused is not null then
+        raise exception using errcode = 'MP018', detail = 'event', message = 'the payload ' || refused;
     end if;
 
     -- For an event that is the next one this is all.

@@ -22,6 +22,7 @@ use crate::store::PostgresStore;
 #[async_trait]
 impl AdminStore for PostgresStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
+        operation.check()?;
         let (deed, query) = (Deed::operate(job, operation.verb), change(job, operation));
         let row = self.act(&self.inner.intake, &deed, async |session| session.row(query).await).await;
         let state = row.and_then(row::value::<String>);

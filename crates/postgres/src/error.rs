@@ -1,4 +1,4 @@
-//! What the driver says, in the words of the domain.
+//! Errors of the driver as errors of the store.
 
 use milepost_core::error::{Cause, InvalidJob, StoreError};
 use milepost_core::ident::JobId;
@@ -42,14 +42,29 @@ pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -
     StoreError::Database { verb, cause: cause(error) }
 }
 
-/// An error in words for people: the driver's own speak of its inner parts, and name the line of PostgreSQL's source.
+/// The remedy for an error whose message names only the symptom.
+fn remedy(code: &str) -> Option<&'static str> {
+    match code {
+        "25006" => Some(
+            "the server is a standby, or default_transaction_read_only is on for the role or the database; \
+             connect to the primary, or turn the setting off",
+        ),
+        "26000" | "42P05" => {
+            Some("behind a pooler in transaction mode, add pooler=transaction to the address of the store")
+        }
+        _ => None,
+    }
+}
+
+/// The error without the driver's internals and the line of PostgreSQL's source, and with a remedy if one is known.
 pub(crate) fn cause(error: sqlx::Error) -> Cause {
     match error {
         sqlx::Error::PoolTimedOut => "no connection was free, or could be made, in time".into(),
         sqlx::Error::WorkerCrashed => "the connection broke".into(),
         error => match database_error(&error) {
             Some(said) => {
-                let hint = said.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+                let hint = said.hint().or_else(|| remedy(said.code()));
+                let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
                 format!("{} (SQLSTATE {}){hint}", said.message(), said.code()).into()
             }
             None => error.into(),

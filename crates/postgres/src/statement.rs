@@ -68,6 +68,7 @@ statements! {
     LAST_FAILURES = "last_failures";
     LIMITS = "limits";
     LIMIT_TIME = "limit_time";
+    LISTEN_ONLY = "listen_only";
     LOCK_RUNS = "lock_runs";
     LOCK_WAKE = "lock_wake";
     LOST_RUNS = "lost_runs";

@@ -17,8 +17,13 @@ pub(crate) struct Room {
 
 impl Room {
     /// Whether a store on it will soon be unable to write.
-    pub(crate) const fn is_short(self) -> bool {
-        self.free < FREE_BYTES_MIN || self.free < self.total / 100
+    pub(crate) fn is_short(self) -> bool {
+        self.free < self.least()
+    }
+
+    /// The free bytes below which it is short.
+    pub(crate) fn least(self) -> u64 {
+        FREE_BYTES_MIN.max(self.total / 100)
     }
 }
 

@@ -151,7 +151,16 @@ fn log_held_back(path: &Path) -> std::io::Result<Option<String>> {
 
 fn disk_short(path: &Path) -> std::io::Result<Option<String>> {
     let room = disk::room(path)?;
-    Ok(room.is_short().then(|| format!("{} MiB of {} MiB are free", room.free >> 20, room.total >> 20)))
+    let mib = |bytes: u64| bytes >> 20;
+    let words = || {
+        format!(
+            "{} MiB of {} MiB are free; keep {} MiB free",
+            mib(room.free),
+            mib(room.total),
+            mib(room.least())
+        )
+    };
+    Ok(room.is_short().then(words))
 }
 
 fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {

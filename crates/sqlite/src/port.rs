@@ -162,6 +162,7 @@ impl MaintenanceStore for SqliteStore {
 #[async_trait]
 impl AdminStore for SqliteStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
+        operation.check()?;
         let operation = operation.clone();
         let hint = Hint { ready: true, stop: true };
         let deed = Deed::operate(job, operation.verb);

@@ -14,6 +14,8 @@ use thiserror::Error;
 pub use deed::{Deed, Subject, WHATS};
 pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run};
 
+use crate::error::InvalidJob;
+
 /// How long the name of an actor may be.
 pub const WHO_BYTES_MAX: usize = 200;
 /// How long a reason may be.
@@ -83,6 +85,19 @@ pub enum InvalidActor {
         "a reason has at most {WHY_CHARS_MAX} characters, and of control characters line breaks and tabs only"
     )]
     Why,
+}
+
+/// Refuses a reason that is too long for a history.
+///
+/// # Errors
+/// [`InvalidJob::OutOfRange`].
+pub(crate) fn check_reason(reason: Option<&str>) -> Result<(), InvalidJob> {
+    let chars = reason.map_or(0, |reason| reason.chars().count());
+    if chars <= WHY_CHARS_MAX {
+        return Ok(());
+    }
+    let value = i64::try_from(chars).unwrap_or(i64::MAX);
+    Err(InvalidJob::OutOfRange { field: "the length of the reason", value, range: "at most 1000 characters" })
 }
 
 /// What somebody did.

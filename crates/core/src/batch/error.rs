@@ -14,6 +14,9 @@ pub enum InvalidBatch {
     /// A name or a key.
     #[error("{0}")]
     Name(InvalidJob),
+    /// A setting of an operation: its grace time or its reason.
+    #[error("{0}")]
+    Operation(InvalidJob),
     /// The definition cannot run.
     #[error("{0}")]
     Dag(#[from] InvalidDag),

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use super::error::InvalidBatch;
+use crate::audit::check_reason;
 use crate::dag::state::TaskState;
 use crate::dag::version::Version;
+use crate::duration::check_wait;
 use crate::ident::BatchId;
 
 /// What cannot be done to a batch while something of it runs, in the words of [`InvalidBatch`](super::error::InvalidBatch).
@@ -23,6 +26,18 @@ pub struct BatchOperation {
     pub note: Option<String>,
     /// What.
     pub what: BatchVerb,
+}
+
+impl BatchOperation {
+    /// Checks its grace time and its reason.
+    ///
+    /// # Errors
+    /// [`InvalidBatch::Operation`].
+    pub fn check(&self) -> Result<(), InvalidBatch> {
+        check_wait("grace_ms", self.grace)
+            .and_then(|()| check_reason(self.note.as_deref()))
+            .map_err(InvalidBatch::Operation)
+    }
 }
 
 /// What is done.

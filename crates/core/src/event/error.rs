@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, RESERVED};
+use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, RESERVED, SEQUENCE_MAX};
 use crate::error::InvalidJob;
 use crate::ident::EventId;
 
@@ -39,8 +39,8 @@ pub enum InvalidEvent {
         /// How many bytes they have.
         bytes: usize,
     },
-    /// The sequence is no number from 1 on.
-    #[error("the sequence {0} is not a number from 1 on")]
+    /// The sequence is not from 1 to [`SEQUENCE_MAX`].
+    #[error("the sequence {0} is not a number from 1 to {SEQUENCE_MAX}")]
     Sequence(i64),
     /// The aggregate has this sequence, or later ones, already.
     #[error("{aggregate} is at sequence {last} already: {sequence} cannot follow")]

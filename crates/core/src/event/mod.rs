@@ -30,6 +30,8 @@ use crate::ident::EventId;
 
 /// Into how many slots aggregates are spread. A publisher owns slots; an aggregate stays in its own for ever.
 pub const SLOTS: u16 = 64;
+/// The highest sequence that a caller can give an event: there is always room for the events that follow it.
+pub const SEQUENCE_MAX: i64 = 9_000_000_000_000_000_000;
 /// The most headers of an event.
 pub const HEADERS_MAX: usize = 50;
 /// The most bytes that the names and values of an event's headers have together.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED};
+use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED, SEQUENCE_MAX};
 use crate::error::{InvalidJob, StoreError};
 use crate::ident::EventId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
-use crate::json::{check_shape, is_same_json};
+use crate::json::{check_payload, is_same_json};
 use crate::trace::{TRACEPARENT, Traceparent};
 
 /// An event to be written to the log.
@@ -129,11 +129,11 @@ impl NewEvent {
         if self.aggregate.kind.starts_with(RESERVED) {
             return Err(InvalidEvent::Reserved(self.aggregate.kind.clone()));
         }
-        if let Some(sequence) = self.sequence.filter(|&sequence| sequence < 1) {
+        if let Some(sequence) = self.sequence.filter(|sequence| !(1..=SEQUENCE_MAX).contains(sequence)) {
             return Err(InvalidEvent::Sequence(sequence));
         }
         self.check_headers()?;
-        check_shape(self.payload.get(), payload_bytes_max).map_err(InvalidEvent::Payload)
+        check_payload(self.payload.get(), payload_bytes_max).map_err(InvalidEvent::Payload)
     }
 
     /// Checks the events of a call as [`check`](Self::check) does.

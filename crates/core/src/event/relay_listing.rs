@@ -8,7 +8,7 @@ use super::listing::{AggregatePlace, DeadPlace};
 use super::{Aggregate, Event, RelayError};
 use crate::error::InvalidJob;
 use crate::job::PAYLOAD_BYTES_MAX;
-use crate::json::check_shape;
+use crate::json::check_payload;
 
 /// A subscription.
 #[derive(Clone, Debug, Serialize)]
@@ -147,7 +147,7 @@ impl ParkedVerb {
     /// [`RelayError::Payload`] when it cannot be one.
     pub fn edit(payload: impl Into<String>) -> Result<Self, RelayError> {
         let payload = payload.into();
-        check_shape(&payload, PAYLOAD_BYTES_MAX).map_err(RelayError::Payload)?;
+        check_payload(&payload, PAYLOAD_BYTES_MAX).map_err(RelayError::Payload)?;
         let not_json = |error: serde_json::Error| InvalidJob::NotJson { why: error.to_string() };
         serde_json::from_str::<&RawValue>(&payload).map_err(not_json).map_err(RelayError::Payload)?;
         Ok(Self::Edit(payload))

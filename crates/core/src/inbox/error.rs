@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::PARKED_MAX_LIMIT;
 use crate::error::InvalidJob;
+use crate::event::SEQUENCE_MAX;
 use crate::inbox::listing::LetterId;
 
 /// A call that the inbox cannot do. Nothing was changed.
@@ -13,9 +14,12 @@ pub enum InvalidInbox {
     /// A name: the consumer's, the aggregate's type or id, or the event's type.
     #[error("{0}")]
     Name(InvalidJob),
-    /// The sequence is no number from 1 on.
-    #[error("the sequence {0} is not a number from 1 on")]
+    /// The sequence is not from 1 to [`SEQUENCE_MAX`].
+    #[error("the sequence {0} is not a number from 1 to {SEQUENCE_MAX}")]
     Sequence(i64),
+    /// The payload of the event.
+    #[error("{0}")]
+    Payload(InvalidJob),
     /// Events are to wait for too long.
     #[error(
         "events of the consumer wait for longer than a hundred years for one that is missing; give it a shorter gap_wait"

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 pub use consumer::{Consumer, GAP_WAIT_DEFAULT, GapPolicy, PARKED_MAX_DEFAULT, PARKED_MAX_LIMIT};
 pub use error::InvalidInbox;
 
-use crate::event::Aggregate;
+use crate::event::{Aggregate, Event, SEQUENCE_MAX};
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
+use crate::json::check_payload;
 
 /// What becomes of an event that reached a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,24 +69,34 @@ impl Place {
     }
 }
 
-/// Checks what a call says of a consumer and a place among the events of an aggregate.
+/// Checks the name of a consumer.
 ///
 /// # Errors
-/// [`InvalidInbox`] says what is wrong.
-pub fn check_call(consumer: &str, sequence: i64) -> Result<(), InvalidInbox> {
-    check_name("name of the consumer", consumer, NAME_BYTES_MAX).map_err(InvalidInbox::Name)?;
-    if sequence < 1 { Err(InvalidInbox::Sequence(sequence)) } else { Ok(()) }
+/// [`InvalidInbox::Name`].
+pub fn check_consumer(consumer: &str) -> Result<(), InvalidInbox> {
+    check_name("name of the consumer", consumer, NAME_BYTES_MAX).map_err(InvalidInbox::Name)
 }
 
-/// Checks what a call says of a consumer and the event of an aggregate that it is to begin with.
+/// Checks the consumer, the aggregate and the sequence of a call.
 ///
 /// # Errors
-/// [`InvalidInbox`] says what is wrong.
-pub fn check_expected(consumer: &str, aggregate: &Aggregate, sequence: i64) -> Result<(), InvalidInbox> {
-    check_call(consumer, sequence)?;
+/// [`InvalidInbox::Name`] or [`InvalidInbox::Sequence`].
+pub fn check_position(consumer: &str, aggregate: &Aggregate, sequence: i64) -> Result<(), InvalidInbox> {
+    check_consumer(consumer)?;
     let name = |field, value, bytes_max| check_name(field, value, bytes_max).map_err(InvalidInbox::Name);
     name("type of the aggregate", &aggregate.kind, NAME_BYTES_MAX)?;
-    name("id of the aggregate", &aggregate.id, KEY_BYTES_MAX)
+    name("id of the aggregate", &aggregate.id, KEY_BYTES_MAX)?;
+    if (1..=SEQUENCE_MAX).contains(&sequence) { Ok(()) } else { Err(InvalidInbox::Sequence(sequence)) }
+}
+
+/// Checks an event that a consumer receives. Its size is not limited here: the log that it comes from has a limit.
+///
+/// # Errors
+/// [`InvalidInbox::Name`], [`InvalidInbox::Sequence`] or [`InvalidInbox::Payload`].
+pub fn check_received(consumer: &str, event: &Event) -> Result<(), InvalidInbox> {
+    check_position(consumer, &event.aggregate, event.sequence)?;
+    check_name("type of the event", &event.event_type, NAME_BYTES_MAX).map_err(InvalidInbox::Name)?;
+    check_payload(event.payload.get(), usize::MAX).map_err(InvalidInbox::Payload)
 }
 
 #[cfg(test)]
@@ -105,8 +116,14 @@ mod tests {
 
     #[test]
     fn a_consumer_without_a_name_and_a_sequence_before_the_first_are_refused() {
-        assert!(check_call("", 1).unwrap_err().to_string().contains("name of the consumer"));
-        assert!(check_call("billing", 0).unwrap_err().to_string().contains("the sequence 0"));
-        assert_eq!(check_call("billing", 1), Ok(()));
+        let order = Aggregate::new("order", "17");
+        assert!(check_consumer("").unwrap_err().to_string().contains("name of the consumer"));
+        for wrong in [0, SEQUENCE_MAX + 1, i64::MAX] {
+            let refused = check_position("billing", &order, wrong).unwrap_err();
+            assert_eq!(refused, InvalidInbox::Sequence(wrong));
+        }
+        for right in [1, SEQUENCE_MAX] {
+            assert_eq!(check_position("billing", &order, right), Ok(()));
+        }
     }
 }

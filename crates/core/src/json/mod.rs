@@ -1,4 +1,4 @@
-//! What JSON text may hold: looked at as text, since every job, event and batch is checked.
+//! Checks of JSON documents from callers. They scan the text and rarely parse it, because every job, event and batch is checked.
 
 mod same;
 
@@ -6,15 +6,9 @@ pub use self::same::is_same_json;
 use crate::error::InvalidJob;
 use crate::job::PAYLOAD_DEPTH_MAX;
 
-/// Checks JSON text for what no store can keep or no reader can read: the one door for payloads, inputs, results and checkpoints.
-/// `bytes_max` is of the text as it is given and as a database writes it, which gives all digits of a number.
+/// Refuses JSON text that a store cannot keep or that some JSON readers cannot read. Payloads of jobs and events, inputs, results and
+/// checkpoints are all checked here. `bytes_max` limits the text as given, and as a database writes it: with all digits of each number.
 pub(crate) fn check_payload(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
-    check_shape(payload, bytes_max)?;
-    check_values(payload, bytes_max)
-}
-
-/// Checks JSON text that is kept and handed on byte by byte, and that no store reads, as the payload of an event.
-pub(crate) fn check_shape(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     if payload.len() > bytes_max {
         return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max });
     }
@@ -22,18 +16,20 @@ pub(crate) fn check_shape(payload: &str, bytes_max: usize) -> Result<(), Invalid
     if depth > PAYLOAD_DEPTH_MAX {
         return Err(InvalidJob::TooDeep { depth, depth_max: PAYLOAD_DEPTH_MAX });
     }
-    if holds_nul(payload) { Err(InvalidJob::Nul) } else { Ok(()) }
+    if holds_nul(payload) {
+        return Err(InvalidJob::Nul);
+    }
+    check_values(payload, bytes_max)
 }
 
-/// The same for text of which nobody knows whether it is JSON.
+/// Checks text that may not be JSON as [`check_payload`] does.
 pub(crate) fn check_text(text: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     serde_json::from_str::<serde::de::IgnoredAny>(text)
         .map_err(|error| InvalidJob::NotJson { why: error.to_string() })?;
     check_payload(text, bytes_max)
 }
 
-/// Checks JSON text for values that are no text and no number anywhere: half a surrogate pair, a number beyond all bounds. It is parsed
-/// only when it can hold one: every job is checked.
+/// Refuses halves of surrogate pairs and numbers that no double holds. Parses the text only if it may contain one.
 fn check_values(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     let has_large_number = has_large_number(payload);
     if !payload.contains("\\u") && !has_large_number {
@@ -53,7 +49,7 @@ fn check_values(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
 /// The smallest exponent of a number: floats end at 5e-324.
 const EXPONENT_MIN: i64 = -400;
 
-/// How many digits a database adds that writes numbers with exponents in full.
+/// The number of digits that a database adds when it writes numbers with exponents in full.
 fn digits_added(json: &str) -> Result<usize, InvalidJob> {
     let (mut added, mut after_digit) = (0_usize, false);
     for (at, byte, in_text) in bytes(json) {
@@ -74,7 +70,7 @@ fn digits_added(json: &str) -> Result<usize, InvalidJob> {
     Ok(added)
 }
 
-/// The bytes of JSON text with their places, and whether each belongs to a text, as both of its quotes do.
+/// The bytes of JSON text with their offsets, and whether each belongs to a string (its quotes included).
 fn bytes(json: &str) -> impl Iterator<Item = (usize, u8, bool)> {
     let (mut quoted, mut escaped) = (false, false);
     json.bytes().enumerate().map(move |(at, byte)| {
@@ -89,7 +85,7 @@ fn bytes(json: &str) -> impl Iterator<Item = (usize, u8, bool)> {
     })
 }
 
-/// JSON text without the blanks between its parts.
+/// JSON text without whitespace between its tokens.
 pub(crate) fn without_blanks(json: &str) -> String {
     let kept = bytes(json).filter(|(_, byte, in_text)| *in_text || !byte.is_ascii_whitespace());
     // Only whole ASCII characters were left out.
@@ -107,7 +103,7 @@ fn has_large_number(json: &str) -> bool {
     })
 }
 
-/// How many arrays and objects of JSON text lie in one another.
+/// The number of levels of arrays and objects.
 pub(crate) fn depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for (_, byte, in_text) in bytes(json) {

@@ -6,6 +6,9 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use super::StoreResult;
+use crate::audit::check_reason;
+use crate::duration::check_wait;
+use crate::error::StoreError;
 use crate::history::HistoryEntry;
 use crate::ident::JobId;
 use crate::listing::{JobFilter, JobRow, JobView, QueueKinds, QueueView};
@@ -52,6 +55,17 @@ impl Operation {
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
+    }
+
+    /// Checks its waits and its reason.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`].
+    pub fn check(&self) -> StoreResult<()> {
+        check_wait("grace_ms", self.grace)
+            .and_then(|()| check_wait("delay_ms", self.delay))
+            .and_then(|()| check_reason(self.note.as_deref()))
+            .map_err(|invalid| StoreError::Invalid { index: 0, invalid })
     }
 }
 

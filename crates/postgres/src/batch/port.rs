@@ -72,6 +72,7 @@ impl BatchStore for PostgresStore {
     }
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
+        operation.check()?;
         self.operate_on(operation).await
     }
 

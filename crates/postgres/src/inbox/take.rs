@@ -2,7 +2,7 @@
 
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
-use milepost_core::inbox::{Received, check_call, check_expected};
+use milepost_core::inbox::{Received, check_consumer, check_position, check_received};
 use milepost_core::port::StoreResult;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -66,7 +66,7 @@ pub async fn expect_from(
 }
 
 pub(crate) async fn once_in(mut session: Session<'_>, consumer: &str, event: EventId) -> StoreResult<bool> {
-    check_call(consumer, 1)?;
+    check_consumer(consumer)?;
     let query = sqlx::query(statement::INBOX_ONCE).bind(consumer.to_owned()).bind(event.0);
     let first = session.row(query).await.and_then(row::value);
     first.map_err(|e| inbox_error(CALLERS, "once", e))
@@ -77,7 +77,7 @@ pub(crate) async fn receive_in(
     consumer: &str,
     event: &Event,
 ) -> StoreResult<Received> {
-    check_call(consumer, event.sequence)?;
+    check_received(consumer, event)?;
     let query = sqlx::query(statement::INBOX_RECEIVE)
         .bind(consumer.to_owned())
         .bind(event.aggregate.kind.clone())
@@ -98,7 +98,7 @@ pub(crate) async fn next_parked_in(
     consumer: &str,
     aggregate: &Aggregate,
 ) -> StoreResult<Option<Event>> {
-    check_call(consumer, 1)?;
+    check_position(consumer, aggregate, 1)?;
     let query = sqlx::query(statement::INBOX_NEXT_PARKED)
         .bind(consumer.to_owned())
         .bind(aggregate.kind.clone())
@@ -121,7 +121,7 @@ pub(crate) async fn expect_from_in(
 
 /// Says from which event on a consumer takes in those of an aggregate.
 pub(super) fn expectation(consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<Query> {
-    check_expected(consumer, aggregate, sequence)?;
+    check_position(consumer, aggregate, sequence)?;
     Ok(sqlx::query(statement::INBOX_EXPECT_FROM)
         .bind(consumer.to_owned())
         .bind(aggregate.kind.clone())

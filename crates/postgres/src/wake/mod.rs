@@ -208,9 +208,8 @@ impl<'a, W: Watch> Listener<'a, W> {
     ) -> Result<(), sqlx::Error> {
         let pool = PgPoolOptions::new()
             .max_connections(1)
-            // This session only notifies: nothing of it has to be durable.
             .after_connect(|connection, _| {
-                Box::pin(async move { connection.execute("set synchronous_commit = off").await.map(drop) })
+                Box::pin(async move { connection.execute(statement::LISTEN_ONLY).await.map(drop) })
             })
             .connect_with(store.inner.connect.clone())
             .await?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::finish::End;
+use milepost_core::port::IntakeStore;
 use milepost_core::state::JobState;
 use milepost_core::transition::{Readiness, Verb, transition};
 use milepost_postgres::{PostgresOptions, PostgresStore};
@@ -90,6 +91,17 @@ async fn what_a_database_sets_for_its_sessions_does_not_change_what_statements_m
             scene.assert_all_succeed(&jobs).await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_database_that_is_set_to_read_only_is_named_with_the_remedy() {
+    let (database, _store) = Database::with_store().await;
+    set(&database, "default_transaction_read_only = on").await;
+    let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
+    let refused = store.enqueue_many(&[Scene::job()]).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Unavailable { .. }), "{refused:?}");
+    let cause = std::error::Error::source(&refused).map_or_else(|| refused.to_string(), ToString::to_string);
+    assert!(cause.contains("default_transaction_read_only is on"), "{cause}");
 }
 
 #[tokio::test]

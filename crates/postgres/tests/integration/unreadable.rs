@@ -1,6 +1,7 @@
 //! Values that no reader can hold: refused where SQL hands them over, and harmless where another program wrote them.
 
 use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::event::SEQUENCE_MAX;
 use milepost_core::finish::UNREADABLE;
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::state::JobState;
@@ -75,6 +76,51 @@ async fn sql_callers_cannot_hand_over_what_no_reader_can_hold() {
         .execute(AssertSqlSafe(format!("select milepost.enqueue('{KIND}', '{long}')")))
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn sql_callers_cannot_emit_or_receive_what_readers_cannot_hold() {
+    let (_database, store) = Database::with_store().await;
+    let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
+    let receive = |payload: &str, event_type: &str, sequence: i64| {
+        format!(
+            "select milepost.receive('billing', 'order', '1', {sequence}, gen_random_uuid(), '{event_type}', '{payload}')"
+        )
+    };
+    for payload in ["1e400", r#"{"a": "\ud800"}"#, r#""\u0000""#, "[1e-99999]", &deep] {
+        let emit = format!("select milepost.emit('order', '1', 'order.paid', '{payload}')");
+        assert_eq!(refusal(store.pool(), emit).await, "MP015", "{payload:.40}");
+        assert_eq!(refusal(store.pool(), receive(payload, "order.paid", 2)).await, "MP018", "{payload:.40}");
+    }
+    let emit = "select milepost.emit('order', '1', 'order.paid', aggregate_seq => 9000000000000000001)";
+    assert_eq!(refusal(store.pool(), emit.to_owned()).await, "MP015");
+    for (event_type, sequence) in [("order.paid", SEQUENCE_MAX + 1), ("order.paid", 0), ("", 2)] {
+        let call = receive("{}", event_type, sequence);
+        assert_eq!(refusal(store.pool(), call).await, "MP018", "{event_type} {sequence}");
+    }
+    for good in [r#"["\ud83d\ude00", "\\ud800", 1e300]"#, r#""\\u0000""#, &format!("\"{}\"", "7".repeat(400))]
+    {
+        let emit = format!("select milepost.emit('order', '1', 'order.paid', '{good}')");
+        store.pool().execute(AssertSqlSafe(emit)).await.unwrap();
+        store.pool().execute(AssertSqlSafe(receive(good, "order.paid", SEQUENCE_MAX))).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sql_callers_give_reasons_and_times_within_limits() {
+    let (_database, store, scene) = Database::with_scene().await;
+    let job = scene.enqueue(Scene::job()).await;
+    for operation in ["cancel", "abort"] {
+        let call = format!("select milepost.change('{}', '{operation}', repeat('x', 1001))", job.0);
+        assert_eq!(refusal(store.pool(), call).await, "MP001", "{operation}");
+    }
+    for time in ["1969-12-31T23:59:59Z", "4000-01-01 BC", "infinity"] {
+        let call = format!("select milepost.enqueue('{KIND}', '{{}}', run_at => '{time}')");
+        assert_eq!(refusal(store.pool(), call).await, "MP001", "{time}");
+    }
+    let cancel = format!("select milepost.cancel('{}', repeat('x', 1000))", job.0);
+    store.pool().execute(AssertSqlSafe(cancel)).await.unwrap();
+    assert_eq!(scene.state(job).await, JobState::Canceled);
 }
 
 #[tokio::test(flavor = "multi_thread")]

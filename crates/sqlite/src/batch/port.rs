@@ -78,6 +78,7 @@ impl BatchStore for SqliteStore {
     }
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
+        operation.check()?;
         let operation = operation.clone();
         let hint = Hint { ready: true, stop: true };
         let deed = Deed::operate_batch(&operation);

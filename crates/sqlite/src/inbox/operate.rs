@@ -6,7 +6,7 @@ use milepost_core::duration::whole_ms;
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::AggregatePlace;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
-use milepost_core::inbox::{Consumer, check_expected};
+use milepost_core::inbox::{Consumer, check_position};
 use milepost_core::port::{InboxStore, StoreResult};
 use rusqlite::{Connection, Row};
 
@@ -45,7 +45,7 @@ impl InboxStore for SqliteStore {
     }
 
     async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool> {
-        check_expected(consumer, aggregate, sequence)?;
+        check_position(consumer, aggregate, sequence)?;
         let deed = Deed::expect_from(consumer, aggregate);
         let (consumer, aggregate) = (consumer.to_owned(), aggregate.clone());
         self.act("expect_from", Hint::NONE, deed, move |tx| {

@@ -2,7 +2,7 @@
 
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
-use milepost_core::inbox::{Place, Received, check_call};
+use milepost_core::inbox::{Place, Received, check_consumer, check_position, check_received};
 use milepost_core::port::StoreResult;
 use rusqlite::{Connection, Transaction};
 
@@ -20,7 +20,7 @@ type Sql<T> = rusqlite::Result<T>;
 /// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the name. After any other error the caller
 /// must roll back.
 pub fn once(tx: &Transaction<'_>, consumer: &str, event: EventId) -> StoreResult<bool> {
-    check_call(consumer, 1)?;
+    check_consumer(consumer)?;
     told(tx, "once", first_time(tx, consumer, event))
 }
 
@@ -31,7 +31,7 @@ pub fn once(tx: &Transaction<'_>, consumer: &str, event: EventId) -> StoreResult
 /// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the event or the name. After any other error
 /// the caller must roll back.
 pub fn receive(tx: &Transaction<'_>, consumer: &str, event: &Event) -> StoreResult<Received> {
-    check_call(consumer, event.sequence)?;
+    check_received(consumer, event)?;
     let seat = Seat { conn: tx, consumer, aggregate: &event.aggregate };
     told(tx, "receive", seat.receive(event))
 }
@@ -46,7 +46,7 @@ pub fn next_parked(
     consumer: &str,
     aggregate: &Aggregate,
 ) -> StoreResult<Option<Event>> {
-    check_call(consumer, 1)?;
+    check_position(consumer, aggregate, 1)?;
     told(tx, "next_parked", Seat { conn: tx, consumer, aggregate }.next())
 }
 
@@ -62,7 +62,7 @@ pub fn expect_from(
     aggregate: &Aggregate,
     sequence: i64,
 ) -> StoreResult<bool> {
-    check_call(consumer, sequence)?;
+    check_position(consumer, aggregate, sequence)?;
     told(tx, "expect_from", Seat { conn: tx, consumer, aggregate }.expect_from(sequence))
 }
 

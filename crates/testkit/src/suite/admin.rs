@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use milepost_core::duration::WAIT_MAX;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finished};
 use milepost_core::ident::JobId;
@@ -225,8 +226,18 @@ pub async fn times_out_of_reach_are_refused(scene: Scene) {
     let far = "9000-01-01T00:00:00Z".parse().unwrap();
     let error = scene.try_enqueue(Scene::job().start(StartAt::At(far))).await.unwrap_err();
     assert!(matches!(error, StoreError::Invalid { index: 0, .. }), "{error:?}");
-    let never = scene.enqueue(Scene::job().start(StartAt::After(Duration::MAX))).await;
-    scene.operate(never, Operation::new(Verb::Snooze).delay(Duration::MAX)).await.unwrap();
+    let error = scene.try_enqueue(Scene::job().start(StartAt::After(Duration::MAX))).await.unwrap_err();
+    assert!(matches!(error, StoreError::Invalid { index: 0, .. }), "{error:?}");
+    let last = scene.enqueue(Scene::job().start(StartAt::After(WAIT_MAX))).await;
+    for operation in [
+        Operation::new(Verb::Snooze).delay(Duration::MAX),
+        Operation::new(Verb::Cancel).grace(Duration::MAX),
+        Operation::new(Verb::Cancel).note("x".repeat(1001)),
+    ] {
+        let error = scene.operate(last, operation).await.unwrap_err();
+        assert!(matches!(error, StoreError::Invalid { index: 0, .. }), "{error:?}");
+    }
+    scene.operate(last, Operation::new(Verb::Snooze).delay(WAIT_MAX)).await.unwrap();
     assert!(scene.claim(1).await.is_empty(), "the longest wait is a wait");
     assert_eq!(scene.store.jobs(&JobFilter::default()).await.unwrap().len(), 1, "and can be shown");
 }

@@ -56,6 +56,18 @@ async fn a_transaction_behind_a_pooler_pins_what_a_session_pins_and_leaves_nothi
     assert_eq!(changed_settings(&mut pooled).await, untouched);
 }
 
+#[tokio::test]
+async fn idle_sessions_of_a_store_do_not_end_whatever_the_database_sets() {
+    let (database, _store) = Database::with_store().await;
+    for settings in ["pin_plans", "compile_nothing", "listen_only"] {
+        let mut session = PgConnection::connect(&database.url()).await.unwrap();
+        session.execute("set idle_session_timeout = '10min'").await.unwrap();
+        session.execute(statement_named(settings)).await.unwrap();
+        let timeout = sqlx::query_scalar::<_, String>("show idle_session_timeout");
+        assert_eq!(timeout.fetch_one(&mut session).await.unwrap(), "0", "{settings}");
+    }
+}
+
 /// The settings that differ from the server's in this session, and their values.
 async fn changed_settings(connection: &mut PgConnection) -> Vec<(String, String)> {
     sqlx::query_as("select name, setting from pg_settings where source = 'session' order by name")

@@ -27,7 +27,7 @@ macro_rules! event_conformance {
                 a_gap_is_left_only_where_it_is_allowed
                 the_first_event_may_have_any_sequence
                 given_and_assigned_sequences_mix
-                a_sequence_at_the_end_of_numbers_is_the_last
+                the_highest_sequence_that_can_be_given_has_a_next_one
             }
             ids {
                 an_event_emitted_again_changes_nothing

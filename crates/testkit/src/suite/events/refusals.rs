@@ -1,6 +1,6 @@
 //! What cannot be emitted, and what can.
 
-use milepost_core::event::{HEADER_BYTES_MAX, HEADERS_MAX, NewEvent};
+use milepost_core::event::{HEADER_BYTES_MAX, HEADERS_MAX, NewEvent, SEQUENCE_MAX};
 use milepost_core::job::{KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, PAYLOAD_DEPTH_MAX};
 
 use super::{Log, invalid, of, with};
@@ -29,8 +29,9 @@ pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
         (named("k", &"i".repeat(KEY_BYTES_MAX + 1), "t"), "it is too long"),
         (named("k", "1", ""), "the type of the event \"\" is not usable"),
         (named("k", "1\n2", "t"), "it has control characters"),
-        (of("1").sequence(0), "the sequence 0 is not a number from 1 on"),
-        (of("1").sequence(-7), "the sequence -7 is not a number from 1 on"),
+        (of("1").sequence(0), "the sequence 0 is not a number from 1 to 9000000000000000000"),
+        (of("1").sequence(i64::MAX), "the sequence 9223372036854775807 is not a number"),
+        (of("1").sequence(-7), "the sequence -7 is not a number from 1 to"),
         (of("1").header("a b", "1"), "the header \"a b\" has a name that brokers refuse"),
         (of("1").header("a", "1\r\n2"), "the header \"a\" has control characters"),
         (with_headers(HEADERS_MAX + 1), "51 headers"),
@@ -38,6 +39,8 @@ pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
         (with("1", &format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX))), "the limit is 1048576"),
         (with("1", &nested(PAYLOAD_DEPTH_MAX + 1)), "nested 121 levels deep"),
         (with("1", r#""\u0000""#), "NUL"),
+        (with("1", r#"{"a": "\ud800"}"#), "hex escape"),
+        (with("1", "[1e400]"), "number out of range"),
     ];
     for (event, words) in cases {
         let refused = invalid(log.store.emit_many(&[of("1"), event]).await);
@@ -65,6 +68,9 @@ pub async fn what_is_at_the_limits_is_taken(log: Log) {
         with("1", &format!("\"{}\"", "[".repeat(500))),
         with("1", &format!("[{}]", vec!["[]"; 500].join(","))),
         with("1", r#""\\u0000""#),
+        with("1", r#"["\ud83d\ude00", "\\ud800", 1e300, 0.5e-20]"#),
+        of("last").sequence(SEQUENCE_MAX),
+        of("last"),
         with("1", &largest),
     ];
     for event in events {

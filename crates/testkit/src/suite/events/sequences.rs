@@ -1,7 +1,7 @@
 //! Numbers of events.
 
 use futures::future::join_all;
-use milepost_core::event::InvalidEvent;
+use milepost_core::event::{InvalidEvent, SEQUENCE_MAX};
 
 use super::{Log, invalid, of};
 
@@ -101,9 +101,9 @@ pub async fn given_and_assigned_sequences_mix(log: Log) {
     assert_eq!((log.emit(&of("1")).await, log.emit(&of("2")).await), (9, 12));
 }
 
-pub async fn a_sequence_at_the_end_of_numbers_is_the_last(log: Log) {
-    assert_eq!(log.emit(&of("1").sequence(i64::MAX)).await, i64::MAX);
-    let refused = log.refusal(&of("1")).await;
-    assert!(matches!(refused, InvalidEvent::Refused { .. }), "{refused:?}");
-    assert_eq!(log.sequences("1").await, [i64::MAX]);
+pub async fn the_highest_sequence_that_can_be_given_has_a_next_one(log: Log) {
+    assert_eq!(log.emit(&of("1").sequence(SEQUENCE_MAX)).await, SEQUENCE_MAX);
+    assert_eq!(log.emit(&of("1")).await, SEQUENCE_MAX + 1);
+    let refused = log.refusal(&of("2").sequence(SEQUENCE_MAX + 1)).await;
+    assert_eq!(refused, InvalidEvent::Sequence(SEQUENCE_MAX + 1));
 }

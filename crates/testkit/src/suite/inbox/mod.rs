@@ -41,6 +41,7 @@ macro_rules! inbox_conformance {
                 a_consumer_that_joins_late_says_where_it_begins
                 beginning_later_drops_what_lies_before_and_lets_follow_what_waits
                 what_is_no_place_of_an_event_is_refused
+                an_event_that_readers_cannot_hold_is_refused
             }
             gaps {
                 events_that_waited_too_long_become_dead_letters

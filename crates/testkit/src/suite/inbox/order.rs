@@ -1,7 +1,7 @@
 //! Events that are taken in by their place.
 
-use milepost_core::event::Event;
-use milepost_core::inbox::{Consumer, Received};
+use milepost_core::event::{Aggregate, Event, SEQUENCE_MAX};
+use milepost_core::inbox::{Consumer, InvalidInbox, Received};
 use serde_json::value::RawValue;
 
 use super::{APPLY, APPLY_AND_MORE, BILLING, PARKED, billing, event, order, refusal};
@@ -151,10 +151,29 @@ pub async fn what_is_no_place_of_an_event_is_refused(desk: Desk) {
     assert!(refusal(tx.receive(BILLING, &event("1", 0)).await).to_string().contains("the sequence 0"));
     assert!(refusal(tx.receive("", &event("1", 1)).await).to_string().contains("name of the consumer"));
     assert!(refusal(tx.expect_from(BILLING, &order("1"), -3).await).to_string().contains("the sequence -3"));
-    let last = event("1", i64::MAX);
-    assert!(tx.expect_from(BILLING, &order("1"), i64::MAX).await.unwrap());
+    let beyond = "the sequence 9223372036854775807";
+    assert!(refusal(tx.receive(BILLING, &event("1", i64::MAX)).await).to_string().contains(beyond));
+    let last = event("1", SEQUENCE_MAX);
+    assert!(tx.expect_from(BILLING, &order("1"), SEQUENCE_MAX).await.unwrap());
     assert_eq!(tx.receive(BILLING, &last).await.unwrap(), APPLY);
     assert_eq!(tx.receive(BILLING, &last).await.unwrap(), Received::Duplicate);
     assert!(tx.next_parked(BILLING, &order("1")).await.unwrap().is_none());
     tx.commit().await;
+}
+
+pub async fn an_event_that_readers_cannot_hold_is_refused(desk: Desk) {
+    let mut tx = desk.begin().await;
+    let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
+    for payload in [r#"{"a": "\ud800"}"#, "[1e400]", &deep] {
+        let payload = RawValue::from_string(payload.to_owned()).unwrap();
+        let refused = refusal(tx.receive(BILLING, &Event { payload, ..event("1", 2) }).await);
+        assert!(matches!(refused, InvalidInbox::Payload(_)), "{refused:?}");
+    }
+    for (kind, event_type) in [("", "t"), ("a\nb", "t"), ("order", "")] {
+        let sent = Event { event_type: event_type.to_owned(), ..event("1", 2) };
+        let sent = Event { aggregate: Aggregate::new(kind, "1"), ..sent };
+        assert!(matches!(refusal(tx.receive(BILLING, &sent).await), InvalidInbox::Name(_)), "{kind:?}");
+    }
+    tx.commit().await;
+    assert!(desk.store.gaps(None, None, 10).await.unwrap().is_empty());
 }

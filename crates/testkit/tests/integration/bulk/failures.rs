@@ -2,6 +2,7 @@
 
 use milepost::bulk::{Definition, InvalidBulk};
 use milepost::{JobState, StoreError, Verb};
+use milepost_core::bulk::run::Parts;
 use milepost_testkit::home::Deed;
 use milepost_testkit::notes::{self, SOURCE};
 
@@ -65,7 +66,9 @@ pub(crate) async fn more_failures_than_the_budget_abort_the_run_and_say_why(memb
     let view = members.drain(&bulk(3), job).await;
     assert_eq!(view.state, JobState::Aborted, "{view:#?}");
     let failed = view.counts.failed;
-    assert!((4..=8).contains(&failed), "it stops with the chunk that has too many: {failed}");
+    // How many targets a chunk has depends on how long the ones before it took: the last one may follow one with failures within the budget.
+    let most = 3 + Parts::FAILURES_MAX as u64;
+    assert!((4..=most).contains(&failed), "it stops with the chunk that has too many: {failed}");
     let notes: Vec<String> =
         members.scene.history(job).await.into_iter().filter_map(|entry| entry.note).collect();
     let why = format!("targets that failed: {failed}, more than error_budget = 3 allows");
