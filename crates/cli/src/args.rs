@@ -1,5 +1,6 @@
 //! The command line: the top of the tree and the value parsers that commands share.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -42,9 +43,11 @@ Examples:
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
   milepost --store postgres://app@db.internal/app migrate
 
-Without --store, jobs live in the file milepost.db of the current folder, which
-the first `milepost enqueue` makes. MILEPOST_STORE stands for --store, and
-MILEPOST_LOG says what is logged to stderr (error, warn, info, debug).
+The store is the one that --store or MILEPOST_STORE names, else the one of the
+configuration, else the file milepost.db in the current folder, which the first
+`milepost enqueue` creates. Every command but demo and bench reads the store
+from the configuration, and prints a store that is not named.
+MILEPOST_LOG sets what is logged to stderr (error, warn, info, debug).
 
 Exit status: 0 done, 1 failed, 2 wrong usage.";
 
@@ -53,11 +56,17 @@ Exit status: 0 done, 1 failed, 2 wrong usage.";
 #[command(name = "milepost", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// Where the jobs are: sqlite:PATH, or postgres://USER:PASSWORD@HOST/DATABASE
-    /// [default: sqlite:milepost.db; demo: a temporary file]
+    /// [default: that of the configuration, else sqlite:milepost.db; demo: a
+    /// temporary file]
     // The value in the environment may hold a password, which help must not show. No default value here:
     // the demo must tell whether a store was named.
     #[arg(long, global = true, env = "MILEPOST_STORE", hide_env_values = true, value_name = "ADDRESS")]
     pub(crate) store: Option<String>,
+
+    /// The configuration [default: milepost.toml in the current folder, if it
+    /// exists]
+    #[arg(long, global = true, env = "MILEPOST_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     #[command(subcommand)]
     pub(crate) command: Command,

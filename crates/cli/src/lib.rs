@@ -26,6 +26,7 @@ mod records;
 mod redis;
 mod relay;
 mod schedules;
+mod selection;
 mod serve;
 mod signals;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use crate::args::{Cli, Command};
 use crate::config::Faulty;
 use crate::log::LogFormat;
 use crate::output::Outcome;
+use crate::selection::Selection;
 use crate::store::StoreAddress;
 use crate::traces::Traces;
 
@@ -62,6 +64,7 @@ pub fn main() -> ExitCode {
         Ok(address) => address,
         Err(why) => return wrong_usage(why),
     };
+    let selection = Selection::new(address, cli.config);
     let only_looks = cli.command.only_looks();
     let traces = match Traces::start(&cli.command) {
         Ok(traces) => traces,
@@ -75,7 +78,7 @@ pub fn main() -> ExitCode {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(run(cli.command, address)));
+        .and_then(|runtime| runtime.block_on(run(cli.command, &selection)));
     traces.end();
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -101,31 +104,31 @@ fn wrong_usage(why: String) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-async fn run(command: Command, named: Option<StoreAddress>) -> anyhow::Result<Outcome> {
-    let address = &named.clone().unwrap_or_default();
+async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome> {
+    let (named, store) = (selection.named_store(), || selection.store());
     match command {
-        Command::Demo(args) => demo::run(&args, named.as_ref()).await,
-        Command::DemoWorker(args) => demo::work(args, address).await,
-        Command::Doctor(args) => doctor::run(*args, address).await,
-        Command::Migrate => migrate::run(address).await,
+        Command::Demo(args) => demo::run(&args, named).await,
+        Command::DemoWorker(args) => demo::work(args, &named.cloned().unwrap_or_default()).await,
+        Command::Doctor(args) => doctor::run(*args, &store()?).await,
+        Command::Migrate => migrate::run(&store()?).await,
         Command::Move(args) => moving::run(*args).await,
-        Command::Enqueue(args) => enqueue::run(*args, address).await,
-        Command::Jobs(command) => jobs::run(command, address).await,
-        Command::Bulk(args) => bulk::run(*args, named).await,
-        Command::Batch(command) => batch::run(*command, address).await,
-        Command::Events(command) => events::run(*command, address).await,
-        Command::Inbox(command) => inbox::run(command, address).await,
-        Command::Queues(command) => queues::run(command, address).await,
-        Command::Schedules(command) => schedules::run(command, address).await,
-        Command::Limits(command) => limits::run(command, address).await,
-        Command::Workers(command) => workers::run(command, address).await,
-        Command::Tokens(command) => tokens::run(command, address).await,
-        Command::Work(args) => work::run(*args, named).await,
-        Command::Relay(args) => relay::run(*args, named).await,
-        Command::Serve(args) => serve::run(*args, named).await,
-        Command::Config(command) => config::command::run(command, named.as_ref()),
-        Command::Audit(args) => audit::run(&args, address).await,
-        Command::Prune(args) => prune::run(&args, address).await,
-        Command::Bench(command) => bench::run(command, address).await,
+        Command::Enqueue(args) => enqueue::run(*args, &store()?).await,
+        Command::Jobs(command) => jobs::run(command, &store()?).await,
+        Command::Bulk(args) => bulk::run(*args, selection).await,
+        Command::Batch(command) => batch::run(*command, &store()?).await,
+        Command::Events(command) => events::run(*command, selection).await,
+        Command::Inbox(command) => inbox::run(command, selection).await,
+        Command::Queues(command) => queues::run(command, &store()?).await,
+        Command::Schedules(command) => schedules::run(command, &store()?).await,
+        Command::Limits(command) => limits::run(command, &store()?).await,
+        Command::Workers(command) => workers::run(command, &store()?).await,
+        Command::Tokens(command) => tokens::run(command, &store()?).await,
+        Command::Work(args) => work::run(*args, selection).await,
+        Command::Relay(args) => relay::run(*args, selection).await,
+        Command::Serve(args) => serve::run(*args, selection).await,
+        Command::Config(command) => config::command::run(command, selection),
+        Command::Audit(args) => audit::run(&args, &store()?).await,
+        Command::Prune(args) => prune::run(&args, selection).await,
+        Command::Bench(command) => bench::run(command, &named.cloned().unwrap_or_default()).await,
     }
 }

@@ -11,13 +11,16 @@ use serde::Serialize;
 
 use crate::args;
 use crate::output::{self, Outcome};
-use crate::store::{self, Schema, StoreAddress};
+use crate::selection::Selection;
+use crate::store::{self, Schema};
 use crate::table::{Column, Field, Listing};
 
 const EXAMPLES: &str = "\
 Workers do this all the time, a little at a time. By hand it is for a backlog,
-or for periods that are to count once. Jobs that wait, run or were aborted are
-never forgotten. It may be stopped and started again at any time.
+or for periods that apply once. A period that is not given is that of the
+configuration ([retention]), else the default that its option shows. Jobs that
+wait, run or were aborted are never deleted. It may be stopped and started again
+at any time.
 
 A period is a length of time such as 7d, 12h or 90s since the job ended, or
 forever. History cut before its job keeps its last entry. A key lives at least
@@ -37,36 +40,36 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PruneArgs {
-    /// How long jobs are kept that succeeded
-    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
-    succeeded: Keep,
-    /// How long jobs are kept that were canceled or skipped
-    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
-    canceled: Keep,
-    /// How long dead letters are kept
-    #[arg(long, value_name = "PERIOD", default_value = "90d", value_parser = args::keep)]
-    failed: Keep,
-    /// How long the history of ended jobs is kept; with the job at the latest
-    #[arg(long, value_name = "PERIOD", default_value = "forever", value_parser = args::keep)]
-    history: Keep,
-    /// How long keys are kept; with the job at the earliest
-    #[arg(long, value_name = "PERIOD", default_value = "0s", value_parser = args::keep)]
-    keys: Keep,
-    /// How long workers are kept that ended
-    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
-    workers: Keep,
-    /// How long batches are kept that ended; their jobs stay at least as long
-    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
-    batches: Keep,
-    /// How long ids of events are kept that consumers took in
-    #[arg(long, value_name = "PERIOD", default_value = "14d", value_parser = args::keep)]
-    inbox: Keep,
-    /// How long events are kept that every subscription has gone past
-    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::keep)]
-    events: Keep,
-    /// How long entries of the audit are kept
-    #[arg(long, value_name = "PERIOD", default_value = "400d", value_parser = args::keep)]
-    audit: Keep,
+    /// How long jobs are kept that succeeded [default: as configured, else 7d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    succeeded: Option<Keep>,
+    /// How long jobs are kept that were canceled or skipped [default: as configured, else 7d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    canceled: Option<Keep>,
+    /// How long dead letters are kept [default: as configured, else 90d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    failed: Option<Keep>,
+    /// How long the history of ended jobs is kept; with the job at the latest [default: as configured, else forever]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    history: Option<Keep>,
+    /// How long keys are kept; with the job at the earliest [default: as configured, else 0s]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    keys: Option<Keep>,
+    /// How long workers are kept that ended [default: as configured, else 7d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    workers: Option<Keep>,
+    /// How long batches are kept that ended; their jobs stay at least as long [default: as configured, else 7d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    batches: Option<Keep>,
+    /// How long ids of events are kept that consumers took in [default: as configured, else 14d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    inbox: Option<Keep>,
+    /// How long events are kept that every subscription has gone past [default: as configured, else 7d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    events: Option<Keep>,
+    /// How long entries of the audit are kept [default: as configured, else 400d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    audit: Option<Keep>,
     /// Only count what would be forgotten; events are not counted
     #[arg(long)]
     dry_run: bool,
@@ -76,29 +79,30 @@ pub(crate) struct PruneArgs {
 }
 
 impl PruneArgs {
-    const fn policy(&self) -> RetentionPolicy {
+    /// The policy of the workers, but for the periods that are given.
+    fn policy(&self, of_workers: &RetentionPolicy) -> RetentionPolicy {
         RetentionPolicy {
-            succeeded: self.succeeded,
-            canceled: self.canceled,
-            failed: self.failed,
-            history: self.history,
-            keys: self.keys,
-            workers: self.workers,
-            batches: self.batches,
-            inbox: self.inbox,
-            events: self.events,
-            audit: self.audit,
+            succeeded: self.succeeded.unwrap_or(of_workers.succeeded),
+            canceled: self.canceled.unwrap_or(of_workers.canceled),
+            failed: self.failed.unwrap_or(of_workers.failed),
+            history: self.history.unwrap_or(of_workers.history),
+            keys: self.keys.unwrap_or(of_workers.keys),
+            workers: self.workers.unwrap_or(of_workers.workers),
+            batches: self.batches.unwrap_or(of_workers.batches),
+            inbox: self.inbox.unwrap_or(of_workers.inbox),
+            events: self.events.unwrap_or(of_workers.events),
+            audit: self.audit.unwrap_or(of_workers.audit),
         }
     }
 }
 
-pub(crate) async fn run(args: &PruneArgs, address: &StoreAddress) -> Result<Outcome> {
-    let policy = args.policy();
+pub(crate) async fn run(args: &PruneArgs, selection: &Selection) -> Result<Outcome> {
+    let policy = args.policy(&selection.retention()?);
     policy.check()?;
-    let store = store::open(address, Schema::MustFit).await?;
+    let store = store::open(&selection.store()?, Schema::MustFit).await?;
     let due = store.prunable(&policy).await.context("cannot count what is over")?;
     if args.dry_run {
-        report(args, &Report { dry_run: true, counts: &due, rows: None, seconds: None })?;
+        report(args, &policy, &Report { dry_run: true, counts: &due, rows: None, seconds: None })?;
         return Ok(Outcome::Done);
     }
     let began = Instant::now();
@@ -112,6 +116,7 @@ pub(crate) async fn run(args: &PruneArgs, address: &StoreAddress) -> Result<Outc
     let seconds = (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
     report(
         args,
+        &policy,
         &Report { dry_run: false, counts: &pruned.what, rows: Some(pruned.rows), seconds: Some(seconds) },
     )?;
     Ok(Outcome::Done)
@@ -185,7 +190,7 @@ struct Report<'a> {
     seconds: Option<f64>,
 }
 
-fn report(args: &PruneArgs, report: &Report<'_>) -> Result<()> {
+fn report(args: &PruneArgs, policy: &RetentionPolicy, report: &Report<'_>) -> Result<()> {
     if args.json {
         return output::json(report);
     }
@@ -196,17 +201,17 @@ fn report(args: &PruneArgs, report: &Report<'_>) -> Result<()> {
         Column::unbroken(if report.dry_run { "TO FORGET" } else { "FORGOTTEN" }),
     ]);
     for (what, keep, count) in [
-        ("succeeded jobs", args.succeeded, counts.succeeded),
-        ("canceled and skipped jobs", args.canceled, counts.canceled),
-        ("dead letters", args.failed, counts.failed),
-        ("histories before their jobs", args.history, counts.histories),
-        ("keys after their jobs", args.keys, counts.keys),
-        ("ended workers", args.workers, counts.workers),
-        ("batches", args.batches, counts.batches),
-        ("ids of events taken in", args.inbox, counts.inbox),
-        ("dead letters of inboxes", args.failed, counts.inbox_dead),
-        ("events", args.events, counts.events),
-        ("entries of the audit", args.audit, counts.audit),
+        ("succeeded jobs", policy.succeeded, counts.succeeded),
+        ("canceled and skipped jobs", policy.canceled, counts.canceled),
+        ("dead letters", policy.failed, counts.failed),
+        ("histories before their jobs", policy.history, counts.histories),
+        ("keys after their jobs", policy.keys, counts.keys),
+        ("ended workers", policy.workers, counts.workers),
+        ("batches", policy.batches, counts.batches),
+        ("ids of events taken in", policy.inbox, counts.inbox),
+        ("dead letters of inboxes", policy.failed, counts.inbox_dead),
+        ("events", policy.events, counts.events),
+        ("entries of the audit", policy.audit, counts.audit),
     ] {
         let uncounted = report.dry_run && what == "events";
         let count = if uncounted { "?".to_owned() } else { count.to_string() };

@@ -14,8 +14,6 @@ mod start;
 mod watch;
 mod words;
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use milepost_core::bulk::error::InvalidBulk;
@@ -25,23 +23,12 @@ use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 
 use self::scene::Scene;
-use crate::config::FILE_DEFAULT;
 use crate::operator;
 use crate::output::Outcome;
-use crate::store::StoreAddress;
+use crate::selection::Selection;
 
 #[derive(Debug, Args)]
 pub(crate) struct BulkArgs {
-    /// The configuration: what start and dry-run read definitions from, and where the jobs are unless --store says
-    /// so. It may be missing unless it is named
-    #[arg(
-        long = "config",
-        global = true,
-        value_name = "FILE",
-        default_value = FILE_DEFAULT,
-        env = "MILEPOST_CONFIG"
-    )]
-    config: PathBuf,
     #[command(subcommand)]
     command: BulkCommand,
 }
@@ -82,11 +69,10 @@ impl BulkArgs {
     }
 }
 
-pub(crate) async fn run(args: BulkArgs, named: Option<StoreAddress>) -> Result<Outcome> {
-    let of_file = args.config;
+pub(crate) async fn run(args: BulkArgs, selection: &Selection) -> Result<Outcome> {
     let scene = match &args.command {
-        BulkCommand::Start(_) | BulkCommand::DryRun(_) => Scene::read(&of_file, named)?,
-        _ => Scene::glance(&of_file, named),
+        BulkCommand::Start(_) | BulkCommand::DryRun(_) => Scene::read(selection)?,
+        _ => Scene::glance(selection)?,
     };
     let database = scene.open().await?;
     let store = operator::acting(database.store().as_ref())?;

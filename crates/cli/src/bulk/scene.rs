@@ -1,15 +1,13 @@
 //! Where a command finds bulk jobs: in the configuration, if there is one, and in the store.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use milepost::bulk::Definition;
 use milepost_core::port::Store;
 use milepost_postgres::bulk::Database as Other;
 
-use crate::config::{self, BulkEntry, Config, FILE_DEFAULT};
+use crate::config::{BulkEntry, Config};
 use crate::nearest::nearest;
-use crate::output;
+use crate::selection::Selection;
 use crate::store::{self, Database, Schema, StoreAddress};
 
 /// The configuration and the store of a command.
@@ -19,29 +17,15 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Reads the file, which may be missing unless it was named. Its faults end the command.
-    pub(super) fn read(file: &Path, named: Option<StoreAddress>) -> Result<Self> {
-        if file == Path::new(FILE_DEFAULT) && !file.exists() {
-            return Ok(Self { config: None, address: named.unwrap_or_default() });
-        }
-        let config = config::load(file, named.as_ref())?;
-        Ok(Self { address: config.address(named), config: Some(config) })
+    /// Reads the configuration if there is one. Its faults end the command.
+    pub(super) fn read(selection: &Selection) -> Result<Self> {
+        Ok(Self { config: selection.config_if_any()?, address: selection.store()? })
     }
 
-    /// The same for a command that needs no more of the file than where the jobs are: what is wrong with it does not
-    /// keep anybody from stopping a run.
-    pub(super) fn glance(file: &Path, named: Option<StoreAddress>) -> Self {
-        Self::read(file, named.clone()).unwrap_or_else(|_| {
-            let known = named.is_some();
-            let address = named.unwrap_or_default();
-            if !known {
-                output::note(format_args!(
-                    "note: {} cannot be used (`milepost config check` says why); the store is {address}",
-                    file.display()
-                ));
-            }
-            Self { config: None, address }
-        })
+    /// The same for a command that needs only the store. It still knows the databases of a configuration without faults, which a
+    /// hard abort interrupts.
+    pub(super) fn glance(selection: &Selection) -> Result<Self> {
+        Ok(Self { config: selection.config_if_any().unwrap_or_default(), address: selection.store()? })
     }
 
     /// The store, whose tables must fit.

@@ -2,15 +2,15 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
-use super::{Config, FILE_DEFAULT, Faulty, load, schema};
+use super::{Config, Faulty, schema};
 use crate::output::{self, Outcome};
-use crate::store::StoreAddress;
+use crate::selection::Selection;
 
 /// What `milepost config init` writes.
 pub(super) const EXAMPLE: &str = include_str!("../../data/milepost.toml");
@@ -24,8 +24,6 @@ pub(crate) enum ConfigCommand {
         Exit status: 0 when it is good, 2 when it has faults.\n\n\
         Examples:\n  milepost config check\n  milepost config check --config /etc/milepost.toml --json")]
     Check {
-        #[command(flatten)]
-        file: ConfigFile,
         /// Print one JSON object
         #[arg(long)]
         json: bool,
@@ -34,10 +32,7 @@ pub(crate) enum ConfigCommand {
     #[command(
         after_help = "Examples:\n  milepost config init\n  milepost config init --config jobs/milepost.toml"
     )]
-    Init {
-        #[command(flatten)]
-        file: ConfigFile,
-    },
+    Init,
     /// Print the JSON schema, for editors that complete and check as you type
     #[command(after_help = "Examples:\n  milepost config schema > milepost.schema.json\n\n\
         With this first line in milepost.toml, editors that know Taplo or Even Better\n\
@@ -46,23 +41,15 @@ pub(crate) enum ConfigCommand {
     Schema,
 }
 
-/// Which file.
-#[derive(Debug, Args)]
-pub(crate) struct ConfigFile {
-    /// The configuration
-    #[arg(long = "config", value_name = "FILE", default_value = FILE_DEFAULT, env = "MILEPOST_CONFIG")]
-    pub(crate) path: PathBuf,
-}
-
-pub(crate) fn run(command: ConfigCommand, named: Option<&StoreAddress>) -> Result<Outcome> {
+pub(crate) fn run(command: ConfigCommand, selection: &Selection) -> Result<Outcome> {
     match command {
-        ConfigCommand::Check { file, json: false } => {
-            let config = load(&file.path, named)?;
-            output::deed(praise(&file.path, &config))?;
+        ConfigCommand::Check { json: false } => {
+            let config = selection.config()?;
+            output::deed(praise(selection.file(), &config))?;
             Ok(Outcome::Done)
         }
-        ConfigCommand::Check { file, json: true } => check_as_json(&file.path, named),
-        ConfigCommand::Init { file } => init(&file.path),
+        ConfigCommand::Check { json: true } => check_as_json(selection),
+        ConfigCommand::Init => init(selection.file()),
         ConfigCommand::Schema => {
             output::heard_or_not(output::json(&schema::of_sections())).map(|()| Outcome::Done)
         }
@@ -81,9 +68,9 @@ fn praise(path: &Path, config: &Config) -> String {
     format!("{} has no fault{runs}", path.display())
 }
 
-fn check_as_json(path: &Path, named: Option<&StoreAddress>) -> Result<Outcome> {
-    let file = path.display().to_string();
-    let (kinds, bulk, faults) = match load(path, named) {
+fn check_as_json(selection: &Selection) -> Result<Outcome> {
+    let file = selection.file().display().to_string();
+    let (kinds, bulk, faults) = match selection.config() {
         Ok(config) => (config.kinds.keys().cloned().collect(), config.bulk_names(), Vec::new()),
         Err(error) => (Vec::new(), Vec::new(), error.downcast::<Faulty>()?.faults),
     };

@@ -40,7 +40,7 @@ use serde::Deserialize;
 pub(crate) use self::batch::BatchEntry;
 pub(crate) use self::bulk::{BulkEntry, Doing, Places, ThrottleEntry};
 pub(crate) use self::database::{DatabaseEntry, Databases};
-use self::document::{Document, Node};
+use self::document::{Document, Node, Value};
 use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};
 pub(crate) use self::kind::{Executor, Kind};
@@ -52,9 +52,6 @@ use self::serve::Serve;
 pub(crate) use self::subscription::SubscriptionEntry;
 use self::worker::Worker;
 use crate::store::StoreAddress;
-
-/// The file that is read when none is named.
-pub(crate) const FILE_DEFAULT: &str = "milepost.toml";
 
 // A new section is a field here and a module beside this one; rules of its own that a schema cannot tell go into
 // `check_sections`.
@@ -158,9 +155,9 @@ impl Config {
         self.bulk.iter().flat_map(BTreeMap::keys).cloned().collect()
     }
 
-    /// Where the jobs are: where the command line says, else the file, else the default.
-    pub(crate) fn address(&self, named: Option<StoreAddress>) -> StoreAddress {
-        named.or_else(|| self.store.clone()).unwrap_or_default()
+    /// The store: the one that the command line names, else that of the file, else the default.
+    pub(crate) fn address(&self, named: Option<&StoreAddress>) -> StoreAddress {
+        named.or(self.store.as_ref()).cloned().unwrap_or_default()
     }
 }
 
@@ -169,12 +166,49 @@ impl Config {
 /// # Errors
 /// [`Faulty`] with all that is wrong with it; another error when it cannot be read at all.
 pub(crate) fn load(path: &Path, named: Option<&StoreAddress>) -> Result<Config> {
-    let text = std::fs::read_to_string(path).with_context(|| {
-        format!("cannot read the configuration {}; `milepost config init` writes an example", path.display())
-    })?;
+    let text = read(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let variable = |name: &str| std::env::var(name).ok();
     Ok(parse(&text, folder, named, variable).map_err(|faults| Faulty::new(path, faults))?)
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| {
+        format!("cannot read the configuration {}; `milepost config init` writes an example", path.display())
+    })
+}
+
+/// Reads the store of a file, and nothing else of it; `None` if the file does not name one.
+///
+/// # Errors
+/// [`Faulty`] if the file is not TOML or its store is not usable; another error when it cannot be read at all.
+pub(crate) fn store_of(path: &Path) -> Result<Option<StoreAddress>> {
+    let text = read(path)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let variable = |name: &str| std::env::var(name).ok();
+    Ok(parse_store(&text, folder, variable).map_err(|faults| Faulty::new(path, faults))?)
+}
+
+fn parse_store(
+    text: &str,
+    folder: &Path,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<StoreAddress>, Vec<Fault>> {
+    let mut faults = Faults::default();
+    let Some(Document { mut root, .. }) = Document::parse(text, &mut faults) else {
+        return Err(faults.placed(text));
+    };
+    // A key that is there twice matters only to others.
+    let mut faults = Faults::default();
+    if let Value::Table(entries) = &mut root.value {
+        entries.retain(|entry| entry.key == "store");
+    }
+    environment::fill_in(&mut root, text, variable, &mut faults);
+    check::check(&root, &schema::of_sections(), folder, &mut faults);
+    if !faults.is_empty() {
+        return Err(faults.placed(text));
+    }
+    Ok(root.get("store").and_then(Node::text).and_then(|store| format::store(store, folder).ok()))
 }
 
 /// Reads the text of a file that lies in `folder`; `variable` answers what the environment holds.

@@ -13,7 +13,8 @@ use milepost_core::event::Aggregate;
 use milepost_core::event::relay_listing::ParkedVerb;
 
 use crate::output::Outcome;
-use crate::store::{self, Schema, StoreAddress};
+use crate::selection::Selection;
+use crate::store::{self, Schema};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EventsCommand {
@@ -56,7 +57,8 @@ impl EventsCommand {
     }
 }
 
-pub(crate) async fn run(command: EventsCommand, address: &StoreAddress) -> Result<Outcome> {
+pub(crate) async fn run(command: EventsCommand, selection: &Selection) -> Result<Outcome> {
+    let address = &selection.store()?;
     if let EventsCommand::Emit(args) = command {
         let event = args.event()?;
         return emit::run(&args, &event, store::open(address, Schema::MadeWhenEmpty).await?.as_ref()).await;
@@ -79,7 +81,7 @@ pub(crate) async fn run(command: EventsCommand, address: &StoreAddress) -> Resul
         EventsCommand::Edit(args) => parked::edit(args, store).await,
         EventsCommand::Dead(args) => parked::dead(&args, store).await,
         EventsCommand::Replay(args) => parked::replay(args, store).await,
-        EventsCommand::Prune(args) => upkeep::prune(&args, store).await,
+        EventsCommand::Prune(args) => upkeep::prune(&args, selection, store).await,
         EventsCommand::Reseed(args) => upkeep::reseed(&args, store).await,
     }
 }

@@ -1,14 +1,14 @@
 //! `milepost events prune` and `reseed`.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use clap::Args;
 use indicatif::HumanCount;
 use milepost_core::port::Store;
+use milepost_core::retention::Keep;
 
 use crate::args;
 use crate::output::{self, Outcome};
+use crate::selection::Selection;
 
 const PRUNE_HELP: &str = "\
 Only what every subscription has gone past is forgotten: one that no relay
@@ -21,9 +21,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
-    /// Events that are younger stay
-    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = args::duration)]
-    keep: Duration,
+    /// Events that are younger stay [default: as configured, else 7d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    keep: Option<Keep>,
 }
 
 const RESEED_HELP: &str = "\
@@ -40,12 +40,20 @@ pub(crate) struct ReseedArgs {
     yes: bool,
 }
 
-pub(super) async fn prune(args: &PruneArgs, store: &dyn Store) -> Result<Outcome> {
+pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn Store) -> Result<Outcome> {
+    let keep = match args.keep {
+        Some(keep) => keep,
+        None => selection.retention()?.events,
+    };
+    let Some(period) = keep.period() else {
+        output::deed("events are kept forever: nothing was deleted")?;
+        return Ok(Outcome::Done);
+    };
     let mut pruned = 0;
-    while let Some(portion) = store.prune_log(args.keep).await? {
+    while let Some(portion) = store.prune_log(period).await? {
         pruned += portion;
     }
-    let keep = humantime::format_duration(args.keep);
+    let keep = humantime::format_duration(period);
     output::deed(format_args!("{} events older than {keep} are forgotten", HumanCount(pruned)))?;
     Ok(Outcome::Done)
 }

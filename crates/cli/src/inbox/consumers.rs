@@ -17,6 +17,7 @@ use super::known;
 use crate::args;
 use crate::events::aggregate;
 use crate::output;
+use crate::selection::Selection;
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
@@ -133,9 +134,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
-    /// Ids that were taken in later than so long ago stay
-    #[arg(long, value_name = "PERIOD", default_value = "14d", value_parser = args::duration)]
-    keep: Duration,
+    /// Younger ids stay [default: as configured, else 14d]
+    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    keep: Option<Keep>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -260,8 +261,13 @@ pub(super) async fn expect(args: &ExpectArgs, store: &dyn Store) -> Result<()> {
     output::deed(format_args!("{consumer} takes in events of {aggregate} from {sequence} on"))
 }
 
-pub(super) async fn prune(args: &PruneArgs, store: &dyn Store) -> Result<()> {
-    let policy = RetentionPolicy { inbox: Keep::For(args.keep), ..RetentionPolicy::FOREVER };
+pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn Store) -> Result<()> {
+    let keep = match args.keep {
+        Some(keep) => keep,
+        None => selection.retention()?.inbox,
+    };
+    let policy = RetentionPolicy { inbox: keep, ..RetentionPolicy::FOREVER };
+    policy.check()?;
     let mut ids = 0;
     loop {
         let pruned = store.prune(&policy, PACE).await?;
@@ -274,6 +280,9 @@ pub(super) async fn prune(args: &PruneArgs, store: &dyn Store) -> Result<()> {
     if args.json {
         return output::heard_or_not(output::json(&json!({ "ids": ids })));
     }
-    let keep = humantime::format_duration(args.keep);
+    let Some(period) = keep.period() else {
+        return output::deed("ids are kept forever: nothing was deleted");
+    };
+    let keep = humantime::format_duration(period);
     output::deed(format_args!("{} ids of events taken in before {keep} ago are forgotten", HumanCount(ids)))
 }

@@ -10,7 +10,8 @@ use milepost_core::inbox::listing::ConsumerView;
 use milepost_core::port::Store;
 
 use crate::output::Outcome;
-use crate::store::{self, Schema, StoreAddress};
+use crate::selection::Selection;
+use crate::store::{self, Schema};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InboxCommand {
@@ -35,8 +36,8 @@ impl InboxCommand {
     }
 }
 
-pub(crate) async fn run(command: InboxCommand, address: &StoreAddress) -> Result<Outcome> {
-    let store = store::open(address, Schema::MustFit).await?;
+pub(crate) async fn run(command: InboxCommand, selection: &Selection) -> Result<Outcome> {
+    let store = store::open(&selection.store()?, Schema::MustFit).await?;
     let store = store.as_ref();
     match command {
         InboxCommand::List(args) => consumers::list(&args, store).await?,
@@ -44,7 +45,7 @@ pub(crate) async fn run(command: InboxCommand, address: &StoreAddress) -> Result
         InboxCommand::Set(args) => consumers::set(args, store).await?,
         InboxCommand::Expect(args) => consumers::expect(&args, store).await?,
         InboxCommand::Dead(args) => dead::run(args, store).await?,
-        InboxCommand::Prune(args) => consumers::prune(&args, store).await?,
+        InboxCommand::Prune(args) => consumers::prune(&args, selection, store).await?,
     }
     Ok(Outcome::Done)
 }

@@ -2,18 +2,20 @@
 
 mod publishers;
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::publishers::Publishers;
-use crate::config::command::ConfigFile;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::log::LogFormat;
 use crate::nearest::nearest;
 use crate::output::Outcome;
+use crate::selection::Selection;
 use crate::signals::{self, Signals};
-use crate::store::{self, Schema, StoreAddress};
+use crate::store::{self, Schema};
 
 const HELP: &str = "\
 Any number of relays share the work: each subscription's log has 64 slots (one
@@ -42,8 +44,6 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RelayArgs {
-    #[command(flatten)]
-    file: ConfigFile,
     /// Only this subscription; may be given several times
     #[arg(long = "only", value_name = "SUBSCRIPTION")]
     only: Vec<String>,
@@ -55,10 +55,10 @@ pub(crate) struct RelayArgs {
     pub(crate) log_format: LogFormat,
 }
 
-pub(crate) async fn run(args: RelayArgs, named: Option<StoreAddress>) -> Result<Outcome> {
-    let mut config = config::load(&args.file.path, named.as_ref())?;
-    choose(&mut config, &args)?;
-    let address = config.address(named);
+pub(crate) async fn run(args: RelayArgs, selection: &Selection) -> Result<Outcome> {
+    let mut config = selection.config()?;
+    choose(&mut config, &args, selection.file())?;
+    let address = config.address(selection.named_store());
     let mut signals = Signals::listen()?;
     let store = tokio::select! {
         database = store::open_database(&address, Schema::MadeWhenEmpty) => database?.store(),
@@ -90,8 +90,8 @@ async fn leave(publishers: &mut Publishers, signals: &mut Signals, signal: u8) -
 }
 
 /// Leaves only the subscriptions that were asked for.
-fn choose(config: &mut Config, args: &RelayArgs) -> Result<()> {
-    let file = args.file.path.display();
+fn choose(config: &mut Config, args: &RelayArgs, file: &Path) -> Result<()> {
+    let file = file.display();
     let known: Vec<String> = config.subscriptions.keys().cloned().collect();
     for name in &args.only {
         if !known.contains(name) {

@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 use self::access::AccessArgs;
 use self::numbers::PoolNumbers;
 use self::parts::{Part, Parts};
-use crate::config::{self, Config, FILE_DEFAULT};
+use crate::config::Config;
 use crate::log::LogFormat;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
+use crate::selection::Selection;
 use crate::signals::{self, Signals};
 use crate::store::{self, Schema, StoreAddress};
 
@@ -52,9 +53,6 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ServeArgs {
-    /// The configuration [default: milepost.toml, if there is one]
-    #[arg(long, value_name = "FILE", env = "MILEPOST_CONFIG")]
-    config: Option<PathBuf>,
     /// Only this part; may be given several times
     #[arg(long, value_name = "PART", value_enum)]
     only: Vec<Part>,
@@ -68,11 +66,6 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Where the configuration is, if there is one.
-    fn file(&self) -> Option<PathBuf> {
-        self.config.clone().or_else(|| Some(PathBuf::from(FILE_DEFAULT)).filter(|path| path.exists()))
-    }
-
     fn wants(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
@@ -88,13 +81,13 @@ impl ServeArgs {
     }
 }
 
-pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<Outcome> {
-    let file = args.file();
-    let mut config = file.as_ref().map(|path| config::load(path, named.as_ref())).transpose()?;
+pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcome> {
+    let mut config = selection.config_if_any()?;
     args.check(config.as_ref())?;
+    let named = selection.named_store();
     let address = match &config {
         Some(config) => config.address(named),
-        None => named.unwrap_or_default(),
+        None => named.cloned().unwrap_or_default(),
     };
     let mut signals = Signals::listen()?;
     let database = tokio::select! {
@@ -111,8 +104,8 @@ pub(crate) async fn run(args: ServeArgs, named: Option<StoreAddress>) -> Result<
         Error::new(e).context(why)
     })?;
     let stop = CancellationToken::new();
-    let configuration = config.as_ref().and(file.clone());
-    let configured = config.zip(file);
+    let configuration = config.as_ref().map(|_| selection.file().to_owned());
+    let configured = config.zip(configuration.clone());
     let pools = PoolNumbers(database.clone());
     let parts = Parts::start(&args, configured, database, address.clone(), &stop).await?;
     let scheme = if options.tls.is_some() { "https" } else { "http" };

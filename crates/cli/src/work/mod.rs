@@ -19,12 +19,12 @@ use milepost_core::limit::Limit;
 use milepost_core::schedule::Schedule;
 
 use self::bulk::{Bulks, Checked};
-use crate::config::command::ConfigFile;
-use crate::config::{self, BulkEntry, Config, LimitEntry, Redis, ScheduleEntry};
+use crate::config::{BulkEntry, Config, LimitEntry, Redis, ScheduleEntry};
 use crate::log::LogFormat;
 use crate::operator;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
+use crate::selection::Selection;
 use crate::signals::{self, Signals};
 use crate::store::{self, Database, Schema, StoreAddress};
 
@@ -49,8 +49,6 @@ Examples:
 #[command(after_help = HELP)]
 pub(crate) struct WorkArgs {
     #[command(flatten)]
-    file: ConfigFile,
-    #[command(flatten)]
     worker: WorkerArgs,
     #[command(flatten)]
     redis: RedisArgs,
@@ -73,21 +71,21 @@ pub(crate) struct WorkerArgs {
     concurrency: Option<NonZeroUsize>,
 }
 
-pub(crate) async fn run(args: WorkArgs, named: Option<StoreAddress>) -> Result<Outcome> {
-    let config = config::load(&args.file.path, named.as_ref())?;
+pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome> {
+    let config = selection.config()?;
     if !has_work(&config) {
-        let file = args.file.path.display();
+        let file = selection.file().display();
         bail!(
             "{file} has no kinds, so that there is nothing to run; add one, such as\n  [kinds.echo]\n  exec = {{ program = \"cat\" }}"
         );
     }
-    let address = config.address(named);
+    let address = config.address(selection.named_store());
     let mut signals = Signals::listen()?;
     let database = tokio::select! {
         database = store::open_database(&address, Schema::MadeWhenEmpty) => database?,
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
-    let workers = start(config, &args.file.path, args.worker, &args.redis, database, address).await?;
+    let workers = start(config, selection.file(), args.worker, &args.redis, database, address).await?;
     leave(workers, &mut signals).await
 }
 

@@ -27,6 +27,7 @@ mod redis;
 mod relay;
 mod relaying;
 mod schedules;
+mod selection;
 mod serve;
 mod settlement;
 mod streamed;

@@ -7,6 +7,7 @@ on_each_store! {
     what_is_over_is_counted_then_forgotten,
     each_period_can_be_given,
     a_period_that_cannot_be_is_refused_with_a_remedy,
+    nothing_is_deleted_that_the_configuration_keeps,
 }
 
 /// A store with a succeeded, a canceled and a failed job, and one that waits; answers their ids.
@@ -39,6 +40,29 @@ fn what_is_over_is_counted_then_forgotten(place: Place) {
     assert_eq!(place.ids(), [waiting]);
     place.enqueue(&["--payload", "5", "--key", "k"]);
     assert_eq!(place.ids().len(), 2, "the key was forgotten with its job");
+}
+
+fn nothing_is_deleted_that_the_configuration_keeps(place: Place) {
+    let [succeeded, .., failed, waiting] = stocked(&place);
+    place.write(
+        "milepost.toml",
+        "[retention]\nsucceeded = \"forever\"\ncanceled = \"0s\"\nfailed = \"0s\"\nevents = \"forever\"\ninbox = \"forever\"\n",
+    );
+    let shown = place.run(&["prune", "--failed", "1d"]).ok().out;
+    assert!(shown.contains("forever"), "{shown}");
+    let mut left = place.ids();
+    left.sort_unstable();
+    let mut expected = [succeeded, failed, waiting];
+    expected.sort_unstable();
+    assert_eq!(left, expected, "the canceled job is deleted, the failed one is kept for a day");
+
+    place.run(&["events", "emit", "order", "17", "order.paid"]).ok();
+    let kept = place.run(&["events", "prune"]).ok().out;
+    assert!(kept.contains("kept forever"), "{kept}");
+    let kept = place.run(&["inbox", "prune"]).ok().out;
+    assert!(kept.contains("kept forever"), "{kept}");
+    place.write("milepost.toml", "[retention]\nsucceeded = 7\n");
+    assert_eq!(place.run(&["prune"]).status, 2, "a faulty configuration deletes nothing");
 }
 
 fn each_period_can_be_given(place: Place) {

@@ -79,7 +79,15 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
     assert_eq!(members.bulk(&["start", "popular", "--param", "topic=1"]).status, 2);
     let listed = members.bulk(&["list"]).ok();
     assert!(listed.out.contains(&id) && listed.err.is_empty(), "{}", listed.err);
-    let lost = members.place.command(&["bulk", "list"]).env_remove("MILEPOST_STORE").output().unwrap();
-    let lost = support::Ran::from(lost);
-    assert!(lost.err.contains("milepost.toml cannot be used"), "{}", lost.err);
+    let store = &members.place.store;
+    members.place.write("milepost.toml", format!("store = \"{store}\"\nbulk = 7\n"));
+    let list = || {
+        support::Ran::from(
+            members.place.command(&["bulk", "list"]).env_remove("MILEPOST_STORE").output().unwrap(),
+        )
+    };
+    assert!(list().ok().out.contains(&id));
+    members.place.write("milepost.toml", "store = \n");
+    let lost = list();
+    assert!(lost.status == 2 && lost.err.contains("milepost.toml:1:"), "{}", lost.err);
 }
