@@ -28,6 +28,6 @@ mv "$totals.new" "$totals"
 places=$(awk -F, 'NR > 1 { sum += $1 } END { print sum + 0 }' "$totals")
 if [ "$places" -ne "$rows" ]; then
     echo "$rows places were split and $places came back" >&2
-    exit 1
+    exit 65
 fi
 printf '{"totals":"%s","places":%d,"countries":%d}\n' "$totals" "$places" "$(($(wc -l < "$totals") - 1))"

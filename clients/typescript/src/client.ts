@@ -48,6 +48,7 @@ export interface JobRow {
 export interface JobView extends JobRow {
   payload: Json;
   result?: Json;
+  last_failure: { at: string; code: string | null; message: string | null } | null;
   waiting_for?: Json;
 }
 

@@ -70,7 +70,8 @@ impl Selection {
             return Ok(named.clone());
         }
         let of_file = if self.has_file() { config::store_of(self.file())? } else { None };
-        let source = of_file.as_ref().map_or_else(String::new, |_| format!(", of {}", self.file().display()));
+        let source =
+            of_file.as_ref().map_or_else(String::new, |_| format!(", from {}", self.file().display()));
         let store = of_file.unwrap_or_default();
         output::note(format_args!("store: {store}{source}"));
         Ok(store)

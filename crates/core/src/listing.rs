@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::ident::{JobId, RunToken, WorkerId};
 use crate::limit::Target;
+use crate::search::LastFailure;
 use crate::state::JobState;
 use crate::trace::Traceparent;
 use crate::worker::Progress;
@@ -95,6 +96,8 @@ pub struct JobView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub traceparent: Option<Traceparent>,
+    /// Its last failed attempt, if one failed; later ones may have succeeded.
+    pub last_failure: Option<LastFailure>,
     /// Whether somebody asked the running job to stop.
     pub stop_requested: bool,
     /// Why it does not run now, if it is to run and does not.

@@ -1,6 +1,7 @@
 //! Looking for jobs by what is in them: a stretch of the newest ones at a time, so that no question takes long however many there are.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::ident::JobId;
@@ -94,18 +95,23 @@ pub struct JobsFound {
     pub next: Option<JobId>,
 }
 
-/// Why a job failed the last time that it did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The last failed attempt of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LastFailure {
     /// Which job.
+    #[serde(skip)]
     pub job: JobId,
-    /// When.
+    /// When it failed.
     pub at: Timestamp,
-    /// A stable name of the failure.
+    /// A stable name of the failure, such as `exec_1`.
     pub code: Option<String>,
-    /// The failure, for people; the first 500 characters.
+    /// The failure in words; in lists the first [`LISTED_CHARS_MAX`] characters.
     pub message: Option<String>,
 }
+
+/// How much of the message of a failure a list shows, in characters.
+pub const LISTED_CHARS_MAX: i32 = 500;
 
 impl JobsFound {
     /// The page of the jobs that were found, at most `limit` of them, when the look ended at `looked_to`, or at the last of all.

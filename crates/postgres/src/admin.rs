@@ -53,7 +53,12 @@ impl AdminStore for PostgresStore {
 
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
         let found = self.inner.calm.row(sqlx::query(statement::JOB).bind(job.0)).await;
-        found.and_then(|row| row.as_ref().map(row::job_view).transpose()).map_err(|e| self.fail("job", e))
+        let view = found.and_then(|row| row.as_ref().map(row::job_view).transpose());
+        let mut view = view.map_err(|e| self.fail("job", e))?;
+        if let Some(view) = &mut view {
+            view.last_failure = self.last_failures_of(&[job], i32::MAX).await?.pop();
+        }
+        Ok(view)
     }
 
     async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {

@@ -96,6 +96,7 @@ pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
         progress,
         checkpoint: json(row, "checkpoint")?,
         traceparent: traceparent(row, "traceparent")?,
+        last_failure: None,
         stop_requested: row.try_get("stop_requested")?,
     })
 }

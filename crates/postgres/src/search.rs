@@ -6,7 +6,7 @@ use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, LastFailure};
+use milepost_core::search::{JobSearch, JobsFound, LISTED_CHARS_MAX, LastFailure};
 use milepost_core::state::JobState;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
@@ -40,9 +40,16 @@ impl SearchStore for PostgresStore {
     }
 
     async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {
+        self.last_failures_of(jobs, LISTED_CHARS_MAX).await
+    }
+}
+
+impl PostgresStore {
+    /// The last failures of jobs, with so many characters of each message.
+    pub(crate) async fn last_failures_of(&self, jobs: &[JobId], chars: i32) -> StoreResult<Vec<LastFailure>> {
         let ids: Vec<uuid::Uuid> = jobs.iter().map(|job| job.0).collect();
-        let rows = self.inner.calm.rows(sqlx::query(statement::LAST_FAILURES).bind(ids)).await;
-        self.decode("last_failures", rows, |row| {
+        let query = sqlx::query(statement::LAST_FAILURES).bind(ids).bind(chars);
+        self.decode("last_failures", self.inner.calm.rows(query).await, |row| {
             Ok(LastFailure {
                 job: JobId(row.try_get("id")?),
                 at: row.try_get::<jiff_sqlx::Timestamp, _>("at")?.to_jiff(),

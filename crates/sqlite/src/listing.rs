@@ -15,6 +15,7 @@ use crate::clock::now_ms;
 use crate::failure::Failure;
 use crate::query;
 use crate::row::{self, Id};
+use crate::search::last_failures;
 use crate::waiting::waiting_for;
 
 /// After every id that can be made.
@@ -76,6 +77,7 @@ pub(crate) fn job(conn: &Connection, job: JobId) -> Result<Option<JobView>, Fail
         return Ok(None);
     };
     view.waiting_for = waiting_for(conn, &view.row, now_ms())?;
+    view.last_failure = last_failures(conn, &[job], i32::MAX)?.pop();
     Ok(Some(view))
 }
 
@@ -88,6 +90,7 @@ fn read_view(row: &Row<'_>) -> rusqlite::Result<JobView> {
         checkpoint: row::json_opt(row, 21)?,
         stop_requested: row.get::<_, Option<String>>(22)?.is_some(),
         traceparent: row::trace_opt(row, 23)?,
+        last_failure: None,
         waiting_for: None,
     })
 }

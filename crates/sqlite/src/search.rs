@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, LastFailure, PayloadMatch};
+use milepost_core::search::{JobSearch, JobsFound, LISTED_CHARS_MAX, LastFailure, PayloadMatch};
 use milepost_core::state::JobState;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
@@ -28,7 +28,7 @@ impl SearchStore for SqliteStore {
 
     async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {
         let jobs = jobs.to_vec();
-        self.read("last_failures", move |conn| last_failures(conn, &jobs)).await
+        self.read("last_failures", move |conn| last_failures(conn, &jobs, LISTED_CHARS_MAX)).await
     }
 }
 
@@ -41,11 +41,16 @@ fn last_changes(conn: &Connection, jobs: &[JobId]) -> Result<Vec<HistoryEntry>, 
     Ok(changes)
 }
 
-fn last_failures(conn: &Connection, jobs: &[JobId]) -> Result<Vec<LastFailure>, Failure> {
+/// The last failures of jobs, with so many characters of each message.
+pub(crate) fn last_failures(
+    conn: &Connection,
+    jobs: &[JobId],
+    chars: i32,
+) -> Result<Vec<LastFailure>, Failure> {
     let mut statement = conn.prepare_cached(query::LAST_FAILURE)?;
     let mut failures = Vec::new();
     for job in jobs {
-        failures.extend(statement.query_row([Id(job)], read_failure).optional()?);
+        failures.extend(statement.query_row((Id(job), chars), read_failure).optional()?);
     }
     Ok(failures)
 }

@@ -12,7 +12,7 @@ use super::format;
 use super::humane::Humane;
 
 /// The program reads the payload from its standard input; the last line it prints is the result. Exit status 0 is
-/// success, 75 is tried again, any other is final.
+/// success. After 64 and 65 (wrong usage, wrong data) the job has failed; after any other status it gets another attempt.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Exec {
@@ -35,6 +35,9 @@ pub(crate) struct Exec {
     /// How long it gets to end after SIGTERM, before SIGKILL. The default is `5s`.
     #[serde(default)]
     kill_grace: Option<Humane>,
+    /// The exit statuses that lead to another attempt, such as `[1, 75]`. The default is all but 0, 64 and 65.
+    #[serde(default)]
+    retry_exit_codes: Option<Vec<u8>>,
 }
 
 impl Exec {
@@ -53,6 +56,7 @@ impl Exec {
             inherit_env: self.inherit_env,
             cwd: self.cwd.map(|cwd| folder.join(cwd)),
             kill_grace: self.kill_grace.map_or(KILL_GRACE_DEFAULT, |time| time.0),
+            retry_exit_codes: self.retry_exit_codes,
             secrets: secrets.clone(),
         }
     }

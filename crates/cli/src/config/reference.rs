@@ -59,7 +59,12 @@ fn value(schema: &Json) -> String {
         (_, "string") => "text".to_owned(),
         (_, "boolean") => "true or false".to_owned(),
         (_, "integer" | "number") => format!("number, {} to {}", schema["minimum"], schema["maximum"]),
-        (_, "array") => format!("list of {}s", value(&schema["items"])),
+        (_, "array") => match value(&schema["items"]) {
+            item if item.starts_with("number") => {
+                format!("list of {}", item.replacen("number", "numbers", 1))
+            }
+            item => format!("list of {item}s"),
+        },
         (_, "object") if schema["additionalProperties"]["type"] == "string" => "table of texts".to_owned(),
         _ => "table".to_owned(),
     }

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
         output::json(&JobDocument { view: &view, history: &history })?;
     } else {
         let now = Timestamp::now();
-        print_facts(&view, &history, now)?;
+        print_facts(&view, now)?;
         print_json("payload", Some(view.payload.get()))?;
         print_json("result", view.result.as_ref().map(|json| json.get()))?;
         print_json("checkpoint", view.checkpoint.as_ref().map(|json| json.get()))?;
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Result<()> {
+fn print_facts(view: &JobView, now: Timestamp) -> Result<()> {
     let row = &view.row;
     let stopping = if view.stop_requested { ", asked to stop" } else { "" };
     let since = |time: Option<Timestamp>| time.map(|time| exact(time, now));
@@ -76,7 +76,10 @@ fn print_facts(view: &JobView, history: &[HistoryEntry], now: Timestamp) -> Resu
         ("attempt", Some(format!("{} of {}", row.attempt, row.max_attempts))),
         ("worker", row.worker.map(|worker| worker.to_string())),
         ("progress", view.progress.as_ref().map(share)),
-        ("failure", last_failure(history)),
+        (
+            "failure",
+            view.last_failure.as_ref().map(|last| failure(last.code.as_deref(), last.message.as_deref())),
+        ),
         ("created", Some(exact(row.created_at, now))),
         ("due", since(row.ready_at)),
         ("started", since(row.started_at)),
@@ -134,18 +137,8 @@ fn share(progress: &Progress) -> String {
     words
 }
 
-fn last_failure(history: &[HistoryEntry]) -> Option<String> {
-    let entry =
-        history.iter().rev().find(|entry| entry.error_code.is_some() || entry.error_message.is_some())?;
-    Some(failure(entry))
-}
-
-fn failure(entry: &HistoryEntry) -> String {
-    [entry.error_code.as_deref(), entry.error_message.as_deref()]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(": ")
+fn failure(code: Option<&str>, message: Option<&str>) -> String {
+    code.into_iter().chain(message).collect::<Vec<_>>().join(": ")
 }
 
 pub(crate) fn print_json(name: &str, json: Option<&str>) -> Result<()> {
@@ -188,7 +181,7 @@ pub(crate) fn print_timeline(history: &[HistoryEntry], now: Timestamp) -> Result
 /// What the entry says about why, and until when the job then waits.
 fn reasons(entry: &HistoryEntry) -> String {
     let mut reasons = Vec::new();
-    let failure = failure(entry);
+    let failure = failure(entry.error_code.as_deref(), entry.error_message.as_deref());
     if !failure.is_empty() {
         reasons.push(failure);
     }

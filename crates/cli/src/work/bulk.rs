@@ -14,7 +14,7 @@ use milepost_executors::exec::Exec;
 use milepost_executors::http::Http;
 use milepost_postgres::bulk::Database as Other;
 
-use super::kinds::REAP;
+use super::kinds::{REAP, Words};
 use crate::bulk::assemble::{self, Effect, Site};
 use crate::config::{BulkEntry, DatabaseEntry, Databases, Doing, Fault, Faulty, Places};
 use crate::store::Database;
@@ -135,7 +135,7 @@ impl Checked {
                 let http = Arc::new(http);
                 Bulk::elsewhere(definition.clone(), site.rows()?, move |context| {
                     let http = http.clone();
-                    async move { logged(&context, http.run(&context)).await }
+                    async move { logged(&context, Words::Kept, http.run(&context)).await }
                 })
             }
             Doing::Exec(exec) => {
@@ -144,7 +144,7 @@ impl Checked {
                 let exec = Arc::new(Exec::new(config));
                 Bulk::elsewhere(definition.clone(), site.rows()?, move |context| {
                     let exec = exec.clone();
-                    async move { logged(&context, exec.run(&context)).await }
+                    async move { logged(&context, Words::Logged, exec.run(&context)).await }
                 })
             }
         };
@@ -200,9 +200,10 @@ impl Checked {
     }
 }
 
-/// Says how a chunk ended that is done elsewhere. What a server or a program said may be secret.
+/// Logs how a chunk ended that a server or a program applied.
 async fn logged(
     context: &Context,
+    words: Words,
     run: impl Future<Output = Result<Outcome, JobError>>,
 ) -> Result<Outcome, JobError> {
     let began = Instant::now();
@@ -218,6 +219,7 @@ async fn logged(
                 kind,
                 took_ms,
                 retryable = error.retryable,
+                error = words.of(error),
                 "a chunk failed: {}",
                 error.code
             );

@@ -33,7 +33,7 @@ pub(crate) fn serve(
                 let http = Arc::new(http);
                 builder = builder.handle_kind(&name, of_kind, move |context| {
                     let http = http.clone();
-                    async move { logged(&context, http.run(&context)).await }
+                    async move { logged(&context, Words::Kept, http.run(&context)).await }
                 });
             }
             Executor::Exec(exec) => {
@@ -43,7 +43,7 @@ pub(crate) fn serve(
                 let exec = Arc::new(Exec::new(config));
                 builder = builder.handle_kind(&name, of_kind, move |context| {
                     let exec = exec.clone();
-                    async move { logged(&context, exec.run(&context)).await }
+                    async move { logged(&context, Words::Logged, exec.run(&context)).await }
                 });
             }
         }
@@ -51,9 +51,26 @@ pub(crate) fn serve(
     Ok(builder)
 }
 
-/// Says how a run ended. What a server or a program said about it may be secret: that is kept with the job only.
+/// Whether the message of a failure is logged, too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Words {
+    /// It is logged: a program's standard error is written for an operator. Known secrets are hidden in it.
+    Logged,
+    /// It is stored with the job only: a server's answer may contain secrets.
+    Kept,
+}
+
+impl Words {
+    /// The message of a failure, if it is logged.
+    pub(super) fn of(self, error: &JobError) -> Option<&str> {
+        (self == Self::Logged).then_some(error.message.as_str())
+    }
+}
+
+/// Logs how a run ended.
 async fn logged(
     context: &Context,
+    words: Words,
     run: impl Future<Output = Result<Outcome, JobError>>,
 ) -> Result<Outcome, JobError> {
     let began = Instant::now();
@@ -64,7 +81,7 @@ async fn logged(
         Ok(Outcome::Stopped) => tracing::info!(job = %id, kind, attempt, took_ms, "stopped"),
         Ok(_) => tracing::info!(job = %id, kind, attempt, took_ms, "succeeded"),
         Err(error) => tracing::warn!(
-            job = %id, kind, attempt, took_ms, retryable = error.retryable,
+            job = %id, kind, attempt, took_ms, retryable = error.retryable, error = words.of(error),
             "failed: {}", error.code
         ),
     }

@@ -52,7 +52,7 @@ const CONFIG: &str = r#"
 [batch.chain]
 file = "chain.toml"
 [kinds.first]
-exec = { program = "sh", args = ["-c", "test -e ready && echo '{\"rows\": 3}' || { echo 'it is not ready' >&2; exit 1; }"] }
+exec = { program = "sh", args = ["-c", "test -e ready && echo '{\"rows\": 3}' || { echo 'it is not ready' >&2; exit 65; }"] }
 [kinds.second]
 exec = { program = "cat" }
 "#;

@@ -46,7 +46,7 @@ fn a_relay_publishes_what_becomes_of_the_jobs_that_its_file_names(place: Place) 
         [kinds.mail]
         exec = { program = "true" }
         [kinds.bill]
-        exec = { program = "sh", args = ["-c", "exit 3"] }
+        exec = { program = "sh", args = ["-c", "exit 65"] }
         [kinds.other]
         exec = { program = "true" }
 

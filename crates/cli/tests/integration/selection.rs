@@ -26,7 +26,7 @@ fn every_command_uses_the_store_of_the_configuration(place: Place) {
         format!("store = \"{}\"\n[kinds.mail]\nexec = {{ program = \"cat\" }}\n", place.store),
     );
     let made = unnamed(&place, &["migrate"], &[]).ok();
-    assert!(made.err.contains(", of milepost.toml"), "{}", made.err);
+    assert!(made.err.contains(", from milepost.toml"), "{}", made.err);
     unnamed(&place, &["enqueue", "mail"], &[]).ok();
     assert_eq!(place.ids().len(), 1, "the job is in the store of the configuration");
     unnamed(&place, &["events", "emit", "order", "17", "order.paid"], &[]).ok();
@@ -48,7 +48,7 @@ fn every_command_uses_the_store_of_the_configuration(place: Place) {
     ];
     for command in commands {
         let ran = unnamed(&place, command, &[]);
-        assert!(ran.err.contains(", of milepost.toml"), "{command:?}: {}", ran.err);
+        assert!(ran.err.contains(", from milepost.toml"), "{command:?}: {}", ran.err);
         assert_eq!(ran.status, 0, "{command:?}: {}", ran.err);
     }
     assert!(!files(&place).contains("milepost.db"), "{:?}", files(&place));
@@ -74,7 +74,7 @@ fn a_configuration_elsewhere_is_named_by_option_or_environment() {
     std::fs::create_dir(place.path("etc")).unwrap();
     place.write("etc/jobs.toml", "store = \"${NAME}.db\"\n");
     let by_option = unnamed(&place, &["--config", "etc/jobs.toml", "enqueue", "mail"], &[("NAME", "a")]).ok();
-    assert!(by_option.err.contains("store: sqlite:etc/a.db, of etc/jobs.toml"), "{}", by_option.err);
+    assert!(by_option.err.contains("store: sqlite:etc/a.db, from etc/jobs.toml"), "{}", by_option.err);
     unnamed(&place, &["enqueue", "mail"], &[("NAME", "b"), ("MILEPOST_CONFIG", "etc/jobs.toml")]).ok();
     let etc = std::fs::read_dir(place.path("etc")).unwrap();
     let etc: HashSet<_> = etc.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

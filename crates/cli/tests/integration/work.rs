@@ -109,7 +109,7 @@ fn deaf(place: &Place, drain: &str, grace: &str) -> (Process, String, u32, u32) 
 fn jobs_are_run_by_programs_and_servers_as_the_file_says(place: Place) {
     let file = format!(
         "[kinds.echo.exec]\nprogram = \"cat\"\n\n[kinds.post.http]\nurl = \"{}\"\nallow_networks = [\"127.0.0.0/8\"]\n\n\
-         [kinds.bounce]\nexec = {{ program = \"sh\", args = [\"-c\", \"echo no such mailbox >&2; exit 3\"] }}\n",
+         [kinds.bounce]\nexec = {{ program = \"sh\", args = [\"-c\", \"echo no such mailbox >&2; exit 65\"] }}\n",
         echo_server()
     );
     place.write("milepost.toml", file);
@@ -123,12 +123,12 @@ fn jobs_are_run_by_programs_and_servers_as_the_file_says(place: Place) {
     assert_eq!(until_in(&place, &post, "succeeded")["result"], json!([7]));
     until_in(&place, &bounce, "failed");
     let shown = place.run(&["jobs", "show", &bounce]).ok().out;
-    assert!(shown.contains("exec_3") && shown.contains("no such mailbox"), "{shown}");
+    assert!(shown.contains("exec_65") && shown.contains("no such mailbox"), "{shown}");
     let workers = place.run(&["workers", "list", "--json"]).json();
     assert_eq!(workers[0]["name"], "tester");
-    work.hear("exec_3");
+    work.hear("exec_65");
     let log = work.leave();
-    assert!(log.contains("succeeded") && log.contains("left") && !log.contains("no such mailbox"), "{log}");
+    assert!(log.contains("succeeded") && log.contains("left") && log.contains("no such mailbox"), "{log}");
 }
 
 fn a_worker_asked_to_leave_hands_back_what_does_not_end(place: Place) {

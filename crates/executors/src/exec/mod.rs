@@ -3,9 +3,11 @@
 //! | exit | means |
 //! |---|---|
 //! | 0 | success |
-//! | 75 (`EX_TEMPFAIL`) | failed, to be tried again: `exec_75` |
-//! | any other | failed for good: `exec_N` |
-//! | by a signal | failed, to be tried again: `exec_signal_N`; the program did not choose its end |
+//! | 64 (`EX_USAGE`), 65 (`EX_DATAERR`) | failed, no further attempt: `exec_64`, `exec_65` |
+//! | any other status | failed, another attempt: `exec_N` |
+//! | by a signal | failed, another attempt: `exec_signal_N`; the program did not choose its end |
+//!
+//! With [`ExecConfig::retry_exit_codes`] only those statuses lead to another attempt.
 //!
 //! What is known to be secret is hidden in what it says. A line `MILEPOST_PROGRESS done[/total] [message]` on standard output is progress and no result. The program runs
 //! in a process group of its own, and nothing of the group outlives the run.
@@ -38,8 +40,9 @@ use crate::{facts, result};
 pub const KILL_GRACE_DEFAULT: Duration = Duration::from_secs(5);
 /// How long output is waited for that others still hold open when the program itself has ended.
 const DRAIN: Duration = Duration::from_millis(200);
-/// The exit status that asks for another attempt: `EX_TEMPFAIL` of sysexits.h.
-const EXIT_RETRY: i32 = 75;
+/// The exit statuses without another attempt unless configured otherwise: `EX_USAGE` and `EX_DATAERR` of sysexits.h. All others can be
+/// unknown failures, as those of an uncaught exception, which a later attempt may not meet.
+const EXIT_CODES_FATAL: [i32; 2] = [64, 65];
 /// What a program gets of the worker's environment unless it inherits all of it.
 const ENVIRONMENT_KEPT: [&str; 3] = ["PATH", "HOME", "LANG"];
 
@@ -58,6 +61,8 @@ pub struct ExecConfig {
     pub cwd: Option<PathBuf>,
     /// How long it gets to end after SIGTERM, before SIGKILL.
     pub kill_grace: Duration,
+    /// The exit statuses that lead to another attempt; `None`: all but 0, 64 and 65.
+    pub retry_exit_codes: Option<Vec<u8>>,
     /// What must not stand in what is kept of its output.
     pub secrets: Secrets,
 }
@@ -73,7 +78,16 @@ impl ExecConfig {
             inherit_env: false,
             cwd: None,
             kill_grace: KILL_GRACE_DEFAULT,
+            retry_exit_codes: None,
             secrets: Secrets::default(),
+        }
+    }
+
+    /// Whether a program that ends with this status gets another attempt.
+    fn is_retried(&self, code: i32) -> bool {
+        match &self.retry_exit_codes {
+            Some(codes) => codes.iter().any(|&retried| i32::from(retried) == code),
+            None => !EXIT_CODES_FATAL.contains(&code),
         }
     }
 }
@@ -162,16 +176,11 @@ impl Exec {
         let last_words = self.config.secrets.hide(output.last_words());
         match (status.code(), status.signal()) {
             (Some(0), _) => Ok(result::outcome(output.last_line(), &self.config.secrets)),
-            (Some(EXIT_RETRY), _) => Err(JobError::retryable(
-                format!("exec_{EXIT_RETRY}"),
-                format!(
-                    "{program} ended with exit status {EXIT_RETRY} and asks for another attempt{last_words}"
-                ),
-            )),
-            (Some(code), _) => Err(JobError::fatal(
-                format!("exec_{code}"),
-                format!("{program} ended with exit status {code}{last_words}"),
-            )),
+            (Some(code), _) => {
+                let message = format!("{program} ended with exit status {code}{last_words}");
+                let end = if self.config.is_retried(code) { JobError::retryable } else { JobError::fatal };
+                Err(end(format!("exec_{code}"), message))
+            }
             (None, signal) => {
                 let signal = signal.unwrap_or_default();
                 Err(JobError::retryable(

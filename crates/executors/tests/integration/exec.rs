@@ -110,9 +110,11 @@ async fn a_job_of_a_schedule_tells_its_tick() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_exit_status_says_whether_another_attempt_makes_sense() {
     for (text, verb, code) in [
+        ("exit 1", Verb::Retry, "exec_1"),
+        ("exit 64", Verb::Fail, "exec_64"),
+        ("exit 65", Verb::Fail, "exec_65"),
         ("exit 75", Verb::Retry, "exec_75"),
-        ("exit 1", Verb::Fail, "exec_1"),
-        ("exit 255", Verb::Fail, "exec_255"),
+        ("exit 255", Verb::Retry, "exec_255"),
         ("kill -9 $$", Verb::Retry, "exec_signal_9"),
         ("kill -SEGV $$", Verb::Retry, "exec_signal_11"),
     ] {
@@ -125,6 +127,16 @@ async fn the_exit_status_says_whether_another_attempt_makes_sense() {
     let end = Stage::exec(ExecConfig::of("/no/such/program")).await.first_end().await;
     assert_eq!((end.verb, end.error_code.as_deref()), (Verb::Retry, Some("exec_spawn")));
     assert!(end.error_message.unwrap().contains("/no/such/program"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_exit_statuses_that_are_retried_can_be_chosen() {
+    for (status, verb) in [(1, Verb::Fail), (65, Verb::Retry), (75, Verb::Retry)] {
+        let mut config = script(&format!("exit {status}"), &[]);
+        config.retry_exit_codes = Some(vec![65, 75]);
+        let end = Stage::exec(config).await.first_end().await;
+        assert_eq!((end.verb, end.error_code), (verb, Some(format!("exec_{status}"))));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

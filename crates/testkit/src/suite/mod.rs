@@ -146,6 +146,7 @@ macro_rules! conformance {
                 jobs_are_found_by_kind_state_queue_key_and_error
                 jobs_are_found_in_every_state
                 the_last_change_and_the_last_failure_of_many_are_told
+                a_job_shows_its_last_failure_in_full
                 a_key_finds_all_that_ever_had_it
                 a_search_within_a_time_finds_what_is_of_it
                 a_search_goes_on_where_it_stopped

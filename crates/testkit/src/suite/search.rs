@@ -79,6 +79,19 @@ pub async fn the_last_change_and_the_last_failure_of_many_are_told(scene: Scene)
     assert_eq!(told, [(stopped, Some("disk_full"), Some("No space left"))]);
 }
 
+pub async fn a_job_shows_its_last_failure_in_full(scene: Scene) {
+    let message = "x".repeat(2000);
+    let failed = fail(&scene, "other", "exec_1", &message).await;
+    let fresh = scene.enqueue(Scene::job()).await;
+    let view = serde_json::to_value(scene.view(failed).await).expect("serialized");
+    let shown = &view["last_failure"];
+    assert_eq!((&shown["code"], &shown["message"]), (&json!("exec_1"), &json!(message)));
+    assert!(shown["at"].is_string() && shown.get("job").is_none(), "{shown}");
+    let listed = scene.store.last_failures(&[failed]).await.expect("failures");
+    assert_eq!(listed[0].message.as_ref().map(String::len), Some(500), "lists show the beginning");
+    assert_eq!(scene.view(fresh).await.last_failure, None);
+}
+
 pub async fn jobs_are_found_by_kind_state_queue_key_and_error(scene: Scene) {
     let done = scene.enqueue(Scene::job()).await;
     let run = scene.claim(1).await.remove(0);

@@ -73,7 +73,7 @@ fn a_bulk_jobs_bar_moves_until_it_is_aborted_and_goes_on_when_it_is_resumed(plac
 /// Runs once there is a file `ready`, and fails while there is none.
 const READY: &str = r#"
 [kinds.mail]
-exec = { program = "sh", args = ["-c", "test -e ready || { echo 'it is not ready' >&2; exit 1; }; until test -e go; do sleep 0.02; done"] }
+exec = { program = "sh", args = ["-c", "test -e ready || { echo 'it is not ready' >&2; exit 65; }; until test -e go; do sleep 0.02; done"] }
 "#;
 
 fn a_failed_job_is_retried_on_its_page_and_the_page_tells_how_it_goes(place: Place) {
