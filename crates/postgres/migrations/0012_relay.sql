@@ -21,7 +21,9 @@ create table milepost.publisher (
     started_at timestamptz not null default now(),
     lease_until timestamptz not null,
     down_since timestamptz,
-    down_why text
+    down_why text,
+    -- Whether it leaves its slots to others, since its sink takes nothing.
+    stands_aside boolean not null default false
 );
 create index on milepost.publisher (subscription);
 

@@ -41,11 +41,13 @@ begin
 end
 $$;
 
--- Renews what a publisher holds, takes free slots up to its fair share, and gives up what is more. Answers all that it
+-- Renews what a publisher holds, takes free slots up to its fair share, and gives up what is more. Returns all that it
 -- holds, and of what it took over from a publisher that was silent, that it did. Nothing when the subscription is paused. drawn: the
--- floor of windows that are opened after this has committed.
-create or replace function milepost.hold_slots(subscription text, publisher uuid, label text, lease_ms bigint)
-returns table (
+-- floor of windows that are opened after this has committed. stands_aside: its sink takes nothing, so its share is that of the others, unless
+-- all stand aside.
+create or replace function milepost.hold_slots(
+    subscription text, publisher uuid, label text, lease_ms bigint, stands_aside boolean default false
+) returns table (
     slot smallint, token bigint, taken_over boolean, n bigint, seen text, floor bigint, upto text, next_floor bigint, pos bigint,
     drawn bigint
 ) language plpgsql as $$
@@ -54,6 +56,8 @@ declare
     last_drawn bigint := milepost.last_pos();
     until timestamptz := clock_timestamp() + lease_ms * interval '1 ms';
     publishers bigint;
+    willing bigint;
+    share bigint;
     surplus bigint;
     over smallint[];
     known record;
@@ -66,13 +70,20 @@ begin
     if known.system_identifier <> (select c.system_identifier from pg_control_system() c) then
         raise exception using errcode = 'MP021', message = format('the position of subscription %s is that of another server', subscription);
     end if;
-    insert into milepost.publisher as p (id, subscription, label, lease_until) values (publisher, subscription, label, until)
-    on conflict (id) do update set lease_until = until;
+    insert into milepost.publisher as p (id, subscription, label, lease_until, stands_aside)
+    values (publisher, subscription, label, until, stands_aside)
+    on conflict (id) do update set lease_until = until, stands_aside = excluded.stands_aside;
     delete from milepost.publisher p where p.subscription = subscription and p.lease_until < clock_timestamp();
-    select count(*) into publishers from milepost.publisher p where p.subscription = subscription;
+    select count(*), count(*) filter (where not p.stands_aside) into publishers, willing
+    from milepost.publisher p where p.subscription = subscription;
+    share := case
+        when known.paused_at is not null then 0
+        when willing = 0 then ceil(64.0 / publishers)
+        when stands_aside then 0
+        else ceil(64.0 / willing)
+    end;
 
-    select count(*) into surplus from milepost.subscription_slot s where s.subscription = subscription and s.owner = publisher;
-    surplus := case when known.paused_at is null then surplus - ceil(64.0 / publishers) else surplus end;
+    select count(*) - share into surplus from milepost.subscription_slot s where s.subscription = subscription and s.owner = publisher;
     if surplus > 0 then
         update milepost.subscription_slot s set owner = null, held_since = null
         where s.subscription = subscription

@@ -24,7 +24,9 @@ CREATE TABLE milepost_publisher (
     started_at_ms  INTEGER NOT NULL,
     lease_until_ms INTEGER NOT NULL,
     down_since_ms  INTEGER,
-    down_why       TEXT
+    down_why       TEXT,
+    -- Whether it leaves the subscription to others, since its sink takes nothing.
+    stands_aside   INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 -- Aggregates of which an event failed. deliveries: how many attempts the first of their parked events has had.

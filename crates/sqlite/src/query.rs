@@ -276,6 +276,7 @@ queries! {
     RELAY_FORGET_SILENT = "relay/forget_silent",
     RELAY_GIVE_BACK = "relay/give_back",
     RELAY_GIVE_UP = "relay/give_up",
+    RELAY_HAS_WILLING = "relay/has_willing",
     RELAY_LEAVE = "relay/leave",
     RELAY_MOVE_PRUNE_POS = "relay/move_prune_pos",
     RELAY_NEXT_DUE = "relay/next_due",

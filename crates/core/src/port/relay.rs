@@ -53,6 +53,10 @@ pub trait RelayStore: Send + Sync {
 /// A publisher's part of the log, read page by page. One page is under way at a time.
 #[async_trait]
 pub trait LogReader: Send {
+    /// Sets whether the publisher leaves its slots to others while its sink takes nothing, from the next [`balance`](Self::balance) on. It
+    /// keeps them if all publishers of the subscription stand aside.
+    fn stand_aside(&mut self, aside: bool);
+
     /// Renews the lease, takes slots that nobody holds, and gives up what is more than a fair share. Between pages only, and not
     /// while a position is in hand.
     /// [`Relay`](crate::error::StoreError::Relay) when the position cannot be used.

@@ -27,17 +27,22 @@ pub(super) struct SlotReader {
     pub(super) page: ReadPage,
     /// Slots that have moved since their positions were last written.
     pub(super) in_hand: BTreeSet<i16>,
+    stands_aside: bool,
 }
 
 impl SlotReader {
     pub(super) fn new(store: PostgresStore, publisher: Publisher) -> Self {
         let (slots, in_hand, page) = (BTreeMap::new(), BTreeSet::new(), ReadPage::default());
-        Self { store, publisher, epoch: None, slots, drawn: 0, page, in_hand }
+        Self { store, publisher, epoch: None, slots, drawn: 0, page, in_hand, stands_aside: false }
     }
 }
 
 #[async_trait]
 impl LogReader for SlotReader {
+    fn stand_aside(&mut self, aside: bool) {
+        self.stands_aside = aside;
+    }
+
     async fn balance(&mut self) -> StoreResult<Holding> {
         self.page = ReadPage::default();
         self.in_hand.clear();
@@ -89,7 +94,8 @@ impl SlotReader {
             .bind(self.publisher.subscription.clone())
             .bind(self.publisher.id.0)
             .bind(self.publisher.label.clone())
-            .bind(lease_ms(&self.publisher));
+            .bind(lease_ms(&self.publisher))
+            .bind(self.stands_aside);
         let rows = self.store.inner.hot.rows(query).await?;
         let (mut held, mut fresh, mut taken_over) = (BTreeMap::new(), Vec::new(), 0);
         if let Some(row) = rows.first() {

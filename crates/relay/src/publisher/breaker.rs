@@ -13,6 +13,9 @@ pub(super) const FAILURES_MAX: usize = 5;
 const WAIT: RetryPolicy =
     RetryPolicy { base: Duration::from_millis(200), cap: Duration::from_secs(30), jitter: 0.2 };
 
+/// After so many trips in a row, about three seconds, the publisher leaves its slots to others until it asks the sink again.
+const TRIPS_ASIDE: u32 = 4;
+
 /// Whether the sink is to be asked.
 #[derive(Debug, Default)]
 pub(super) struct Breaker(Mutex<State>);
@@ -31,6 +34,11 @@ impl Breaker {
     pub(super) fn wait(&self) -> Option<Duration> {
         let left = self.state().open_until?.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
+    }
+
+    /// Whether the publisher leaves its slots to others for now.
+    pub(super) fn stands_aside(&self) -> bool {
+        self.state().trips >= TRIPS_ASIDE && self.wait().is_some()
     }
 
     /// How many events may be sent at once: few, as long as it is not known that the sink is back.

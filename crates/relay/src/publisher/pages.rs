@@ -157,6 +157,7 @@ impl Pages<'_> {
         if !self.changes_recorded {
             self.record_changes().await?;
         }
+        self.reader.stand_aside(shared.breaker.stands_aside());
         let asked_at = Instant::now();
         let holding = self.reader.balance().await?;
         shared.held_from(asked_at);

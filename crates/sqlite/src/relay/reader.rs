@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use milepost_core::event::{Aggregate, Holding, Outcome, Page, PageSize, Publisher, RelayError, Undelivered};
 use milepost_core::ident::EventId;
 use milepost_core::port::{LogReader, StoreResult};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::clock::now_ms;
 use crate::command::Hint;
@@ -24,6 +24,7 @@ pub(super) struct FileReader {
     page: ReadPage,
     /// Whether the position has moved since it was written down.
     in_hand: bool,
+    stands_aside: bool,
 }
 
 /// The log, as it is held.
@@ -50,18 +51,22 @@ struct Found {
 
 impl FileReader {
     pub(super) fn new(store: SqliteStore, publisher: Publisher) -> Self {
-        Self { store, publisher, held: None, page: ReadPage::default(), in_hand: false }
+        Self { store, publisher, held: None, page: ReadPage::default(), in_hand: false, stands_aside: false }
     }
 }
 
 #[async_trait]
 impl LogReader for FileReader {
+    fn stand_aside(&mut self, aside: bool) {
+        self.stands_aside = aside;
+    }
+
     async fn balance(&mut self) -> StoreResult<Holding> {
         self.page = ReadPage::default();
         self.in_hand = false;
-        let (publisher, known) = (self.publisher.clone(), self.held.take());
-        let found =
-            self.store.write("balance", Hint::NONE, move |tx| look_around(tx, &publisher, known)).await?;
+        let (publisher, known, aside) = (self.publisher.clone(), self.held.take(), self.stands_aside);
+        let look = move |tx: &Transaction<'_>| look_around(tx, &publisher, known, aside);
+        let found = self.store.write("balance", Hint::NONE, look).await?;
         self.held = found.held;
         Ok(found.holding)
     }
@@ -114,7 +119,12 @@ pub(super) fn lease_until_ms(publisher: &Publisher) -> i64 {
     now_ms().saturating_add(i64::try_from(publisher.lease.as_millis()).unwrap_or(i64::MAX))
 }
 
-fn look_around(conn: &Connection, publisher: &Publisher, known: Option<Held>) -> Result<Found, Failure> {
+fn look_around(
+    conn: &Connection,
+    publisher: &Publisher,
+    known: Option<Held>,
+    stands_aside: bool,
+) -> Result<Found, Failure> {
     let (name, id) = (&publisher.subscription, publisher.id.0.as_bytes().to_vec());
     let (now, until_ms) = (now_ms(), lease_until_ms(publisher));
     let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
@@ -131,12 +141,16 @@ fn look_around(conn: &Connection, publisher: &Publisher, known: Option<Held>) ->
     let Some((paused, owner, stands, lease_until_ms)) = stands.optional()? else {
         return Err(Failure::Told(RelayError::NoSuchSubscription(name.clone()).into()));
     };
-    let attending = (&id, name, &publisher.label, now, until_ms);
+    let attending = (&id, name, &publisher.label, now, until_ms, stands_aside);
     conn.prepare_cached(query::RELAY_ATTEND)?.execute(attending)?;
     conn.prepare_cached(query::RELAY_FORGET_SILENT)?.execute((name, now))?;
     if paused.is_some() {
         conn.prepare_cached(query::RELAY_GIVE_BACK)?.execute([&id])?;
         return Ok(Found { holding: Holding { paused, ..Holding::default() }, held: None });
+    }
+    if stands_aside && has_willing(conn, name)? {
+        conn.prepare_cached(query::RELAY_GIVE_BACK)?.execute([&id])?;
+        return Ok(Found { holding: Holding::default(), held: None });
     }
     if owner.as_ref() == Some(&id) {
         conn.prepare_cached(query::RELAY_RENEW)?.execute((&id, until_ms))?;
@@ -152,6 +166,10 @@ fn look_around(conn: &Connection, publisher: &Publisher, known: Option<Held>) ->
     let taken_over = usize::from(owner.is_some());
     let holding = Holding { slots: 1, taken_over, parked: parked::of(conn, name)?, paused: None };
     Ok(Found { holding, held: Some(Held { token: stands.token + 1, ..stands }) })
+}
+
+fn has_willing(conn: &Connection, subscription: &str) -> rusqlite::Result<bool> {
+    conn.prepare_cached(query::RELAY_HAS_WILLING)?.query_row([subscription], |row| row.get(0))
 }
 
 fn read(

@@ -6,7 +6,8 @@ use milepost_core::event::{Outcome, PageSize};
 use milepost_core::port::LogReader;
 use milepost_testkit::wait;
 
-use crate::publishing::desk::{ALL, Desk, options, up_to};
+use crate::common::script::{Answer, Script};
+use crate::publishing::desk::{ALL, Desk, Running, options, up_to};
 
 pub(crate) async fn several_publishers_publish_everything_once_and_in_order(desk: Desk) {
     let running: Vec<_> = (0..3).map(|_| desk.run(options("s"))).collect();
@@ -113,4 +114,42 @@ pub(crate) async fn a_publisher_that_stops_gives_its_slots_back_at_once(desk: De
     desk.until_taken(2).await;
     assert_eq!(second.stats.view().taken_over, 0);
     second.stop().await;
+}
+
+async fn until_it_holds_slots(publisher: &Running, holds: bool) {
+    wait::until("the slots have changed hands", || async { (publisher.stats.view().slots > 0) == holds }).await;
+}
+
+pub(crate) async fn a_publisher_whose_sink_is_down_leaves_its_slots_to_others(desk: Desk) {
+    let sink = Script::new();
+    sink.answer(|_| Answer::Down);
+    let down = desk.run_into(options("s"), sink.clone());
+    until_it_holds_slots(&down, true).await;
+    let well = desk.run(options("s"));
+    desk.emit_mixed(100, 300).await;
+    desk.until_taken(300).await;
+    until_it_holds_slots(&down, false).await;
+    let view = desk.store.subscriptions().await.unwrap();
+    let its = view[0].publishers.iter().find(|publisher| publisher.slots == 0).unwrap();
+    assert!(its.down_since.is_some() && its.down_why.is_some(), "operators see why: {its:?}");
+    // It asks its sink again later, and works when that is back.
+    well.stop().await;
+    sink.answer(|_| Answer::Take);
+    desk.emit_mixed(100, 300).await;
+    wait::until("the other sink has the rest", || async { sink.distinct() == 300 }).await;
+    down.stop().await;
+}
+
+pub(crate) async fn publishers_whose_sinks_are_all_down_resume_when_these_are_back(desk: Desk) {
+    desk.sink.answer(|_| Answer::Down);
+    let running = [desk.run(options("s")), desk.run(options("s"))];
+    desk.emit_mixed(100, 300).await;
+    // Both stand aside by then.
+    wait::until("both sinks were asked often", || async { desk.sink.asked() >= 10 }).await;
+    desk.sink.answer(|_| Answer::Take);
+    desk.until_taken(300).await;
+    for publisher in running {
+        publisher.stop().await;
+    }
+    assert_eq!(desk.sink.taken().len(), 300, "nothing is published twice");
 }
