@@ -5,9 +5,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
+use clap::Args;
 use milepost_core::bulk::sql::Dialect;
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::pool::PoolView;
@@ -16,7 +18,7 @@ use milepost_core::schema::Migrated;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
-use crate::{operator, output};
+use crate::{args, operator, output};
 
 /// Where the jobs are. Shown without its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +146,39 @@ pub(crate) async fn open_database(address: &StoreAddress, schema: Schema) -> Res
     let database = connect(address).await.with_context(context)?;
     fit(database.tables(), address, schema).await?;
     Ok(database)
+}
+
+/// How long a process that works for itself waits for its store when it starts.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct StoreWait {
+    /// How long to wait at the start for a store that cannot be reached
+    #[arg(long, value_name = "DURATION", default_value = "1m", env = "MILEPOST_STORE_WAIT", value_parser = args::duration)]
+    store_wait: Duration,
+}
+
+impl StoreWait {
+    /// Opens a store as [`open_database`] does, which is created if it is empty. Tries again while it cannot be reached, as while the
+    /// machine of the database starts.
+    pub(crate) async fn open(self, address: &StoreAddress) -> Result<Database> {
+        let begun = Instant::now();
+        let mut pause = Duration::from_millis(250);
+        loop {
+            let error = match open_database(address, Schema::MadeWhenEmpty).await {
+                Err(error) if is_unreachable(&error) => error,
+                opened => return opened,
+            };
+            if begun.elapsed() + pause > self.store_wait {
+                return Err(error);
+            }
+            tracing::warn!(store = %address, error = format!("{error:#}"), "the store cannot be reached; trying again");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(5));
+        }
+    }
+}
+
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>()).any(StoreError::is_transient)
 }
 
 /// Sees that the tables of an open store fit.

@@ -15,7 +15,7 @@ use crate::nearest::nearest;
 use crate::output::Outcome;
 use crate::selection::Selection;
 use crate::signals::{self, Signals};
-use crate::store::{self, Schema};
+use crate::store::StoreWait;
 
 const HELP: &str = "\
 Any number of relays share the work: each subscription's log has 64 slots (one
@@ -50,6 +50,8 @@ pub(crate) struct RelayArgs {
     /// The relay's name for people [default: host and process id]
     #[arg(long, env = "MILEPOST_RELAY_NAME")]
     name: Option<String>,
+    #[command(flatten)]
+    store: StoreWait,
     /// How all on stderr is written
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -61,7 +63,7 @@ pub(crate) async fn run(args: RelayArgs, selection: &Selection) -> Result<Outcom
     let address = config.address(selection.named_store());
     let mut signals = Signals::listen()?;
     let store = tokio::select! {
-        database = store::open_database(&address, Schema::MadeWhenEmpty) => database?.store(),
+        database = args.store.open(&address) => database?.store(),
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let stop = CancellationToken::new();

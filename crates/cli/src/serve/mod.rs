@@ -23,7 +23,7 @@ use crate::output::Outcome;
 use crate::redis::RedisArgs;
 use crate::selection::Selection;
 use crate::signals::{self, Signals};
-use crate::store::{self, Schema, StoreAddress};
+use crate::store::{StoreAddress, StoreWait};
 
 const HELP: &str = "\
 One process for all: the console, the API, and what the configuration asks for:
@@ -60,6 +60,8 @@ pub(crate) struct ServeArgs {
     access: AccessArgs,
     #[command(flatten)]
     redis: RedisArgs,
+    #[command(flatten)]
+    store: StoreWait,
     /// How all on stderr is written
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -91,7 +93,7 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     };
     let mut signals = Signals::listen()?;
     let database = tokio::select! {
-        database = store::open_database(&address, Schema::MadeWhenEmpty) => database?,
+        database = args.store.open(&address) => database?,
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let store = database.store();

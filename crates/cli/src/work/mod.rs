@@ -26,7 +26,7 @@ use crate::output::Outcome;
 use crate::redis::RedisArgs;
 use crate::selection::Selection;
 use crate::signals::{self, Signals};
-use crate::store::{self, Database, Schema, StoreAddress};
+use crate::store::{Database, StoreAddress, StoreWait};
 
 const HELP: &str = "\
 What is given here goes before what the environment says (MILEPOST_STORE, ...),
@@ -52,6 +52,8 @@ pub(crate) struct WorkArgs {
     worker: WorkerArgs,
     #[command(flatten)]
     redis: RedisArgs,
+    #[command(flatten)]
+    store: StoreWait,
     /// How all on stderr is written
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -82,7 +84,7 @@ pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome
     let address = config.address(selection.named_store());
     let mut signals = Signals::listen()?;
     let database = tokio::select! {
-        database = store::open_database(&address, Schema::MadeWhenEmpty) => database?,
+        database = args.store.open(&address) => database?,
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let workers = start(config, selection.file(), args.worker, &args.redis, database, address).await?;

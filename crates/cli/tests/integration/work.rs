@@ -10,6 +10,7 @@ use std::process::Command;
 
 use crate::support::process::Process;
 use crate::support::{Place, on_each_store};
+use milepost_testkit::proxy::Proxy;
 use serde_json::{Value, json};
 
 on_each_store! {
@@ -345,4 +346,29 @@ fn what_a_configuration_changes_is_audited_once(place: Place) {
     let told: Vec<_> = audit.as_array().unwrap().iter().map(|it| (&it["what"], &it["why"])).collect();
     let why = &json!("the configuration says so");
     assert_eq!(told, [(&json!("schedule.put"), why), (&json!("limit.put"), why)]);
+}
+
+#[test]
+fn a_store_that_cannot_be_reached_at_the_start_is_waited_for() {
+    let place = Place::postgres();
+    place.write("milepost.toml", "[kinds.echo.exec]\nprogram = \"cat\"\n");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (proxy, url) = runtime.block_on(Proxy::for_url(&place.store));
+    proxy.shut(true);
+    for command in ["work", "serve"] {
+        let refused = place.run(&["--store", &url, command, "--store-wait", "0s"]);
+        assert!(refused.status == 1 && refused.err.contains("cannot use the store"), "{}", refused.err);
+    }
+    let mut work = Process::spawn(&mut place.command(&["--store", &url, "work", "--store-wait", "1h"]));
+    work.hear("the store cannot be reached; trying again");
+    proxy.shut(false);
+    work.hear(" runs ");
+    work.leave();
+    // Whoever waits can be stopped.
+    proxy.shut(true);
+    let mut serve = Process::spawn(&mut place.command(&["--store", &url, "serve", "--store-wait", "1h"]));
+    serve.hear("the store cannot be reached; trying again");
+    serve.signal("TERM");
+    let (status, log) = serve.end();
+    assert_eq!(status, Some(143), "{log}");
 }

@@ -255,6 +255,8 @@ impl Runner {
     async fn abort(&self) -> StoreResult<Outcome> {
         let (failed, max) = (self.counts.failed, self.bulk.definition.failures_max);
         let note = format!("targets that failed: {failed}, more than error_budget = {max} allows");
+        let (job, name) = (self.context.run().job, &self.bulk.definition.name);
+        tracing::warn!(%job, name, "the run is aborted: {note}; `milepost bulk failures {job}` lists them");
         let operation = Operation::new(Verb::Abort).grace(HOLD_HERE).note(note);
         self.store.operate(self.context.run().job, &operation).await?;
         Ok(Outcome::Stopped)
