@@ -115,7 +115,7 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::Enqueue(args) => enqueue::run(*args, &store()?).await,
         Command::Jobs(command) => jobs::run(command, &store()?).await,
         Command::Bulk(args) => bulk::run(*args, selection).await,
-        Command::Batch(command) => batch::run(*command, &store()?).await,
+        Command::Batch(command) => batch::run(*command, selection).await,
         Command::Events(command) => events::run(*command, selection).await,
         Command::Inbox(command) => inbox::run(command, selection).await,
         Command::Queues(command) => queues::run(command, &store()?).await,

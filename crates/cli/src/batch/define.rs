@@ -12,7 +12,8 @@ use serde_json::json;
 use super::file::{self, Faulty};
 use super::words;
 use crate::output::{self, Outcome};
-use crate::store::{Schema, StoreAddress};
+use crate::selection::Selection;
+use crate::store::Schema;
 
 const EXAMPLES: &str = "\
 The same content is the same version, however it is written. Batches keep the
@@ -41,13 +42,13 @@ pub(crate) struct DefineArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: DefineArgs, address: &StoreAddress) -> Result<Outcome> {
+pub(super) async fn run(args: DefineArgs, selection: &Selection) -> Result<Outcome> {
     let Some(dags) = read(&args.files)? else { return Ok(Outcome::WrongUsage) };
     if args.check {
         tell_checked(&dags, args.json)?;
         return Ok(Outcome::Done);
     }
-    let store = super::open(address, Schema::MadeWhenEmpty).await?;
+    let store = super::open(selection, Schema::MadeWhenEmpty).await?;
     define(&dags, args.json, store.as_ref()).await?;
     Ok(Outcome::Done)
 }

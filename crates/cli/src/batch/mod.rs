@@ -22,7 +22,8 @@ use clap::Subcommand;
 use milepost_core::port::Store;
 
 use crate::output::Outcome;
-use crate::store::{self, Schema, StoreAddress};
+use crate::selection::Selection;
+use crate::store::{self, Schema};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BatchCommand {
@@ -63,15 +64,15 @@ impl BatchCommand {
     }
 }
 
-pub(crate) async fn run(command: BatchCommand, address: &StoreAddress) -> Result<Outcome> {
-    let store = || open(address, Schema::MustFit);
+pub(crate) async fn run(command: BatchCommand, selection: &Selection) -> Result<Outcome> {
+    let store = || open(selection, Schema::MustFit);
     match command {
-        BatchCommand::Define(args) => define::run(args, address).await,
+        BatchCommand::Define(args) => define::run(args, selection).await,
         BatchCommand::List(args) => list::run(args, store().await?.as_ref()).await,
         BatchCommand::Versions(args) => versions::run(&args, store().await?.as_ref()).await,
         BatchCommand::Start(args) => start::run(args, store().await?.as_ref()).await,
         BatchCommand::Show(args) => show::run(&args, store().await?.as_ref()).await,
-        BatchCommand::Graph(args) => graph::run(&args, address).await,
+        BatchCommand::Graph(args) => graph::run(&args, selection).await,
         BatchCommand::Watch(args) => watch::run(&args, store().await?.as_ref()).await,
         BatchCommand::Rerun(args) => rerun::run(args, store().await?.as_ref()).await,
         BatchCommand::Abort(args) => operate::abort(args, store().await?.as_ref()).await,
@@ -82,6 +83,6 @@ pub(crate) async fn run(command: BatchCommand, address: &StoreAddress) -> Result
 }
 
 /// The store of batches, whose tables must be there or are made.
-async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn Store>> {
-    store::open(address, schema).await
+async fn open(selection: &Selection, schema: Schema) -> Result<Arc<dyn Store>> {
+    store::open(&selection.store()?, schema).await
 }

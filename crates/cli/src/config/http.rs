@@ -1,6 +1,7 @@
 //! `http` of a kind: jobs as HTTP calls.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use milepost_core::secrets::Secrets;
 use milepost_executors::http::{
@@ -79,8 +80,6 @@ pub(super) fn check(http: Option<&Node>, faults: &mut Faults) {
 
 /// Refuses what is no network, and a URL that names an address of none of them.
 fn check_allowed(http: &Node, faults: &mut Faults) {
-    const REMEDY: &str =
-        "add allow_networks = [\"10.0.0.0/8\"] beside the url, with the networks of your own servers";
     let Some((at, url)) =
         http.get("url").and_then(|node| Some((node.span.start, check_url(node.text()?).ok()?)))
     else {
@@ -97,8 +96,22 @@ fn check_allowed(http: &Node, faults: &mut Faults) {
     match (check_networks(&allowed, &url), listed) {
         (Ok(_), _) => {}
         (Err(error @ InvalidHttp::Network(_)), Some(listed)) => {
-            faults.add(listed.span.start, error.to_string(), REMEDY);
+            faults.add(listed.span.start, error.to_string(), allowing("10.0.0.0/8"));
         }
-        (Err(error), _) => faults.add(at, error.to_string(), REMEDY),
+        (Err(error), _) => faults.add(at, error.to_string(), allowing(&network_of(url.host_str()))),
+    }
+}
+
+fn allowing(network: &str) -> String {
+    format!("add allow_networks = [\"{network}\"] beside the url, with the networks of your own servers")
+}
+
+/// The network of the one address that a URL names; an example for a URL with a name.
+fn network_of(host: Option<&str>) -> String {
+    let address = host.and_then(|host| host.trim_matches(['[', ']']).parse().ok());
+    match address {
+        Some(IpAddr::V4(address)) => format!("{address}/32"),
+        Some(IpAddr::V6(address)) => format!("{address}/128"),
+        None => "10.0.0.0/8".to_owned(),
     }
 }

@@ -19,7 +19,8 @@ use milepost_server::layout;
 use super::file;
 use super::find::{self, WhichArgs};
 use crate::output::{self, Outcome};
-use crate::store::{Schema, StoreAddress};
+use crate::selection::Selection;
+use crate::store::Schema;
 
 const EXAMPLES: &str = "\
 As text it is drawn where that fits 80 columns; else tasks are listed layer by
@@ -83,11 +84,11 @@ impl Scene {
     }
 }
 
-pub(super) async fn run(args: &GraphArgs, address: &StoreAddress) -> Result<Outcome> {
+pub(super) async fn run(args: &GraphArgs, selection: &Selection) -> Result<Outcome> {
     let scene = if args.key.is_none() && file::is_named(&args.what) {
         Scene { dag: file::read(Path::new(&args.what))?, states: None }
     } else {
-        let store = super::open(address, Schema::MustFit).await?;
+        let store = super::open(selection, Schema::MustFit).await?;
         scene(args, store.as_ref()).await?
     };
     let drawn = scene.draw(args.format)?;

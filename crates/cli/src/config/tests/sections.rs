@@ -102,7 +102,7 @@ fn a_url_must_be_one_that_can_be_called() {
 fn a_url_of_a_network_of_ones_own_must_be_allowed() {
     let words = "10.1.2.3 is not a public address; if it is yours, name its network in `allow_networks`";
     let kind = |rest: &str| format!("[kinds.a.http]\nurl = \"http://10.1.2.3/send\"\n{rest}");
-    assert_faults(&kind(""), &[(&format!("2:7 {words}"), "allow_networks = [")]);
+    assert_faults(&kind(""), &[(&format!("2:7 {words}"), "allow_networks = [\"10.1.2.3/32\"]")]);
     assert_faults(&kind("allow_networks = [\"10.2.0.0/16\"]\n"), &[(&format!("2:7 {words}"), "")]);
     assert_faults(
         &kind("allow_networks = [\"10.0.0.1/8\"]\n"),
