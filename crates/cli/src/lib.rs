@@ -12,6 +12,7 @@ mod doctor;
 mod enqueue;
 mod events;
 mod inbox;
+mod input;
 mod jobs;
 mod limits;
 mod log;

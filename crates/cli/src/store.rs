@@ -74,6 +74,9 @@ impl FromStr for StoreAddress {
             ":memory:" => {
                 Err(format!("cannot use the store {text:?}: it would be gone when the command ends; {FORMS}"))
             }
+            path if path.starts_with("file:") => Err(format!(
+                "cannot use the store {text:?}: it is a URI of SQLite, whose options could turn locks off; give the path alone; {FORMS}"
+            )),
             path => Ok(Self::Sqlite(path.into())),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::error::InvalidJob;
 
 /// The longest wait: a hundred years, so that no sum with a date leaves the calendar. Longer ones are refused where a caller gives
-/// them ([`check_wait`]) and cut where they are computed ([`whole_ms`]).
+/// them and cut where they are computed ([`whole_ms`]).
 pub const WAIT_MAX: Duration = Duration::from_secs(100 * 36525 * 864);
 
 /// Whole milliseconds that are not shorter than the duration, so that no backoff ends early; at most

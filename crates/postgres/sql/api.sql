@@ -46,6 +46,9 @@ begin
     if char_length(reason) > 1000 then
         raise exception using errcode = 'MP001', message = format('the reason has %s characters; the limit is 1000', char_length(reason));
     end if;
+    if translate(reason, E'\n\r\t', '') ~ '[[:cntrl:]]' then
+        raise exception using errcode = 'MP001', message = 'of control characters the reason may have line breaks and tabs only';
+    end if;
 end
 $$;
 
@@ -305,6 +308,15 @@ begin
 end
 $$;
 
+-- Whether the state of a job allows this verb.
+create or replace function milepost.allows(job uuid, what milepost.verb) returns boolean language sql stable as $$
+    select exists (
+        select from milepost.transition t
+        where t.verb = what
+          and t.from_state = coalesce((select l.state from milepost.live l where l.id = job),
+                                      (select e.state from milepost.ended e where e.id = job)))
+$$;
+
 -- The verb that stops a running job if a stop was requested before: a requested cancel is final, while an abort is not.
 create or replace function milepost.verb_that_stops(requested milepost.verb, what milepost.verb) returns milepost.verb language sql immutable as $$
     select case when requested = 'cancel' and what = 'abort' then 'cancel'::milepost.verb else what end
@@ -329,18 +341,18 @@ begin
     end if;
     perform milepost.check_reason(note);
     ready := now() + delay * interval '1 millisecond';
-    select * into l from milepost.live where id = job for update;
-    if not found then
+    -- Others may move it between the two tables while this one waits for its row.
+    loop
+        select * into l from milepost.live where id = job for update;
+        exit when found;
         select * into e from milepost.ended where id = job for update;
+        exit when found;
+        perform 1 from milepost.live where id = job union all select 1 from milepost.ended where id = job;
         if not found then
-            -- A rerun may have been about to take it back.
-            select * into l from milepost.live where id = job for update;
+            raise exception using errcode = 'MP002', message = format('there is no job %s', job);
         end if;
-    end if;
+    end loop;
     now_state := coalesce(l.state, e.state);
-    if now_state is null then
-        raise exception using errcode = 'MP002', message = format('there is no job %s', job);
-    end if;
     select t.to_state into next_state from milepost.transition t where t.from_state = now_state and t.verb = what;
     if not found or what in ('claim', 'succeed', 'retry', 'fail', 'yield') then
         raise exception using errcode = 'MP003',

@@ -264,7 +264,8 @@ begin
     if mark_task.state not in ('succeeded', 'skipped', 'failed')
        or t.child_id is not null and t.state in ('active', 'failed', 'aborted')
        or not (case when t.job_id is null or t.state not in ('active', 'failed', 'aborted') then t.state in ('waiting', 'due') or t.state = 'failed' and mark_task.state = 'succeeded'
-                    else mark_task.state in ('succeeded', 'skipped') end)
+                    else mark_task.state in ('succeeded', 'skipped') and milepost.allows(
+                        t.job_id, case mark_task.state when 'succeeded' then 'mark' else 'skip' end::milepost.verb) end)
     then
         raise exception using errcode = 'MP012',
             message = format('task %s of batch %s is %s: it cannot be marked as %s', mark_task.task, a.id, t.state, mark_task.state),

@@ -202,6 +202,15 @@ begin
         raise exception using errcode = 'MP018', detail = 'event',
             message = 'the type of the event must have 1 to 200 bytes and no control characters';
     end if;
+    if receive.headers is not null and (jsonb_typeof(receive.headers) <> 'object'
+       or exists (select from jsonb_each(case when jsonb_typeof(receive.headers) = 'object' then receive.headers end) h
+                  where jsonb_typeof(h.value) <> 'string'))
+    then
+        raise exception using errcode = 'MP018', detail = 'event', message = 'the headers must be an object of strings';
+    end if;
+    if receive.emitted_at not between '0001-01-01 00:00:00+00' and '9999-12-30 00:00:00+00' then
+        raise exception using errcode = 'MP018', detail = 'event', message = 'emitted_at must be a time from the year 1 to 9999-12-30';
+    end if;
     refused := milepost.refuse_event_payload(receive.payload::text, null);
     if refused is not null then
         raise exception using errcode = 'MP018', detail = 'event', message = 'the payload ' || refused;
@@ -428,23 +437,46 @@ $$;
 
 -- Lets events that were given up wait again for the one that is missing before them, as if they had just come; all or none. Answers
 -- how many.
-create or replace function milepost.retry_dead(letters bigint[], who text default session_user) returns bigint
-language plpgsql set enable_seqscan = off as $$
+create or replace function milepost.retry_dead(letters bigint[], who text default session_user) returns bigint language plpgsql as $$
+declare
+    was jsonb[] := milepost.retry_letters(letters);
+begin
+    return milepost.note_letters(was, 'inbox.retry', retry_dead.who);
+end
+$$;
+
+-- Records in the audit what was done to dead letters, and by whom; null: by the role of the session. Returns how many there were.
+create or replace function milepost.note_letters(was jsonb[], what text, who text) returns bigint language plpgsql as $$
+declare
+    actor text := coalesce(nullif(note_letters.who, ''), session_user);
+begin
+    if octet_length(actor) > 200 or actor ~ '[[:cntrl:]]' then
+        raise exception using errcode = 'MP018', detail = 'settings', message = 'who must have at most 200 bytes and no control characters';
+    end if;
+    if cardinality(was) > 0 then
+        insert into milepost.audit (who, what, detail)
+        values (actor, note_letters.what, jsonb_build_object('before', to_jsonb(was)));
+    end if;
+    return cardinality(was);
+end
+$$;
+
+-- Lets the events of dead letters wait again, without a record in the audit, which the caller makes. Returns the dead letters.
+create or replace function milepost.retry_letters(letters bigint[]) returns jsonb[] language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     letter record;
-    was jsonb[];
-    retried bigint := 0;
+    was jsonb[] := '{}';
 begin
-    perform milepost.lock_letters(retry_dead.letters);
+    perform milepost.lock_letters(retry_letters.letters);
     for letter in
-        select l.pos as asked, d.* from (select distinct unnest(retry_dead.letters) as pos) l
+        select l.pos as asked, d.* from (select distinct unnest(retry_letters.letters) as pos) l
         left join milepost.inbox_dead d on d.pos = l.pos
         order by l.pos
     loop
         if letter.pos is null then
-            raise exception using errcode = 'MP019', message = format('there is no dead letter %s', letter.asked),
-                detail = 'missing ' || letter.asked;
+            raise exception using errcode = 'MP019', message = format('there is no dead letter %s', coalesce(letter.asked::text, 'null')),
+                detail = 'missing ' || coalesce(letter.asked::text, 'null');
         elsif letter.reason <> 'gap' then
             raise exception using errcode = 'MP019', detail = 'past ' || letter.asked,
                 message = format('dead letter %s cannot wait again: its consumer has gone on past it', letter.asked),
@@ -460,26 +492,29 @@ begin
         update milepost.aggregate_checkpoint c set parked = c.parked + 1, dead = c.dead - 1
         where c.consumer = letter.consumer and c.aggregate_type = letter.aggregate_type and c.aggregate_id = letter.aggregate_id;
         perform milepost.look_again(letter.consumer, letter.aggregate_type, letter.aggregate_id);
-        retried := retried + 1;
     end loop;
-    if retried > 0 and retry_dead.who is not null then
-        insert into milepost.audit (who, what, detail)
-        values (retry_dead.who, 'inbox.retry', jsonb_build_object('before', to_jsonb(was)));
-    end if;
-    return retried;
+    return was;
 end
 $$;
 
--- Drops dead letters for good. Answers how many there were.
-create or replace function milepost.drop_dead(letters bigint[], who text default session_user) returns bigint
-language plpgsql set enable_seqscan = off as $$
+-- Deletes dead letters. Returns how many there were.
+create or replace function milepost.drop_dead(letters bigint[], who text default session_user) returns bigint language plpgsql as $$
+declare
+    was jsonb[] := milepost.drop_letters(letters);
+begin
+    return milepost.note_letters(was, 'inbox.drop', drop_dead.who);
+end
+$$;
+
+-- Deletes dead letters without a record in the audit, which the caller makes. Returns them.
+create or replace function milepost.drop_letters(letters bigint[]) returns jsonb[] language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     letter milepost.inbox_dead;
-    dropped jsonb[];
+    dropped jsonb[] := '{}';
 begin
-    perform milepost.lock_letters(drop_dead.letters);
-    for letter in delete from milepost.inbox_dead d where d.pos = any (drop_dead.letters) returning d.* loop
+    perform milepost.lock_letters(drop_letters.letters);
+    for letter in delete from milepost.inbox_dead d where d.pos = any (drop_letters.letters) returning d.* loop
         dropped := dropped || jsonb_build_object('letter', letter.pos, 'consumer', letter.consumer, 'aggregate_type', letter.aggregate_type,
             'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'reason', letter.reason, 'event_id', letter.event_id);
         if letter.reason = 'gap' then
@@ -488,10 +523,6 @@ begin
             perform milepost.look_again(letter.consumer, letter.aggregate_type, letter.aggregate_id);
         end if;
     end loop;
-    if dropped is not null and drop_dead.who is not null then
-        insert into milepost.audit (who, what, detail)
-        values (drop_dead.who, 'inbox.drop', jsonb_build_object('before', to_jsonb(dropped)));
-    end if;
-    return coalesce(cardinality(dropped), 0);
+    return dropped;
 end
 $$;

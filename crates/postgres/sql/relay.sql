@@ -73,7 +73,7 @@ begin
     insert into milepost.publisher as p (id, subscription, label, lease_until, stands_aside)
     values (publisher, subscription, label, until, stands_aside)
     on conflict (id) do update set lease_until = until, stands_aside = excluded.stands_aside;
-    delete from milepost.publisher p where p.subscription = subscription and p.lease_until < clock_timestamp();
+    delete from milepost.publisher p where p.subscription = subscription and p.id <> publisher and p.lease_until < clock_timestamp();
     select count(*), count(*) filter (where not p.stands_aside) into publishers, willing
     from milepost.publisher p where p.subscription = subscription;
     share := case

@@ -56,7 +56,11 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::Unavailable`] names the file and why it cannot be used.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> StoreResult<Self> {
-        Self::open_in(path.as_ref(), options, None)
+        let path = path.as_ref();
+        // SQLite would read a path that begins so as a URI, whose options can keep the database in memory or turn locks off.
+        let is_uri = path.to_str().is_some_and(|path| path.starts_with("file:"));
+        let path = if is_uri { &Path::new(".").join(path) } else { path };
+        Self::open_in(path, options, None)
     }
 
     /// A migrated store in a temporary file, for tests. The file goes with the last clone.

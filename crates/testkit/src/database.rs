@@ -132,9 +132,14 @@ async fn run(connection: &mut PgConnection, statement: String) {
 
 /// Waits until a session of the store's database waits for a lock of another one.
 pub async fn until_one_waits(store: &PostgresStore) {
-    wait::until("a session waits for a lock", || async {
+    until_waiting(store, 1).await;
+}
+
+/// Waits until so many sessions of the store's database wait for locks of others.
+pub async fn until_waiting(store: &PostgresStore, sessions: i64) {
+    wait::until("sessions wait for a lock", || async {
         let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.expect("counted") > 0
+        sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.expect("counted") >= sessions
     })
     .await;
 }

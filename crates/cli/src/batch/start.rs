@@ -13,6 +13,7 @@ use milepost_core::port::BatchStore;
 use serde_json::{Value, json};
 
 use super::{find, watch};
+use crate::input;
 use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 
@@ -64,7 +65,11 @@ impl StartArgs {
             }
             (None, Some(path)) => {
                 let place = path.display().to_string();
-                (std::fs::read_to_string(path).with_context(|| format!("cannot read {place}"))?, place)
+                (
+                    input::read_text(path, input::DOCUMENT_BYTES_MAX)
+                        .with_context(|| format!("cannot read {place}"))?,
+                    place,
+                )
             }
             (None, None) => return Ok(json!({})),
         };

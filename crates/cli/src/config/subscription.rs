@@ -18,7 +18,7 @@ use super::backoff::{self, Backoff};
 use super::document::{Entry, Node};
 use super::fault::Faults;
 use super::humane::Humane;
-use super::kind;
+use super::{kind, worker};
 
 /// The sinks that there are: a key of each.
 const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", "webhook"];
@@ -197,6 +197,7 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
         return;
     }
     backoff::check(node.get("backoff"), faults);
+    worker::check_lease(node.get("lease"), "10s", faults);
     check_changes(name, node, faults);
     let given: Vec<&str> = SINKS.iter().copied().filter(|sink| node.get(sink).is_some()).collect();
     match given[..] {

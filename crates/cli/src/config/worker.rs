@@ -74,11 +74,15 @@ pub(super) fn check(worker: Option<&Node>, faults: &mut Faults) {
             faults.add(queue.span.start, why, "give it a name of 1 to 200 bytes without control characters");
         }
     }
-    let lease = worker.get("lease");
+    check_lease(worker.get("lease"), "30s", faults);
+}
+
+/// Refuses a lease of a worker or a relay that is too short to be renewed. `usual`: a good one.
+pub(super) fn check_lease(lease: Option<&Node>, usual: &str, faults: &mut Faults) {
     if let Some((lease, Ok(time))) = lease.and_then(|lease| Some((lease, args::duration(lease.text()?))))
         && time < LEASE_MIN
     {
         let what = format!("a lease of {time:?} cannot be renewed in time");
-        faults.add(lease.span.start, what, "give it at least 500ms; 30s is a good lease");
+        faults.add(lease.span.start, what, format!("give it at least 500ms; {usual} is a good lease"));
     }
 }

@@ -1,5 +1,7 @@
 //! `milepost events emit`.
 
+use std::path::Path;
+
 use anyhow::{Context, Error, Result, anyhow};
 use clap::Args;
 use milepost_core::error::StoreError;
@@ -10,6 +12,7 @@ use milepost_core::port::EventLog;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::input;
 use crate::output::{self, Outcome};
 
 const HELP: &str = "\
@@ -93,7 +96,7 @@ impl EmitArgs {
 fn payload(given: &str) -> Result<Box<RawValue>> {
     let (text, place) = match given.strip_prefix('@') {
         Some(path) => {
-            let text = std::fs::read_to_string(path)
+            let text = input::read_text(Path::new(path), input::DOCUMENT_BYTES_MAX)
                 .with_context(|| format!("cannot read the payload from {path}"))?;
             (text, path)
         }

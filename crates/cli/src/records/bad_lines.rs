@@ -1,7 +1,8 @@
 //! The file that `--skip-bad` sets bad lines aside in.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -16,12 +17,26 @@ pub(crate) struct BadLines {
     count: u64,
 }
 
+/// Whether two paths lead to one file, also by links.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| path.metadata().map(|data| (data.dev(), data.ino()));
+    matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+fn is_database(path: &Path) -> bool {
+    let mut begin = [0; 16];
+    File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+        && &begin == b"SQLite format 3\0"
+}
+
 impl BadLines {
     /// Makes the file, or empties it.
     pub(crate) fn create(path: &Path, source: &Path) -> Result<Self> {
-        let same = matches!((path.canonicalize(), source.canonicalize()), (Ok(a), Ok(b)) if a == b);
-        if same {
+        if is_same_file(path, source) {
             bail!("--skip-bad would overwrite {}, from which the records come", path.display());
+        }
+        if is_database(path) {
+            bail!("--skip-bad would overwrite {}, which is a SQLite database", path.display());
         }
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), count: 0 })

@@ -98,6 +98,12 @@ fn bad_lines_are_set_aside_as_they_were(place: Place) {
     assert_eq!(summary, serde_json::json!({"enqueued": 2, "duplicates": 0, "bad": 3}));
     assert_eq!(place.read("bad.csv"), "id,name\n2\n,c\n\"4\",\"d \"\"x\"\"\",\r\n");
     place.write("bad.jsonl", "");
+    std::fs::hard_link(place.path("bad.jsonl"), place.path("linked.jsonl")).unwrap();
+    let linked = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "linked.jsonl"]);
+    assert!(linked.status == 1 && linked.err.contains("would overwrite linked.jsonl"), "{}", linked.err);
+    place.run(&["--store", "sqlite:other.db", "migrate"]).ok();
+    let store = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "other.db"]);
+    assert!(store.status == 1 && store.err.contains("is a SQLite database"), "{}", store.err);
     let ran = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "./bad.jsonl"]);
     assert!(ran.status == 1 && ran.err.contains("overwrite"), "{}", ran.err);
 }

@@ -90,6 +90,7 @@ fn no_store_is_created_beside_a_configuration_whose_store_cannot_be_read() {
         ("store = \"${NOT_SET}.db\"\n", "NOT_SET is not set"),
         ("store = \"mysql://host/db\"\n", "milepost.toml:1:9"),
         ("store = 7\n", "milepost.toml:1:9"),
+        ("store = \"sqlite:file:x.db?mode=memory\"\n", "a URI of SQLite"),
     ] {
         place.write("milepost.toml", text);
         let refused = unnamed(&place, &["enqueue", "mail"], &[]);

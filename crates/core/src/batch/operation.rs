@@ -9,7 +9,7 @@ use crate::dag::version::Version;
 use crate::duration::check_wait;
 use crate::ident::BatchId;
 
-/// What cannot be done to a batch while something of it runs, in the words of [`InvalidBatch`](super::error::InvalidBatch).
+/// What cannot be done to a batch while something of it runs, in the words of [`InvalidBatch`].
 pub const IN_ANOTHER_VERSION: &str =
     "rerun in another version while tasks run; wait for them, or abort the batch";
 

@@ -1,2 +1,2 @@
--- Lets the events of dead letters $1 wait again. Who says so is noted by the caller.
-select milepost.retry_dead($1, null)
+-- Lets the events of dead letters $1 wait again. The caller records it in the audit.
+select cardinality(milepost.retry_letters($1))::bigint

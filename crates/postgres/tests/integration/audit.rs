@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::error::StoreError;
 use milepost_core::event::Begin;
 use milepost_core::port::{Operation, Store};
 use milepost_core::transition::Verb;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::Scene;
-use milepost_testkit::database::{Database, until_one_waits};
+use milepost_testkit::database::{Database, until_one_waits, until_waiting};
 use milepost_testkit::suite::audit::{acting, only_entry};
 use serde_json::json;
 use sqlx::Executor;
@@ -66,4 +67,49 @@ async fn a_log_that_is_taken_from_another_server_is_audited() {
     let entry = only_entry(&store).await;
     assert_eq!((entry.what.as_str(), entry.subject), ("log.reseed", None));
     assert_eq!(entry.detail, json!({ "after": { "subscriptions": 1 } }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_letters_are_never_dropped_without_a_name_in_the_audit() {
+    let (_database, postgres) = Database::with_store().await;
+    for call in [
+        "select milepost.put_consumer('shop', gap_wait_ms => 0)",
+        "select milepost.receive('shop', 'order', '1', 2, gen_random_uuid(), 't')",
+        "select milepost.give_up_gaps('shop')",
+        "select milepost.drop_dead(array(select pos from milepost.inbox_dead), null)",
+    ] {
+        postgres.pool().execute(call).await.unwrap();
+    }
+    let dropped = "select who from milepost.audit where what = 'inbox.drop'";
+    let dropped: Vec<String> = sqlx::query_scalar(dropped).fetch_all(postgres.pool()).await.unwrap();
+    assert_eq!(dropped, ["postgres"]);
+    for who in ["repeat('x', 201)", "E'a\\nb'"] {
+        let call = format!("select milepost.retry_dead('{{}}', {who})");
+        let refused = postgres.pool().execute(sqlx::AssertSqlSafe(call)).await.unwrap_err();
+        assert!(refused.to_string().contains("at most 200 bytes"), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_others_move_between_its_tables_is_found() {
+    let (_database, postgres, store) = fresh().await;
+    let scene = Scene::on(Arc::clone(&store)).await;
+    let job = scene.enqueue(Scene::job()).await;
+    scene.operate(job, Operation::new(Verb::Skip)).await.unwrap();
+    let operate = |verb: Verb| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.operate(job, &Operation::new(verb)).await })
+    };
+    let mut rerun = postgres.pool().begin().await.unwrap();
+    let call = format!("select milepost.change('{}', 'rerun')", job.0);
+    rerun.execute(sqlx::AssertSqlSafe(call)).await.unwrap();
+    let cancel = operate(Verb::Cancel);
+    until_waiting(&postgres, 1).await;
+    let skip = operate(Verb::Skip);
+    until_waiting(&postgres, 2).await;
+    rerun.commit().await.unwrap();
+    // Whichever is first, the job is there for the other one, which its state may not allow.
+    for ended in [cancel.await.unwrap(), skip.await.unwrap()] {
+        assert!(matches!(ended, Ok(_) | Err(StoreError::Illegal { .. })), "{ended:?}");
+    }
 }

@@ -98,6 +98,20 @@ async fn sql_callers_cannot_emit_or_receive_what_readers_cannot_hold() {
         let call = receive("{}", event_type, sequence);
         assert_eq!(refusal(store.pool(), call).await, "MP018", "{event_type} {sequence}");
     }
+    for rest in [
+        "headers => '{\"x\": 1}'",
+        "headers => '[1, 2]'",
+        "headers => 'null'",
+        "headers => '\"x\"'",
+        "emitted_at => 'infinity'",
+        "emitted_at => '-infinity'",
+        "emitted_at => '290000-01-01'",
+    ] {
+        let call = format!(
+            "select milepost.receive('billing', 'order', '1', 2, gen_random_uuid(), 't', '{{}}', {rest})"
+        );
+        assert_eq!(refusal(store.pool(), call).await, "MP018", "{rest}");
+    }
     for good in [r#"["\ud83d\ude00", "\\ud800", 1e300]"#, r#""\\u0000""#, &format!("\"{}\"", "7".repeat(400))]
     {
         let emit = format!("select milepost.emit('order', '1', 'order.paid', '{good}')");
@@ -114,6 +128,8 @@ async fn sql_callers_give_reasons_and_times_within_limits() {
         let call = format!("select milepost.change('{}', '{operation}', repeat('x', 1001))", job.0);
         assert_eq!(refusal(store.pool(), call).await, "MP001", "{operation}");
     }
+    let call = format!("select milepost.change('{}', 'cancel', E'a\\x1b[2Jb')", job.0);
+    assert_eq!(refusal(store.pool(), call).await, "MP001", "a control character");
     for time in ["1969-12-31T23:59:59Z", "4000-01-01 BC", "infinity"] {
         let call = format!("select milepost.enqueue('{KIND}', '{{}}', run_at => '{time}')");
         assert_eq!(refusal(store.pool(), call).await, "MP001", "{time}");

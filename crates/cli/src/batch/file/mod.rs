@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 
+use crate::input;
+
 /// How a definition is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
@@ -47,7 +49,7 @@ pub(crate) fn read(path: &Path) -> Result<Dag> {
             path.display()
         );
     };
-    let text = std::fs::read_to_string(path)
+    let text = input::read_text(path, input::DAG_BYTES_MAX)
         .with_context(|| format!("cannot read the definition {}", path.display()))?;
     Ok(check(format, &text).map_err(|faults| Faulty { file: path.to_owned(), faults })?)
 }

@@ -81,6 +81,10 @@ fn durations_that_do_not_parse_are_refused() {
         "[worker]\nlease = \"10ms\"\n",
         &[("2:9 a lease of 10ms cannot be renewed in time", "500ms")],
     );
+    assert_faults(
+        "[subscription.s]\nlease = \"1ms\"\nnull = {}\n",
+        &[("2:9 a lease of 1ms cannot be renewed in time", "10s is a good lease")],
+    );
     assert_faults(&format!("{KIND}timeout = \"0s\"\n"), &[("3:11 kinds.a.timeout = \"0s\"", "\"30s\"")]);
     assert_faults(
         &format!("{KIND}backoff = {{ base = \"2h\" }}\n"),

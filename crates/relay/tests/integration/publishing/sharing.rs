@@ -117,7 +117,8 @@ pub(crate) async fn a_publisher_that_stops_gives_its_slots_back_at_once(desk: De
 }
 
 async fn until_it_holds_slots(publisher: &Running, holds: bool) {
-    wait::until("the slots have changed hands", || async { (publisher.stats.view().slots > 0) == holds }).await;
+    wait::until("the slots have changed hands", || async { (publisher.stats.view().slots > 0) == holds })
+        .await;
 }
 
 pub(crate) async fn a_publisher_whose_sink_is_down_leaves_its_slots_to_others(desk: Desk) {

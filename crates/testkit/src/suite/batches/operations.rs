@@ -153,6 +153,12 @@ pub async fn what_cannot_be_done_names_the_task(batches: Batches) {
     );
     let words = refused(BatchVerb::Rerun { tasks: vec![0] }).await.to_string();
     assert!(words.contains("task \"a\"") && words.contains("rerun"), "{words}");
+    batches.operate(batch, BatchVerb::Abort).await;
+    for (state, word) in [(TaskState::Succeeded, "succeeded"), (TaskState::Skipped, "skipped")] {
+        let words = refused(BatchVerb::Mark { task: 0, state }).await.to_string();
+        assert!(words.contains(&format!("is aborted: it cannot be marked as {word}")), "{words}");
+    }
+    batches.operate(batch, BatchVerb::Resume).await;
     let missing = refused(BatchVerb::Cancel { tasks: vec![7] }).await;
     assert_eq!(missing, InvalidBatch::NoSuchTask { batch, task: "7".to_owned() });
     assert_eq!(refused(BatchVerb::Rerun { tasks: vec![1] }).await, InvalidBatch::NothingToRerun(batch));
