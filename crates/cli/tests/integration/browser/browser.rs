@@ -81,12 +81,6 @@ impl Browser {
         Ok(answer.json().clone())
     }
 
-    /// The text of the first element that is selected so.
-    pub(crate) fn text(&self, css: &str) -> String {
-        let text = self.read(&format!("document.querySelector({css:?})?.textContent ?? ''"));
-        text.as_str().unwrap().trim().to_owned()
-    }
-
     /// How many are selected so.
     pub(crate) fn count(&self, css: &str) -> u64 {
         self.read(&format!("document.querySelectorAll({css:?}).length")).as_u64().unwrap()

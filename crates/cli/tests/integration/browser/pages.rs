@@ -52,7 +52,7 @@ fn no_page_has_an_error_or_breaks_its_content_security_policy(place: Place) {
         paths.iter().filter(|path| path.ends_with(NOBODY) || NOWHERE.contains(&path.as_str())).collect();
     for path in &paths {
         console.open(path);
-        assert!(browser.text("title").ends_with("Milepost"), "{path}");
+        browser.until(&format!("{path} has its title"), "document.title.endsWith('Milepost')");
         browser.press("r");
         for _ in 0..2 {
             browser.press("d");
