@@ -435,6 +435,12 @@ create or replace function milepost.lock_letters(letters bigint[]) returns void 
     for update
 $$;
 
+-- What the audit keeps of a dead letter.
+create or replace function milepost.audited_letter(letter milepost.inbox_dead) returns jsonb language sql immutable as $$
+    select jsonb_build_object('letter', letter.pos, 'consumer', letter.consumer, 'aggregate_type', letter.aggregate_type,
+        'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'reason', letter.reason, 'event_id', letter.event_id)
+$$;
+
 -- Lets events that were given up wait again for the one that is missing before them, as if they had just come; all or none. Answers
 -- how many.
 create or replace function milepost.retry_dead(letters bigint[], who text default session_user) returns bigint language plpgsql as $$
@@ -465,25 +471,22 @@ $$;
 create or replace function milepost.retry_letters(letters bigint[]) returns jsonb[] language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-    letter record;
+    asked bigint;
+    letter milepost.inbox_dead;
     was jsonb[] := '{}';
 begin
     perform milepost.lock_letters(retry_letters.letters);
-    for letter in
-        select l.pos as asked, d.* from (select distinct unnest(retry_letters.letters) as pos) l
-        left join milepost.inbox_dead d on d.pos = l.pos
-        order by l.pos
-    loop
-        if letter.pos is null then
-            raise exception using errcode = 'MP019', message = format('there is no dead letter %s', coalesce(letter.asked::text, 'null')),
-                detail = 'missing ' || coalesce(letter.asked::text, 'null');
+    for asked in select distinct l.pos from unnest(retry_letters.letters) l(pos) order by l.pos loop
+        select d.* into letter from milepost.inbox_dead d where d.pos = asked;
+        if not found then
+            raise exception using errcode = 'MP019', message = format('there is no dead letter %s', coalesce(asked::text, 'null')),
+                detail = 'missing ' || coalesce(asked::text, 'null');
         elsif letter.reason <> 'gap' then
-            raise exception using errcode = 'MP019', detail = 'past ' || letter.asked,
-                message = format('dead letter %s cannot wait again: its consumer has gone on past it', letter.asked),
+            raise exception using errcode = 'MP019', detail = 'past ' || asked,
+                message = format('dead letter %s cannot wait again: its consumer has gone on past it', asked),
                 hint = 'apply by hand what it says, then drop it';
         end if;
-        was := was || jsonb_build_object('letter', letter.pos, 'consumer', letter.consumer, 'aggregate_type', letter.aggregate_type,
-            'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'reason', letter.reason, 'event_id', letter.event_id);
+        was := was || milepost.audited_letter(letter);
         delete from milepost.inbox_dead d where d.pos = letter.pos;
         insert into milepost.inbox_parked (consumer, aggregate_type, aggregate_id, aggregate_seq, event_id, event_type, headers, payload,
                                            emitted_at)
@@ -515,8 +518,7 @@ declare
 begin
     perform milepost.lock_letters(drop_letters.letters);
     for letter in delete from milepost.inbox_dead d where d.pos = any (drop_letters.letters) returning d.* loop
-        dropped := dropped || jsonb_build_object('letter', letter.pos, 'consumer', letter.consumer, 'aggregate_type', letter.aggregate_type,
-            'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'reason', letter.reason, 'event_id', letter.event_id);
+        dropped := dropped || milepost.audited_letter(letter);
         if letter.reason = 'gap' then
             update milepost.aggregate_checkpoint c set dead = c.dead - 1
             where c.consumer = letter.consumer and c.aggregate_type = letter.aggregate_type and c.aggregate_id = letter.aggregate_id;
