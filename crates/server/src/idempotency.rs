@@ -1,5 +1,6 @@
 //! `Idempotency-Key`: a create that can be repeated. The key becomes that of the job, so that the store itself keeps its promise.
 
+use std::collections::BTreeSet;
 use std::fmt::Arguments;
 
 use axum::Json;
@@ -102,6 +103,29 @@ pub(crate) async fn check_repeated(store: &dyn Store, asked: &[&NewJob]) -> Resu
         ));
     }
     holders.iter().flatten().try_for_each(check_same).map(|()| true)
+}
+
+/// Refuses a repetition of `jobs` with fewer jobs than the request had that created them. It is recognized by the key of the job that would
+/// follow, if that is of a kind that the request names.
+pub(crate) async fn check_complete(
+    store: &dyn Store,
+    jobs: &[NewJob],
+    idempotency: &IdempotencyKey,
+) -> Result<(), Problem> {
+    let kinds: BTreeSet<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
+    let following: Vec<NewJob> = kinds
+        .into_iter()
+        .filter_map(|kind| NewJob::new(kind, &()).ok())
+        .map(|mut following| {
+            idempotency.give(&mut following.key, jobs.len());
+            following
+        })
+        .collect();
+    let holders = holders(store, &following.iter().collect::<Vec<_>>()).await?;
+    match holders.into_iter().flatten().next() {
+        Some(more) => Err(taken(format_args!("job {} was created", more.job), "more others")),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a key that a job of other content holds.

@@ -45,7 +45,24 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     }
 }
 
+/// Headers that a request may contain once: of two, this server and a proxy in front of it could use different ones.
+const SINGLE_HEADERS: [&str; 6] =
+    ["host", "origin", "authorization", "content-type", "idempotency-key", "last-event-id"];
+
+/// Refuses a request that repeats a header of which only one value can be used.
+fn check_single(headers: &HeaderMap) -> Result<(), Problem> {
+    match SINGLE_HEADERS.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+        Some(name) => Err(Problem::bad_request(
+            "repeated_header",
+            "the request contains it more than once; send it once",
+        )
+        .at(format!("header {name}"))),
+        None => Ok(()),
+    }
+}
+
 async fn check(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+    check_single(headers)?;
     let host = host(headers, uri)?;
     // A store that does not answer opens no other name.
     let asks_for_tokens = || async { app.tokens.are_asked_for().await.unwrap_or(false) };
@@ -76,11 +93,15 @@ pub(crate) fn comes_from_here(headers: &HeaderMap, uri: &Uri) -> bool {
 }
 
 fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Problem> {
-    let named = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-        .or_else(|| uri.authority().map(Authority::as_str));
-    named.and_then(|host| host.parse().ok()).ok_or_else(|| {
+    let in_header = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let in_target = uri.authority().map(Authority::as_str);
+    if let (Some(header), Some(target)) = (in_header, in_target)
+        && !header.eq_ignore_ascii_case(target)
+    {
+        let words = format!("it is {header:?}, but the request's target is on {target:?}; name one host");
+        return Err(Problem::bad_request("two_hosts", words).at("header Host"));
+    }
+    in_header.or(in_target).and_then(|host| host.parse().ok()).ok_or_else(|| {
         Problem::bad_request("no_host", "a request names the host that it is for").at("header Host")
     })
 }
@@ -116,6 +137,25 @@ mod tests {
         let named = hosts(&["Jobs.example.org"], true);
         assert!(named.allow("jobs.example.ORG", true) && named.allow("localhost", true));
         assert!(!named.allow("evil.example", true));
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let named = |header: &str, target: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, header.parse().unwrap());
+            host(&headers, &target.parse().unwrap())
+                .map(|host| host.to_string())
+                .map_err(|problem| problem.code())
+        };
+        assert_eq!(named("localhost:8400", "/v1/jobs"), Ok("localhost:8400".to_owned()));
+        assert_eq!(named("LOCALHOST:8400", "http://localhost:8400/v1/jobs"), Ok("LOCALHOST:8400".to_owned()));
+        assert_eq!(named("localhost:8400", "http://evil.example/v1/jobs"), Err("two_hosts"));
+        let mut headers = HeaderMap::new();
+        headers.append(header::HOST, "localhost".parse().unwrap());
+        assert!(check_single(&headers).is_ok());
+        headers.append(header::HOST, "evil.example".parse().unwrap());
+        assert_eq!(check_single(&headers).unwrap_err().code(), "repeated_header");
     }
 
     #[test]

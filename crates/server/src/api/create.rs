@@ -223,7 +223,7 @@ async fn create_jobs(
     let jobs = if params.each {
         each(store, asked, &repeatable).await?
     } else {
-        all(store, asked, &repeatable).await?
+        all(store, asked, &repeatable, &idempotency).await?
     };
     Ok((StatusCode::CREATED, Json(CreatedMany { jobs })))
 }
@@ -233,11 +233,15 @@ async fn all(
     store: &dyn Store,
     asked: Vec<Result<NewJob, Problem>>,
     repeatable: &[usize],
+    idempotency: &IdempotencyKey,
 ) -> Result<Vec<OneOfMany>, Problem> {
     let jobs: Vec<NewJob> = asked.into_iter().collect::<Result<_, _>>()?;
     check_keys(&jobs)?;
     let keyed: Vec<&NewJob> = repeatable.iter().map(|&index| &jobs[index]).collect();
     let known = idempotency::check_repeated(store, &keyed).await?;
+    if known {
+        idempotency::check_complete(store, &jobs, idempotency).await?;
+    }
     let created = store.enqueue_many(&jobs).await?;
     if !known && repeatable.iter().any(|&index| created[index].duplicate) {
         // Another with the key has come in between.

@@ -62,7 +62,8 @@ struct RunEnd {
     message: Option<String>,
     /// Whether another attempt can help (failed). The default is that it can.
     retryable: Option<bool>,
-    /// Not to be claimed before so many milliseconds have passed (snoozed; failed: if that is longer than the backoff).
+    /// The job is not claimed before this number of milliseconds has passed (snoozed; failed: if that is longer than the backoff). More
+    /// than a hundred years counts as a hundred years.
     delay_ms: Option<u64>,
 }
 

@@ -76,6 +76,12 @@ pub(crate) async fn parameters_that_cannot_be_are_refused(place: Place) {
     let key =
         place.request(Method::POST, "/v1/jobs").header("Idempotency-Key", "").json(&json!({"kind": "k"}));
     assert_eq!(place.send(key).await.at(), "header Idempotency-Key");
+    for name in ["Idempotency-Key", "Authorization", "Host"] {
+        let twice = place.request(Method::POST, "/v1/jobs").header(name, "localhost").header(name, "other");
+        let twice = place.send(twice.json(&json!({"kind": "k"}))).await;
+        assert_eq!((twice.status, twice.code()), (StatusCode::BAD_REQUEST, "repeated_header"), "{name}");
+        assert_eq!(twice.at(), format!("header {}", name.to_lowercase()));
+    }
 }
 
 pub(crate) async fn what_is_not_there_is_not_found(place: Place) {

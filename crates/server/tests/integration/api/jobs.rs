@@ -79,7 +79,7 @@ pub(crate) async fn nothing_is_created_under_a_key_that_other_jobs_have(place: P
     };
     let (all, each) = ("/v1/jobs/create-many", "/v1/jobs/create-many?each=true");
     assert_eq!(many(all, &[1, 2]).await.status, StatusCode::CREATED);
-    for other in [&[1, 7, 3][..], &[7, 2, 3], &[1, 2, 3]] {
+    for other in [&[1, 7, 3][..], &[7, 2, 3], &[1, 2, 3], &[1]] {
         let refused = many(all, other).await;
         assert_eq!(
             (refused.status, refused.code()),
