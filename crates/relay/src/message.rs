@@ -48,9 +48,10 @@ impl<'a> Message<'a> {
         names_of_the_broker: &'static [&'static str],
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let reserved = move |name: &str| {
-            let name = name.to_ascii_lowercase();
+            // CGI and its successors read both alike.
+            let name = name.to_ascii_lowercase().replace('_', "-");
             let is_like = |other: &&str| name == **other || other.ends_with('-') && name.starts_with(*other);
-            name.starts_with("ce_") || ["content-type", "ce-"].iter().chain(names_of_the_broker).any(is_like)
+            ["content-type", "ce-"].iter().chain(names_of_the_broker).any(is_like)
         };
         let headers = self.event.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         headers.filter(move |(name, _)| !reserved(name))

@@ -11,10 +11,32 @@ use crate::message::{CONTENT_TYPE as JSON, Message};
 
 /// What the attributes of CloudEvents are escaped for in HTTP, besides what is not ASCII.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
-/// Headers of the connection, and of what is done with the body: none that an event has is sent.
-const OF_HTTP: [&str; 13] = [
+/// Headers that are not sent when an event has them; a name that ends with `-` stands for all that begin so. They belong to the connection, describe the body, or tell a
+/// receiver who sends a request and from where, which whoever emits an event must not choose.
+const RESERVED: &[&str] = &[
     "webhook-",
     "proxy-",
+    "authorization",
+    "cookie",
+    "set-cookie",
+    "forwarded",
+    "x-forwarded-",
+    "via",
+    "cf-",
+    "remote-",
+    "true-client-ip",
+    "x-amzn-",
+    "x-api-key",
+    "x-auth-",
+    "x-client-ip",
+    "x-envoy-",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-",
+    "x-real-ip",
+    "x-remote-",
+    "x-rewrite-",
     "host",
     "connection",
     "keep-alive",
@@ -33,7 +55,7 @@ pub(super) fn headers(event: &Event, source: &str, signer: &Signer) -> Result<He
     let message = Message::new(event, source);
     let mut headers = HeaderMap::new();
     // First its own, so that none of them takes the place of another one.
-    for (name, value) in message.own_headers(&OF_HTTP) {
+    for (name, value) in message.own_headers(RESERVED) {
         insert(&mut headers, name, value)?;
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
@@ -58,4 +80,35 @@ fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost_core::event::Aggregate;
+    use milepost_core::ident::EventId;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    #[test]
+    fn no_event_chooses_who_a_receiver_takes_for_the_sender() {
+        let reserved =
+            ["Authorization", "cookie", "X-Forwarded-For", "X_Forwarded_Host", "X-Real-IP", "Remote-User"];
+        let names = reserved.iter().chain(&["x-tenant", "viaduct"]);
+        let event = Event {
+            id: EventId::new(),
+            aggregate: Aggregate::new("order", "17"),
+            sequence: 3,
+            event_type: "order.paid".to_owned(),
+            payload: RawValue::NULL.to_owned(),
+            headers: names.map(|&name| (name.to_owned(), "a".to_owned())).collect(),
+            emitted_at: "2026-03-01T12:00:00Z".parse().unwrap(),
+        };
+        let signer = Signer::new(&["whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD".into()]).unwrap();
+        let sent = headers(&event, "shop", &signer).unwrap();
+        for name in reserved {
+            assert!(!sent.contains_key(name), "{name}");
+        }
+        assert!(sent.contains_key("x-tenant") && sent.contains_key("viaduct"), "{sent:?}");
+    }
 }
