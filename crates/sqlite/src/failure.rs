@@ -127,6 +127,12 @@ impl Outage {
     }
 }
 
+impl fmt::Display for Outage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(f)
+    }
+}
+
 /// Another command ended the transaction.
 #[derive(Debug)]
 struct Neighbours(Arc<dyn std::error::Error + Send + Sync>);

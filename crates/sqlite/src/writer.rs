@@ -225,7 +225,7 @@ impl Desk {
         let Some(lost) = lost else { return self.answer_done(ran) };
         let is_full = may_be_full(&lost.error);
         let own = Outage::new(&self.place, lost.error, took);
-        tracing::error!(place = %self.place, outage = ?own, "a write transaction was lost");
+        tracing::error!(place = %self.place, error = %own, "a write transaction was rolled back");
         let others = if lost.by_last { own.of_a_neighbour() } else { own.clone() };
         let last = ran.len() - 1;
         for (at, command) in ran.into_iter().enumerate() {

@@ -48,7 +48,14 @@ impl Check<'_> {
         let none = Map::new();
         let known = schema.get("properties").and_then(Json::as_object).unwrap_or(&none);
         let others = schema.get("additionalProperties").unwrap_or(&Json::Bool(true));
+        let names = schema.get("propertyNames").and_then(|names| names.get("format")).and_then(Json::as_str);
         for entry in node.entries() {
+            if let Some(format) = names.and_then(Format::named)
+                && let Err(refused) = format.check(&entry.key, self.folder)
+            {
+                let what = format!("{:?} in {name} is {}: {}", entry.key, refused.what, refused.why);
+                self.faults.add(entry.at, what, format.remedy());
+            }
             let path = if name.is_empty() { entry.key.clone() } else { format!("{name}.{}", entry.key) };
             match known.get(&entry.key) {
                 Some(schema) => self.node(&entry.node, schema, &path),
@@ -121,8 +128,13 @@ impl Check<'_> {
             // What came from the environment may be a secret, and so may what a parser says about it.
             let what = match secret {
                 true => format!("{name}, filled in from the environment, is {}", refused.what),
-                // An address may hold a password.
-                false if matches!(format, Format::Store | Format::Postgres | Format::Redis | Format::Url) => {
+                // An address may hold a password, an argument or a variable any secret.
+                false
+                    if matches!(
+                        format,
+                        Format::Store | Format::Postgres | Format::Redis | Format::Url | Format::Argument
+                    ) =>
+                {
                     format!("{name} is {}: {}", refused.what, refused.why)
                 }
                 false => format!("{name} = {text:?} is {}: {}", refused.what, refused.why),

@@ -21,9 +21,14 @@ pub(crate) struct Exec {
     program: String,
     /// Its arguments, each passed on as it is.
     #[serde(default)]
+    #[schemars(extend("items" = { "type": "string", "format": "milepost-argument" }))]
     args: Vec<String>,
     /// Environment variables besides `PATH`, `HOME`, `LANG` and those that tell of the job.
     #[serde(default)]
+    #[schemars(extend(
+        "propertyNames" = { "format": "milepost-variable" },
+        "additionalProperties" = { "type": "string", "format": "milepost-argument" }
+    ))]
     env: BTreeMap<String, String>,
     /// Whether it gets all of the worker's environment. The default is `false`.
     #[serde(default)]

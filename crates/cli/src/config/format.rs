@@ -32,6 +32,8 @@ pub(super) enum Format {
     Program,
     Folder,
     Time,
+    Argument,
+    Variable,
 }
 
 impl Format {
@@ -48,6 +50,8 @@ impl Format {
             "milepost-program" => Self::Program,
             "milepost-folder" => Self::Folder,
             "milepost-time" => Self::Time,
+            "milepost-argument" => Self::Argument,
+            "milepost-variable" => Self::Variable,
             _ => return None,
         })
     }
@@ -79,6 +83,8 @@ impl Format {
             }
             Self::Folder => "write the path of a folder that is there",
             Self::Time => "write a time of day in quotes, such as \"22:00\"; midnight is \"00:00\"",
+            Self::Argument => "remove the NUL character (\\u0000); a process cannot receive one",
+            Self::Variable => "write a name such as MAIL_HOST, without = and NUL characters",
         }
     }
 
@@ -129,6 +135,19 @@ impl Format {
             Self::Time => match text.parse::<Time>() {
                 Ok(_) => Ok(()),
                 Err(why) => refused("no time of day", why.to_string()),
+            },
+            Self::Argument => match text.contains('\0') {
+                true => {
+                    refused("no text that a program can receive", "it contains a NUL character".to_owned())
+                }
+                false => Ok(()),
+            },
+            Self::Variable => match text.is_empty() || text.contains(['=', '\0']) {
+                true => refused(
+                    "no name of an environment variable",
+                    "it is empty, or contains = or NUL".to_owned(),
+                ),
+                false => Ok(()),
             },
         }
     }

@@ -55,6 +55,7 @@ fn value(schema: &Json) -> String {
     }
     match (format, kind) {
         (Some("duration" | "duration-positive"), _) => "duration".to_owned(),
+        (Some("argument"), _) => "text".to_owned(),
         (Some(format), _) => format.to_owned(),
         (_, "string") => "text".to_owned(),
         (_, "boolean") => "true or false".to_owned(),

@@ -12,6 +12,7 @@ use milepost_core::port::Store;
 
 use super::follow::on_one_line;
 use super::subscriptions::known;
+use crate::args::{duration, point_in_time};
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
@@ -101,10 +102,10 @@ pub(crate) struct ReplayArgs {
 
 /// A time, or how long ago.
 fn since(text: &str) -> Result<Timestamp, String> {
-    if let Ok(at) = text.parse::<Timestamp>() {
+    if let Ok(at) = point_in_time(text) {
         return Ok(at);
     }
-    let ago = crate::args::duration(text)
+    let ago = duration(text)
         .map_err(|_| "a time such as 2026-11-22T08:00:00Z, or how long ago, such as 2h".to_owned())?;
     Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
 }

@@ -10,6 +10,7 @@ use milepost_core::schedule::{Made, Makes, Order, Schedule, Spec};
 use serde::Serialize;
 
 use super::operate::none;
+use crate::args::point_in_time;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 
@@ -36,10 +37,10 @@ pub(crate) struct BackfillArgs {
     /// The schedule's name
     name: String,
     /// The first time whose tick counts
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     from: Timestamp,
     /// The last time whose tick counts; at most now
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     to: Timestamp,
     /// Only show what would be made
     #[arg(long, conflicts_with = "yes")]

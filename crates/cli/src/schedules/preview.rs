@@ -6,6 +6,7 @@ use jiff::{Timestamp, Zoned};
 use milepost_core::schedule::Spec;
 use serde::Serialize;
 
+use crate::args::point_in_time;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
@@ -28,7 +29,7 @@ pub(crate) struct PreviewArgs {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     count: u32,
     /// Ticks after this time; now unless given
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     from: Option<Timestamp>,
     /// Print one JSON array
     #[arg(long)]
@@ -60,7 +61,7 @@ pub(super) fn run(args: &PreviewArgs) -> Result<Outcome> {
 
 fn print(ticks: &[Zoned], mut offset_before: String, now: Timestamp) -> Result<()> {
     if ticks.is_empty() {
-        output::note("there is no tick after that");
+        output::note("there is no tick after that; ticks are computed up to the year 5000");
         return Ok(());
     }
     let mut listing = Listing::new([

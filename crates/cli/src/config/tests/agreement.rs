@@ -44,7 +44,7 @@ fn words<'a>(schema: &'a Json, found: &mut Vec<(&'a str, &'a Json)>) {
         found.push((word, value));
         match word.as_str() {
             "properties" => value.as_object().unwrap().values().for_each(|schema| words(schema, found)),
-            "items" | "additionalProperties" => words(value, found),
+            "items" | "additionalProperties" | "propertyNames" => words(value, found),
             _ => {}
         }
     }
@@ -62,6 +62,7 @@ fn the_schema_says_nothing_that_the_check_does_not_understand() {
         "type",
         "properties",
         "additionalProperties",
+        "propertyNames",
         "required",
         "items",
         "minItems",

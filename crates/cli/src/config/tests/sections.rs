@@ -81,6 +81,25 @@ fn a_program_must_be_there_and_executable() {
 }
 
 #[test]
+fn arguments_and_variables_must_be_ones_that_a_process_can_receive() {
+    let argument = "remove the NUL character";
+    assert_faults(
+        &KIND.replace(" }", ", args = [\"a\", \"b\\u0000\"] }"),
+        &[("2:39 kinds.a.exec.args[1] is no text that a program can receive: it contains a NUL", argument)],
+    );
+    assert_faults(
+        &KIND.replace(" }", ", env = { A = \"b\\u0000\" } }"),
+        &[("2:34 kinds.a.exec.env.A is no text that a program can receive: it contains a NUL", argument)],
+    );
+    for name in ["", "A=B", "A\\u0000"] {
+        assert_faults(
+            &KIND.replace(" }", &format!(", env = {{ \"{name}\" = \"b\" }} }}")),
+            &[("2:34", "write a name such as MAIL_HOST")],
+        );
+    }
+}
+
+#[test]
 fn a_url_must_be_one_that_can_be_called() {
     for url in ["mail.internal/send", "ftp://mail.internal", "https://", "http://ada:s3cret@:x"] {
         assert_faults(
