@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::log::{self, LogFormat};
+use milepost_core::text::is_unprintable;
 
 /// How a command ended that did not fail as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,5 +110,5 @@ pub(crate) fn colours_on(stream: &impl IsTerminal) -> bool {
 
 /// Text from a store, without what could drive a terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_unprintable(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::batch::error::InvalidBatch;
@@ -57,6 +58,12 @@ pub enum InvalidJob {
     /// The payload holds a NUL character, which PostgreSQL's jsonb cannot store.
     #[error("the payload holds a NUL character (\\u0000), which cannot be stored")]
     Nul,
+    /// The start is a time that not every store can keep.
+    #[error("start_at is {start_at}; it must be a time from 1970 on")]
+    StartsTooEarly {
+        /// The start that was given.
+        start_at: Timestamp,
+    },
     /// The payload is larger than the limit.
     #[error("the payload has {bytes} bytes; the limit is {bytes_max} (payload_bytes_max)")]
     PayloadTooLarge {

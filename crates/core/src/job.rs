@@ -10,6 +10,7 @@ use crate::duration::check_wait;
 use crate::error::InvalidJob;
 use crate::ident::JobId;
 use crate::json::{check_payload, is_same_json};
+use crate::text::is_deceptive;
 use crate::trace::Traceparent;
 
 /// The largest payload accepted unless configured otherwise.
@@ -209,10 +210,10 @@ impl NewJob {
         check_name("kind", &self.kind, NAME_BYTES_MAX)?;
         check_name("queue", &self.queue, NAME_BYTES_MAX)?;
         if let Some(key) = &self.key {
-            check_name("key", key, KEY_BYTES_MAX)?;
+            check_key("key", key, KEY_BYTES_MAX)?;
         }
         if let Some(group) = &self.group {
-            check_name("group", group, NAME_BYTES_MAX)?;
+            check_key("group", group, NAME_BYTES_MAX)?;
         }
         check_attempts(self.max_attempts)?;
         check_timeout(self.timeout)?;
@@ -251,11 +252,7 @@ pub(crate) fn check_timeout(timeout: Option<Duration>) -> Result<(), InvalidJob>
 /// Refuses starts that no database stores, and waits longer than a hundred years.
 fn check_start(start: StartAt) -> Result<(), InvalidJob> {
     match start {
-        StartAt::At(at) if at < Timestamp::UNIX_EPOCH => Err(InvalidJob::OutOfRange {
-            field: "start_at",
-            value: at.as_second(),
-            range: "a time from 1970 on",
-        }),
+        StartAt::At(at) if at < Timestamp::UNIX_EPOCH => Err(InvalidJob::StartsTooEarly { start_at: at }),
         StartAt::After(delay) => check_wait("delay_ms", delay),
         _ => Ok(()),
     }
@@ -269,17 +266,34 @@ pub fn check_queue(name: &str) -> Result<(), InvalidJob> {
     check_name("queue", name, NAME_BYTES_MAX)
 }
 
+/// Checks a name that operators choose, such as a kind's.
 pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> Result<(), InvalidJob> {
-    let why = if value.is_empty() {
-        "it is empty"
+    check_key(field, value, bytes_max)?;
+    if value.contains(is_deceptive) {
+        return Err(unusable(
+            field,
+            value,
+            "it has characters that change the direction of text, or break lines",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks a value that is made of an application's data, such as a key or an id.
+pub(crate) fn check_key(field: &'static str, value: &str, bytes_max: usize) -> Result<(), InvalidJob> {
+    if value.is_empty() {
+        Err(unusable(field, value, "it is empty"))
     } else if value.len() > bytes_max {
-        "it is too long (names have at most 200 bytes, keys 1000)"
-    } else if value.chars().any(char::is_control) {
-        "it has control characters"
+        Err(unusable(field, value, "it is too long (names have at most 200 bytes, keys 1000)"))
+    } else if value.contains(char::is_control) {
+        Err(unusable(field, value, "it has control characters"))
     } else {
-        return Ok(());
-    };
-    Err(InvalidJob::Name { field, value: value.chars().take(60).collect(), why })
+        Ok(())
+    }
+}
+
+fn unusable(field: &'static str, value: &str, why: &'static str) -> InvalidJob {
+    InvalidJob::Name { field, value: value.chars().take(60).collect(), why }
 }
 
 /// What became of an enqueue.

@@ -37,6 +37,7 @@ pub mod secrets;
 pub mod session;
 pub mod state;
 pub mod stats;
+pub mod text;
 pub mod token;
 pub mod trace;
 pub mod transition;

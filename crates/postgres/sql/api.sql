@@ -46,7 +46,7 @@ begin
     if char_length(reason) > 1000 then
         raise exception using errcode = 'MP001', message = format('the reason has %s characters; the limit is 1000', char_length(reason));
     end if;
-    if translate(reason, E'\n\r\t', '') ~ '[[:cntrl:]]' then
+    if milepost.has_control(translate(reason, E'\n\r\t', '')) then
         raise exception using errcode = 'MP001', message = 'of control characters the reason may have line breaks and tabs only';
     end if;
 end
@@ -72,7 +72,8 @@ begin
             when not isfinite(i.run_at) or i.run_at > latest or i.run_at < to_timestamp(0) then 'run_at must be a time from 1970 on and within the next hundred years'
             when i.delay_ms not between 0 and milepost.wait_ms_max() then 'the delay must be from 0 ms to a hundred years'
             when i.timeout_ms not between 1 and milepost.wait_ms_max() then 'the time-out must be from 1 ms to a hundred years'
-            when concat(i.kind, i.queue, i.key, i.grp) ~ '[[:cntrl:]]' then 'names and keys must not have control characters'
+            when milepost.has_control(concat(i.kind, i.queue, i.key, i.grp)) then 'names and keys must not have control characters'
+            when milepost.is_deceptive(concat(i.kind, i.queue)) then 'names must not have characters that change the direction of text, or break lines'
             end as why
         from unnest(kinds, queues, keys, groups, priorities, max_attempts, run_ats, delays_ms, timeouts_ms)
             with ordinality as i(kind, queue, key, grp, priority, attempts, run_at, delay_ms, timeout_ms, ord)

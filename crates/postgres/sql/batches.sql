@@ -32,7 +32,7 @@ declare
     chosen milepost.dag_version;
     refused text;
 begin
-    if octet_length(key) not between 1 and 1000 or key ~ '[[:cntrl:]]' then
+    if octet_length(key) not between 1 and 1000 or milepost.has_control(key) then
         raise exception using errcode = 'MP011', message = 'the key of a batch must have 1 to 1000 bytes and no control characters';
     end if;
     refused := milepost.refuse_document(input, 1048576);

@@ -1,4 +1,15 @@
--- Checks of JSON documents that callers pass in SQL. The library makes the same checks in Rust (core::json).
+-- Checks of names and JSON documents that callers pass in SQL. The library makes the same checks in Rust (core::text, core::json).
+
+-- Whether a text has a control character. Not [[:cntrl:]], which depends on the collation.
+create or replace function milepost.has_control(value text) returns boolean language sql immutable parallel safe as $$
+    select value collate "C" ~ E'[\\u0001-\\u001f\\u007f-\\u009f]'
+$$;
+
+-- Whether a name has a control of the direction of text or a line separator, with which a list shows another name. Keys and ids, which are
+-- an application's data, may have them.
+create or replace function milepost.is_deceptive(name text) returns boolean language sql immutable parallel safe as $$
+    select name collate "C" ~ E'[\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]'
+$$;
 
 -- How many levels of arrays and objects a JSON text has. Its predecessor json_depth(json) is dropped: from PostgreSQL 17 on, no
 -- parameter can be named json, and a parameter cannot be renamed by replacing its function.
@@ -55,7 +66,7 @@ begin
         begin
             return milepost.refuse_document(payload::jsonb, bytes_max);
         exception when data_exception then
-            return 'holds half of a surrogate pair or a number beyond 1.797e308, which readers cannot hold';
+            return 'holds half of a surrogate pair, or a number with an exponent or more digits than readers can hold';
         end;
     end if;
     return null;

@@ -42,7 +42,7 @@ begin
         select e.key, e.value #>> '{}' as value, case
             when jsonb_typeof(e.value) <> 'string' then 'is not a string'
             when e.key !~ '^[A-Za-z0-9_.-]+$' then 'has a name that brokers refuse: letters, digits and -_. are allowed'
-            when e.value #>> '{}' ~ '[[:cntrl:]]' then 'has control characters'
+            when milepost.has_control(e.value #>> '{}') then 'has control characters'
             end as why
         from jsonb_each(headers) e
     ) h;
@@ -66,7 +66,8 @@ begin
             when i.aggregate_type is null or i.aggregate_type = '' or octet_length(i.aggregate_type) > 200 then array['name', 'the type of the aggregate must have 1 to 200 bytes']
             when i.aggregate_id is null or i.aggregate_id = '' or octet_length(i.aggregate_id) > 1000 then array['name', 'the id of the aggregate must have 1 to 1000 bytes']
             when i.event_type is null or i.event_type = '' or octet_length(i.event_type) > 200 then array['name', 'the type of the event must have 1 to 200 bytes']
-            when concat(i.aggregate_type, i.aggregate_id, i.event_type) ~ '[[:cntrl:]]' then array['name', 'types and ids must not have control characters']
+            when milepost.has_control(concat(i.aggregate_type, i.aggregate_id, i.event_type)) then array['name', 'types and ids must not have control characters']
+            when milepost.is_deceptive(concat(i.aggregate_type, i.event_type)) then array['name', 'types must not have characters that change the direction of text, or break lines']
             when starts_with(i.aggregate_type, 'milepost.') then array['name', 'types of aggregates that begin with milepost. are kept for state changes']
             when not milepost.is_sequence(i.seq) then array['sequence', format('the sequence %s is not a number from 1 to 9000000000000000000', i.seq)]
             when i.headers is not null and milepost.refuse_headers(i.headers) is not null then array['headers', milepost.refuse_headers(i.headers)]

@@ -6,7 +6,7 @@
 -- Refuses a name that no consumer can have.
 create or replace function milepost.check_consumer(consumer text) returns void language plpgsql as $$
 begin
-    if consumer is null or consumer = '' or octet_length(consumer) > 200 or consumer ~ '[[:cntrl:]]' then
+    if consumer is null or consumer = '' or octet_length(consumer) > 200 or milepost.has_control(consumer) or milepost.is_deceptive(consumer) then
         raise exception using errcode = 'MP018', detail = 'consumer',
             message = 'the name of the consumer must have 1 to 200 bytes and no control characters';
     end if;
@@ -22,7 +22,7 @@ begin
         raise exception using errcode = 'MP018', detail = 'event',
             message = 'the type of the aggregate must have 1 to 200 bytes, its id 1 to 1000';
     end if;
-    if concat(aggregate_type, aggregate_id) ~ '[[:cntrl:]]' then
+    if milepost.has_control(concat(aggregate_type, aggregate_id)) or milepost.is_deceptive(aggregate_type) then
         raise exception using errcode = 'MP018', detail = 'event',
             message = 'the type and the id of the aggregate must not have control characters';
     end if;
@@ -198,7 +198,8 @@ begin
     if receive.event_id is null then
         raise exception using errcode = 'MP018', detail = 'event', message = 'the event has no id';
     end if;
-    if receive.event_type is null or receive.event_type = '' or octet_length(receive.event_type) > 200 or receive.event_type ~ '[[:cntrl:]]' then
+    if receive.event_type is null or receive.event_type = '' or octet_length(receive.event_type) > 200 or milepost.has_control(receive.event_type)
+       or milepost.is_deceptive(receive.event_type) then
         raise exception using errcode = 'MP018', detail = 'event',
             message = 'the type of the event must have 1 to 200 bytes and no control characters';
     end if;
@@ -396,7 +397,7 @@ language sql stable set enable_seqscan = off as $$
     select c.aggregate_type, c.aggregate_id from milepost.aggregate_checkpoint c
     where c.consumer = inbox_ready.consumer and c.ready
     order by c.aggregate_type, c.aggregate_id
-    limit inbox_ready.rows_max
+    limit greatest(inbox_ready.rows_max, 0)
 $$;
 
 -- Gives up gaps whose time is over, of this consumer or of all, at most rows_max events. Passes by what others are at. Answers how
@@ -456,7 +457,7 @@ create or replace function milepost.note_letters(was jsonb[], what text, who tex
 declare
     actor text := coalesce(nullif(note_letters.who, ''), session_user);
 begin
-    if octet_length(actor) > 200 or actor ~ '[[:cntrl:]]' then
+    if octet_length(actor) > 200 or milepost.has_control(actor) or milepost.is_deceptive(actor) then
         raise exception using errcode = 'MP018', detail = 'settings', message = 'who must have at most 200 bytes and no control characters';
     end if;
     if cardinality(was) > 0 then

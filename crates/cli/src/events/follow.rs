@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use milepost_core::event::listing::{EventPage, LoggedEvent};
 use milepost_core::port::EventLog;
+use milepost_core::text::is_unprintable;
 
 use super::tail::TailArgs;
 use crate::output::{self, Outcome, printable};
@@ -98,7 +99,7 @@ fn line(args: &TailArgs, logged: &LoggedEvent) -> Result<()> {
 
 /// The beginning of a payload, without its line breaks.
 pub(super) fn on_one_line(payload: &str) -> String {
-    payload.chars().take(PAYLOAD_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    payload.chars().take(PAYLOAD_CHARS).map(|c| if is_unprintable(c) { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub use deed::{Deed, Subject, WHATS};
 pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run};
 
 use crate::error::InvalidJob;
+use crate::text::is_unprintable;
 
 /// How long the name of an actor may be.
 pub const WHO_BYTES_MAX: usize = 200;
@@ -35,7 +36,7 @@ impl Actor {
     /// [`InvalidActor`] when the name is empty, too long, or has control characters.
     pub fn new(who: impl Into<String>) -> Result<Self, InvalidActor> {
         let who = who.into();
-        if who.is_empty() || who.len() > WHO_BYTES_MAX || who.contains(char::is_control) {
+        if who.is_empty() || who.len() > WHO_BYTES_MAX || who.contains(is_unprintable) {
             return Err(InvalidActor::Who);
         }
         Ok(Self { who, why: None })

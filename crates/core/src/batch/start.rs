@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::error::InvalidBatch;
 use crate::dag::version::Version;
 use crate::ident::BatchId;
-use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
+use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_key, check_name};
 use crate::json::check_payload;
 use crate::trace::Traceparent;
 
@@ -64,7 +64,7 @@ impl NewBatch {
     pub fn check(&self, input_bytes_max: usize) -> Result<(), InvalidBatch> {
         check_name("name of the DAG", &self.dag, NAME_BYTES_MAX).map_err(InvalidBatch::Name)?;
         if let Some(key) = &self.key {
-            check_name("key of the batch", key, KEY_BYTES_MAX).map_err(InvalidBatch::Name)?;
+            check_key("key of the batch", key, KEY_BYTES_MAX).map_err(InvalidBatch::Name)?;
         }
         check_payload(self.input.get(), input_bytes_max)
             .map_err(|invalid| InvalidBatch::Input { why: invalid.to_string().replace("the payload", "it") })

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED, SEQUENCE_MAX};
 use crate::error::{InvalidJob, StoreError};
 use crate::ident::EventId;
-use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
+use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_key, check_name};
 use crate::json::{check_payload, is_same_json};
 use crate::trace::{TRACEPARENT, Traceparent};
 
@@ -122,10 +122,10 @@ impl NewEvent {
     /// # Errors
     /// [`InvalidEvent`] says what is wrong.
     pub fn check(&self, payload_bytes_max: usize) -> Result<(), InvalidEvent> {
-        let name = |field, value, bytes_max| check_name(field, value, bytes_max).map_err(InvalidEvent::Name);
-        name("type of the aggregate", &self.aggregate.kind, NAME_BYTES_MAX)?;
-        name("id of the aggregate", &self.aggregate.id, KEY_BYTES_MAX)?;
-        name("type of the event", &self.event_type, NAME_BYTES_MAX)?;
+        check_name("type of the aggregate", &self.aggregate.kind, NAME_BYTES_MAX)
+            .and_then(|()| check_key("id of the aggregate", &self.aggregate.id, KEY_BYTES_MAX))
+            .and_then(|()| check_name("type of the event", &self.event_type, NAME_BYTES_MAX))
+            .map_err(InvalidEvent::Name)?;
         if self.aggregate.kind.starts_with(RESERVED) {
             return Err(InvalidEvent::Reserved(self.aggregate.kind.clone()));
         }
@@ -155,7 +155,7 @@ impl NewEvent {
         for (name, value) in &self.headers {
             let why = if name.is_empty() || !name.bytes().all(is_of_name) {
                 "has a name that brokers refuse: letters, digits and -_. are allowed"
-            } else if value.chars().any(char::is_control) {
+            } else if value.contains(char::is_control) {
                 "has control characters"
             } else {
                 continue;

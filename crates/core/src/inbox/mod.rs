@@ -13,7 +13,7 @@ pub use consumer::{Consumer, GAP_WAIT_DEFAULT, GapPolicy, PARKED_MAX_DEFAULT, PA
 pub use error::InvalidInbox;
 
 use crate::event::{Aggregate, Event, SEQUENCE_MAX};
-use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_name};
+use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_key, check_name};
 use crate::json::check_payload;
 
 /// What becomes of an event that reached a consumer.
@@ -83,9 +83,9 @@ pub fn check_consumer(consumer: &str) -> Result<(), InvalidInbox> {
 /// [`InvalidInbox::Name`] or [`InvalidInbox::Sequence`].
 pub fn check_position(consumer: &str, aggregate: &Aggregate, sequence: i64) -> Result<(), InvalidInbox> {
     check_consumer(consumer)?;
-    let name = |field, value, bytes_max| check_name(field, value, bytes_max).map_err(InvalidInbox::Name);
-    name("type of the aggregate", &aggregate.kind, NAME_BYTES_MAX)?;
-    name("id of the aggregate", &aggregate.id, KEY_BYTES_MAX)?;
+    check_name("type of the aggregate", &aggregate.kind, NAME_BYTES_MAX)
+        .and_then(|()| check_key("id of the aggregate", &aggregate.id, KEY_BYTES_MAX))
+        .map_err(InvalidInbox::Name)?;
     if (1..=SEQUENCE_MAX).contains(&sequence) { Ok(()) } else { Err(InvalidInbox::Sequence(sequence)) }
 }
 

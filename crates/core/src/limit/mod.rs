@@ -12,7 +12,7 @@ use std::fmt;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::job::{NAME_BYTES_MAX, check_name};
+use crate::job::{NAME_BYTES_MAX, check_key};
 
 pub use crate::schedule::Source;
 pub use rate::Rate;
@@ -104,7 +104,7 @@ impl Limit {
     /// # Errors
     /// [`InvalidLimit`] says what is wrong.
     pub fn check(&self) -> Result<(), InvalidLimit> {
-        check_name("name", self.target.name(), NAME_BYTES_MAX)
+        check_key("name", self.target.name(), NAME_BYTES_MAX)
             .map_err(|invalid| InvalidLimit::Name { why: invalid.to_string() })?;
         match (&self.target, self.slots, self.rate) {
             (Target::Kind(_), Some(_), _) => return Err(InvalidLimit::SlotsOfKind),

@@ -27,6 +27,7 @@ pub use tick::{Refusal, Tick, Ticked};
 
 use crate::error::{InvalidJob, UnknownName};
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX};
+use crate::text::is_unprintable;
 
 /// How late a tick may be before it counts as missed, unless configured otherwise.
 pub const MISFIRE_GRACE_DEFAULT: Duration = Duration::from_secs(60);
@@ -83,7 +84,7 @@ impl Schedule {
     /// # Errors
     /// [`InvalidSchedule`] says what is wrong.
     pub fn check(&self) -> Result<(), InvalidSchedule> {
-        if self.name.contains(char::is_control) || !(1..=NAME_BYTES_MAX).contains(&self.name.len()) {
+        if self.name.contains(is_unprintable) || !(1..=NAME_BYTES_MAX).contains(&self.name.len()) {
             return Err(InvalidSchedule::Name { name: self.name.chars().take(60).collect() });
         }
         self.misfire.check()?;

@@ -17,6 +17,7 @@ use super::rabbitmq::{Rabbitmq, RabbitmqConfig};
 use super::redis::{Redis, RedisConfig};
 use super::webhook::{Webhook, WebhookConfig};
 use crate::template::Template;
+use milepost_core::text::is_unprintable;
 
 /// Where events go, and how. `type` says which broker it is.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -119,7 +120,7 @@ pub(super) fn timeout(timeout_ms: u64) -> Result<Duration, InvalidSink> {
 
 /// A source that brokers can carry in a header.
 pub(super) fn source(source: &str) -> Result<String, InvalidSink> {
-    if source.is_empty() || source.len() > 200 || source.chars().any(|c| c.is_control() || c == ' ') {
+    if source.is_empty() || source.len() > 200 || source.chars().any(|c| is_unprintable(c) || c == ' ') {
         return Err(InvalidSink::new("source", "give it a name or URI of 1 to 200 bytes without spaces"));
     }
     Ok(source.to_owned())

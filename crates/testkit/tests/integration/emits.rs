@@ -242,6 +242,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("emit('order', repeat('i', 1001), 'made')", "MP015", "name", "the id of the aggregate"),
     ("emit('order', '1', '')", "MP015", "name", "the type of the event"),
     (r"emit('order', E'1\n', 'made')", "MP015", "name", "control characters"),
+    (r"emit('order', '1', E'made\u2066')", "MP015", "name", "the direction of text"),
     ("emit('order', '1', 'made', aggregate_seq => 0)", "MP015", "sequence", "the sequence 0 is not"),
     (r#"emit('order', '1', 'made', headers => '["a"]')"#, "MP015", "headers", "an object of strings"),
     ("emit('order', '1', 'made', headers => 'null')", "MP015", "headers", "an object of strings"),

@@ -104,6 +104,7 @@ async fn refusals_have_their_own_sqlstates() {
         ("MP001", "select milepost.enqueue('runtime', run_at => '20000-01-01')".to_owned()),
         ("MP001", "select milepost.enqueue('runtime', timeout_ms => 0)".to_owned()),
         ("MP001", r"select milepost.enqueue(E'run\ttime')".to_owned()),
+        ("MP001", r"select milepost.enqueue(E'run\u202Etime')".to_owned()),
         (
             "MP001",
             "select milepost.enqueue_many(array['a'], array['1']::jsonb[], delays_ms => array[-1])"
@@ -120,6 +121,25 @@ async fn refusals_have_their_own_sqlstates() {
         assert_refused(&database, state, &statement).await;
     }
     assert_eq!(answer(&database, "select count(*) from milepost.job").await, "1", "nothing of it was stored");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_are_checked_for_the_same_characters_in_sql_and_in_rust() {
+    let database = Database::migrated().await;
+    let of_rust = |is_refused: fn(char) -> bool| {
+        let known = ('\u{1}'..=char::MAX).filter(|&c| is_refused(c)).map(|c| u32::from(c).to_string());
+        known.collect::<Vec<_>>().join(" ")
+    };
+    for (function, known) in [
+        ("has_control", of_rust(char::is_control)),
+        ("is_deceptive", of_rust(milepost_core::text::is_deceptive)),
+    ] {
+        let refused = format!(
+            "select string_agg(c::text, ' ' order by c) from generate_series(1, 1114111) c
+             where c not between 55296 and 57343 and milepost.{function}('a' || chr(c) || 'b')"
+        );
+        assert_eq!(answer(&database, &refused).await, known, "{function}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

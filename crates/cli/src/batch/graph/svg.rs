@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
 use milepost_core::dag::state::TaskState;
+use milepost_core::text::is_unprintable;
 use milepost_server::layout::{BOX_HEIGHT, BOX_PADDING, CHAR_WIDTH, MARGIN, Picture, TaskBox};
 use unicode_width::UnicodeWidthStr;
 
@@ -101,7 +102,7 @@ fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             // XML has no way to write these.
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c if is_unprintable(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost_core::secrets::Secrets;
+use milepost_core::text::is_unprintable;
 use milepost_http::Capped;
 use reqwest::{Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
@@ -66,7 +67,7 @@ fn in_words(status: StatusCode, redirect: Option<&str>, said: &str) -> String {
             "it answered {status}: a redirect{to}, which is not followed; configure the URL that answers itself"
         );
     }
-    let text = said.replace(char::is_control, " ");
+    let text = said.replace(is_unprintable, " ");
     let mut words: String = text.chars().take(WORDS_CHARS_MAX).collect();
     if words.len() < text.len() && !words.ends_with('…') {
         words.push('…');

@@ -29,6 +29,7 @@ pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
         (named("k", &"i".repeat(KEY_BYTES_MAX + 1), "t"), "it is too long"),
         (named("k", "1", ""), "the type of the event \"\" is not usable"),
         (named("k", "1\n2", "t"), "it has control characters"),
+        (named("k\u{202e}", "1", "t"), "it has characters that change the direction of text"),
         (of("1").sequence(0), "the sequence 0 is not a number from 1 to 9000000000000000000"),
         (of("1").sequence(i64::MAX), "the sequence 9223372036854775807 is not a number"),
         (of("1").sequence(-7), "the sequence -7 is not a number from 1 to"),

@@ -1,0 +1,33 @@
+//! Characters that can change how the text around them is displayed.
+
+/// Returns whether `c` is a control of the direction of text, or a line or paragraph separator. With U+202E, a terminal or a browser shows
+/// `gpj.exe` for a name that ends with `exe.jpg`.
+///
+/// The characters are those of the Unicode property `Bidi_Control`, and U+2028 and U+2029. Names must not contain one, nor a control character;
+/// keys and ids, which are an application's data, may. The SQL function `milepost.is_deceptive` recognizes the same characters.
+#[must_use]
+pub fn is_deceptive(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns whether `c` is replaced where text of a store is shown: a control character, or a deceptive one.
+#[must_use]
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control() || is_deceptive(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reverses_text_or_breaks_lines_is_deceptive() {
+        for c in ['\u{61c}', '\u{200f}', '\u{2028}', '\u{202e}', '\u{2069}'] {
+            assert!(is_deceptive(c), "{c:?}");
+        }
+        for c in ['a', ' ', 'é', 'ש', '\u{200d}', '\u{2027}', '\u{202f}', '😀'] {
+            assert!(!is_unprintable(c), "{c:?}");
+        }
+        assert!(is_unprintable('\n') && !is_deceptive('\n'));
+    }
+}
