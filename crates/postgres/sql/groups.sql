@@ -113,8 +113,14 @@ begin
 end
 $$;
 
+-- Whether each statement of this transaction sees what others have committed before it. In repeatable read and serializable, the holders and
+-- limits of groups can be older than the slots that others have given out since.
+create or replace function milepost.sees_commits() returns boolean language sql stable as $$
+    select current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
+$$;
+
 -- Gives free slots of groups to jobs that wait for them; groups that have a rate are noted for the pacer. See
--- fill_slots.
+-- fill_slots. A transaction with an old snapshot gives none: the upkeep of workers does so within about a second.
 create or replace function milepost.hand_over(groups text[], hurried boolean) returns bigint language plpgsql as $$
 declare
     rated text[] := array(
@@ -123,6 +129,9 @@ declare
     handed bigint;
 begin
     insert into milepost.group_note (group_key, starts) select name, 0 from unnest(rated) name;
+    if not milepost.sees_commits() then
+        return 0;
+    end if;
     select coalesce(sum(f.released), 0) into handed
     from milepost.fill_slots(array(select g from unnest(groups) g where g <> all (rated)), null, hurried) f;
     if handed > 0 or cardinality(rated) > 0 then
@@ -152,6 +161,10 @@ declare
     own milepost.group_limit;
     number bigint;
 begin
+    if not milepost.sees_commits() then
+        raise exception using errcode = 'MP003', message = format('group %s: a job is released in a read committed transaction', group_name),
+            hint = 'The snapshot of this transaction does not show which slots of the group are taken by now. Use read committed.';
+    end if;
     perform pg_advisory_xact_lock_shared(19794, hashtext(milepost.class_of(group_name)));
     select * into own from milepost.limit_of(group_name);
     if own.name is not null and own.slots is null then

@@ -11,6 +11,7 @@ mod batches;
 mod changes;
 mod connections;
 mod feed;
+mod isolation;
 mod keys;
 mod limits;
 mod retention;
