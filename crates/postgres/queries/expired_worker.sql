@@ -1,5 +1,10 @@
--- Locks one worker whose lease ran out, or that is gone and may have left runs behind, against its own claims
+-- Leases that end later than a lease from now on were renewed while the clock was ahead, and are shortened: the worker may be dead. Then it
+-- locks one worker whose lease ran out, or that is gone and may have left runs behind, against its own claims
 -- and against other rescuers; answers how its kinds wait after a failure, too. $1: workers to leave out.
+with shortened as (
+    update milepost.worker set lease_expires_at = now() + lease_ms * interval '1 millisecond'
+    where ended_at is null and lease_expires_at > now() + lease_ms * interval '1 millisecond' + interval '5 seconds'
+)
 select id, backoffs::text from (
     select id, backoffs from milepost.worker
     where ended_at is null and lease_expires_at < now() and id <> all ($1::int[])

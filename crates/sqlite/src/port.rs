@@ -108,6 +108,9 @@ impl MaintenanceStore for SqliteStore {
     async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut rescued = Vec::new();
+        if self.read("rescue", rescue::has_late_leases).await? {
+            self.write("rescue", Hint::NONE, |tx| rescue::shorten_leases(tx)).await?;
+        }
         for worker in self.read("rescue", rescue::lost_workers).await? {
             let left = limit.saturating_sub(rescued.len());
             if left == 0 {

@@ -84,6 +84,8 @@ queries! {
     LAST_ENTRY = "last_entry",
     LAST_CHANGE = "last_change",
     LAST_FAILURE = "last_failure",
+    LATE_LEASES = "late_leases",
+    SHORTEN_LEASES = "shorten_leases",
     LEAVE_ENDED = "leave_ended",
     LEAVE_LIVE = "leave_live",
     LIST_GROUP_LIMITS = "list_group_limits",

@@ -40,6 +40,16 @@ pub(crate) fn lost_workers(conn: &Connection) -> Result<Vec<WorkerId>, Failure> 
     Ok(workers.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Whether a worker's lease was renewed while the clock was ahead.
+pub(crate) fn has_late_leases(conn: &Connection) -> Result<bool, Failure> {
+    Ok(conn.prepare_cached(query::LATE_LEASES)?.query_row([now_ms()], |row| row.get(0))?)
+}
+
+/// Shortens such leases to their length from now on.
+pub(crate) fn shorten_leases(conn: &Connection) -> Result<usize, Failure> {
+    Ok(conn.prepare_cached(query::SHORTEN_LEASES)?.execute([now_ms()])?)
+}
+
 /// What a lost worker held.
 pub(crate) fn lost_runs(conn: &Connection, worker: WorkerId, limit: usize) -> Result<Vec<Lost>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);

@@ -1,6 +1,6 @@
 //! One step of a schedule.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{CatchUp, Made, Order, ScheduleView};
@@ -54,7 +54,28 @@ pub struct Refusal {
     pub why: String,
 }
 
+/// How far the clock may be set back without any schedule being looked at: its ticks of this time have happened.
+const SET_BACK_MAX: SignedDuration = SignedDuration::from_mins(1);
+
 impl ScheduleView {
+    /// Returns the step back of a schedule that ticked while the clock was ahead, and that would make nothing until that time comes. Ticks
+    /// that it made then are not made again: the keys of their jobs name them. `None`: its next tick is the one that follows `now`.
+    #[must_use]
+    pub fn step_back(&self, now: Timestamp) -> Option<Tick> {
+        let next_at = self.next_at.filter(|_| self.paused_at.is_none())?;
+        let spec = &self.schedule.spec;
+        spec.next_after(now.checked_add(SET_BACK_MAX).ok()?).filter(|missed| *missed < next_at)?;
+        Some(Tick {
+            schedule: self.schedule.name.clone(),
+            version: self.version,
+            jobs: Vec::new(),
+            batch: None,
+            last_at: None,
+            dropped: 0,
+            next_at: spec.next_after(now),
+        })
+    }
+
     /// What is to be done about the ticks that are due at `now`; `None` when none is.
     #[must_use]
     pub fn tick(&self, now: Timestamp) -> Option<Tick> {

@@ -100,6 +100,9 @@ pub trait Home: Send + Sync {
     /// A time in the past as this store's SQL writes it.
     fn ago(&self, age: Duration) -> String;
 
+    /// A time in the future as this store's SQL writes it.
+    fn ahead(&self, by: Duration) -> String;
+
     /// A bulk job on tables of the store's own database.
     fn bulk(
         &self,

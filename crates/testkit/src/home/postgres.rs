@@ -134,6 +134,10 @@ impl Home for PostgresHome {
         format!("now() - interval '{} s'", age.as_secs())
     }
 
+    fn ahead(&self, by: Duration) -> String {
+        format!("now() + interval '{} s'", by.as_secs())
+    }
+
     fn bulk_work(
         &self,
         definition: &Definition,

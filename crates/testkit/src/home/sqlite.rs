@@ -135,6 +135,10 @@ impl Home for SqliteHome {
         format!("(unixepoch() - {}) * 1000", age.as_secs())
     }
 
+    fn ahead(&self, by: Duration) -> String {
+        format!("(unixepoch() + {}) * 1000", by.as_secs())
+    }
+
     fn bulk_work(
         &self,
         definition: &Definition,

@@ -271,6 +271,7 @@ macro_rules! conformance {
                 what_is_not_there_or_not_right_is_said
                 a_configuration_owns_its_schedules_and_no_others
                 an_operators_schedule_stays_whatever_a_configuration_says
+                a_schedule_that_ticked_by_a_clock_that_was_ahead_is_moved_back_by_the_next_worker
                 a_worker_ticks_and_its_handler_knows_the_tick
             }
             tokens {

@@ -349,6 +349,38 @@ pub async fn an_operators_schedule_stays_whatever_a_configuration_says(scene: Sc
     assert_eq!(view(&scene, "a").await.source, Source::Config);
 }
 
+pub async fn a_schedule_that_ticked_by_a_clock_that_was_ahead_is_moved_back_by_the_next_worker(scene: Scene) {
+    let due = periods_ago(&scene, 0).await;
+    for misfire in [Misfire::Skip, Misfire::Once] {
+        stand(&scene, &rare(&misfire.to_string()).misfire(misfire), due).await;
+    }
+    let now = scene.store.clock().await.unwrap().now;
+    for name in ["skip", "once"] {
+        let ahead = view(&scene, name).await.tick(now + PERIOD * 10).expect("due by that clock");
+        scene.store.tick_schedule(&ahead).await.unwrap().expect("moved on");
+        assert!(view(&scene, name).await.next_at > Some(now + PERIOD * 9));
+    }
+    let made = jobs(&scene).await.len();
+    let (told, _heard) = mpsc::unbounded_channel();
+    let worker = start(&scene.store, told).await;
+    for name in ["skip", "once"] {
+        wait::until("the next tick is that of today's clock again", || async {
+            view(&scene, name).await.next_at == Some(due + PERIOD)
+        })
+        .await;
+    }
+    worker.shutdown().await;
+    assert_eq!(jobs(&scene).await.len(), made, "no tick was made again");
+    // What that clock made counts when its tick comes.
+    let of_once = |job: &JobRow| job.key.as_deref().and_then(schedule_of_key) == Some("once");
+    let made_ahead =
+        jobs(&scene).await.into_iter().find(of_once).and_then(|job| job.nominal_at).expect("its job");
+    assert!(scene.store.remove_schedule("once", Source::Operator).await.unwrap());
+    stand(&scene, &rare("once"), made_ahead).await;
+    let again = view(&scene, "once").await.tick(made_ahead).expect("due");
+    assert_eq!(scene.store.tick_schedule(&again).await.unwrap().expect("moved on").new_ones(), 0);
+}
+
 pub async fn a_worker_ticks_and_its_handler_knows_the_tick(scene: Scene) {
     let due = periods_ago(&scene, 0).await;
     let mut schedule = rare("h");

@@ -8,7 +8,8 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_testkit::home::{Home, assert_once_each, tokens};
 use milepost_testkit::process::{Process, Settings, Words};
-use milepost_testkit::scene::LONG;
+use milepost_testkit::scene::{LONG, register};
+use milepost_testkit::suite::rescue::no_delay;
 use milepost_testkit::{Scene, on_each_home, wait};
 use serde_json::json;
 
@@ -59,6 +60,23 @@ on_each_home! { crate::kills::Stage::set =>
     transactions_of_a_worker_revived_after_its_lease_are_fenced,
     a_worker_paused_past_its_lease_lets_go_and_registers_anew,
     a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back,
+    a_lease_that_was_renewed_while_the_clock_was_ahead_ends_by_the_clock_of_now,
+}
+
+async fn a_lease_that_was_renewed_while_the_clock_was_ahead_ends_by_the_clock_of_now(stage: Stage) {
+    let Stage { home, scene } = stage;
+    let dead = register(&scene.store, Duration::from_secs(1)).await;
+    let (column, year) = (home.time("lease_expires_at"), home.ahead(Duration::from_secs(366 * 24 * 3600)));
+    home.tamper(&format!("update milepost.worker set {column} = {year} where id = {}", dead.0)).await;
+    let job = scene.enqueue(Scene::job()).await;
+    assert_eq!(scene.claim_for(dead, 1).await.unwrap().len(), 1);
+    wait::until("its lease has run out", || async {
+        let rescued = scene.store.rescue_expired(10, &no_delay).await.unwrap();
+        rescued.iter().any(|lost| lost.run.job == job && lost.worker == dead)
+    })
+    .await;
+    let workers = scene.store.workers().await.unwrap();
+    assert!(workers.iter().any(|view| view.id == scene.worker && !view.died), "the others live on");
 }
 
 async fn what_a_killed_worker_held_is_run_by_another_exactly_once(stage: Stage) {
