@@ -137,6 +137,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it is a server or a worker, beside which programs of jobs run.
+    pub(crate) const fn is_daemon(&self) -> bool {
+        matches!(self, Self::Work(_) | Self::Serve(_) | Self::Relay(_))
+    }
+
     /// Whether it changes nothing, so that all it has to do is to be read.
     pub(crate) const fn only_looks(&self) -> bool {
         match self {

@@ -6,6 +6,7 @@ mod audit;
 mod batch;
 mod bench;
 mod bulk;
+mod concealment;
 mod config;
 mod demo;
 mod doctor;
@@ -61,6 +62,10 @@ const USAGE: u8 = 2;
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     log::start(&cli.command);
+    concealment::hide_arguments();
+    if cli.command.is_daemon() {
+        concealment::hide_memory();
+    }
     let address = match cli.store.map(|store| store.parse::<StoreAddress>()).transpose() {
         Ok(address) => address,
         Err(why) => return wrong_usage(why),

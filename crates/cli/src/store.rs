@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,8 +17,9 @@ use milepost_core::port::{Store, StoreResult};
 use milepost_core::schema::Migrated;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
+use percent_encoding::percent_decode_str;
 
-use crate::{args, operator, output};
+use crate::{args, concealment, operator, output};
 
 /// Where the jobs are. Shown without its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,22 @@ impl StoreAddress {
         match self {
             Self::Sqlite(_) => Dialect::Sqlite,
             Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// The file, if it is one.
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite(path) => Some(path),
+            Self::Postgres(_) => None,
+        }
+    }
+
+    /// The passwords in the address.
+    pub(crate) fn passwords(&self) -> Vec<String> {
+        match self {
+            Self::Sqlite(_) => Vec::new(),
+            Self::Postgres(url) => passwords(url),
         }
     }
 
@@ -117,6 +134,19 @@ fn masked(url: &str) -> String {
     format!("{scheme}{place}{parameters}")
 }
 
+/// Returns the passwords of a URL, as they are written and decoded: of the login, and of parameters.
+pub(crate) fn passwords(url: &str) -> Vec<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let of_login = place.rsplit_once('@').and_then(|(login, _)| Some(login.split_once(':')?.1));
+    let of_parameters = parameters.split('&').filter_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.to_ascii_lowercase().contains("password").then_some(value)
+    });
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    of_login.into_iter().chain(of_parameters).flat_map(|text| [text.to_owned(), decoded(text)]).collect()
+}
+
 fn masked_parameter(parameter: &str) -> String {
     match parameter.split_once('=') {
         Some((name, _)) if name.to_ascii_lowercase().contains("password") => format!("{name}=***"),
@@ -168,7 +198,10 @@ impl StoreWait {
         loop {
             let error = match open_database(address, Schema::MadeWhenEmpty).await {
                 Err(error) if is_unreachable(&error) => error,
-                opened => return opened,
+                opened => {
+                    address.file().inspect(|path| concealment::warn_of_readers(path));
+                    return opened;
+                }
             };
             if begun.elapsed() + pause > self.store_wait {
                 return Err(error);

@@ -91,9 +91,22 @@ fn patiently<T>(
     }
 }
 
+/// Creates a missing file so that no other user can read it: payloads can be confidential. The files of the log get the same mode from SQLite, and
+/// SQLite reports what is wrong with the path.
+#[cfg(unix)]
+fn create_private(path: &Path) {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+}
+
+#[cfg(not(unix))]
+fn create_private(_: &Path) {}
+
 fn try_writer(path: &Path, patience: &Patience) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    create_private(path);
     let mut conn = Connection::open_with_flags(path, flags)?;
     if conn.is_readonly(rusqlite::MAIN_DB)? {
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -81,7 +82,8 @@ fn check_as_json(selection: &Selection) -> Result<Outcome> {
 }
 
 fn init(path: &Path) -> Result<Outcome> {
-    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
+    // Secrets are likely to be written into it.
+    let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             bail!(

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::document::{Entry, Node};
 use super::fault::Faults;
 use super::kind;
+use crate::store;
 
 /// A PostgreSQL database beside the store, for bulk jobs whose targets are there (docs/BULK.md).
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -21,6 +22,11 @@ pub(crate) struct DatabaseEntry {
 }
 
 impl DatabaseEntry {
+    /// The passwords in its URL.
+    pub(super) fn passwords(&self) -> Vec<String> {
+        store::passwords(&self.url)
+    }
+
     /// The database, under its name. Connects to nothing yet.
     pub(crate) fn open(&self, name: &str) -> Result<Database> {
         Ok(Database::new(name, &self.url)?)

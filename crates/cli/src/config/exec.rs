@@ -30,7 +30,7 @@ pub(crate) struct Exec {
         "additionalProperties" = { "type": "string", "format": "milepost-argument" }
     ))]
     env: BTreeMap<String, String>,
-    /// Whether it gets all of the worker's environment. The default is `false`.
+    /// Whether it gets all of the worker's environment but `MILEPOST_STORE`. The default is `false`.
     #[serde(default)]
     inherit_env: bool,
     /// The folder it starts in, seen from the folder of this file. The default is the folder of the worker.

@@ -51,6 +51,7 @@ pub(crate) use self::schedule::ScheduleEntry;
 use self::serve::Serve;
 pub(crate) use self::subscription::SubscriptionEntry;
 use self::worker::Worker;
+use crate::concealment;
 use crate::store::StoreAddress;
 
 // A new section is a field here and a module beside this one; rules of its own that a schema cannot tell go into
@@ -145,8 +146,10 @@ pub(crate) struct Config {
     pub(crate) retention: Retention,
     /// The folder from which relative paths are seen.
     pub(crate) folder: PathBuf,
-    /// What the environment filled in.
+    /// What the environment filled in, and the passwords of databases and Redis.
     pub(crate) secrets: Secrets,
+    /// Whether the text of the file contains one of these passwords.
+    holds_password: bool,
 }
 
 impl Config {
@@ -169,7 +172,11 @@ pub(crate) fn load(path: &Path, named: Option<&StoreAddress>) -> Result<Config> 
     let text = read(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let variable = |name: &str| std::env::var(name).ok();
-    Ok(parse(&text, folder, named, variable).map_err(|faults| Faulty::new(path, faults))?)
+    let config = parse(&text, folder, named, variable).map_err(|faults| Faulty::new(path, faults))?;
+    if config.holds_password {
+        concealment::warn_of_readers(path);
+    }
+    Ok(config)
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -240,6 +247,15 @@ fn parse(
     let Sections { worker, redis, kinds, schedules, limits, bulk, batch, retention, .. } = sections;
     let (databases, subscriptions, serve) = (sections.database, sections.subscription, sections.serve);
     let folder = folder.to_owned();
+    let passwords: Vec<String> = store
+        .iter()
+        .chain(named)
+        .flat_map(StoreAddress::passwords)
+        .chain(redis.iter().flat_map(Redis::passwords))
+        .chain(databases.values().flat_map(DatabaseEntry::passwords))
+        .collect();
+    let holds_password =
+        passwords.iter().any(|password| !password.is_empty() && text.contains(password.as_str()));
     Ok(Config {
         store,
         worker,
@@ -255,7 +271,8 @@ fn parse(
         serve,
         retention,
         folder,
-        secrets: Secrets::new(filled_in.into_inner()),
+        secrets: Secrets::new(filled_in.into_inner().into_iter().chain(passwords)),
+        holds_password,
     })
 }
 

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
+use crate::store;
+use milepost_core::text::is_unprintable;
 
 /// A Redis that workers share, so that jobs start and stop sooner. Nothing depends on it ([REDIS.md](REDIS.md)).
 #[derive(Deserialize, JsonSchema)]
@@ -26,6 +28,11 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
+    /// The passwords in its URL.
+    pub(super) fn passwords(&self) -> Vec<String> {
+        store::passwords(&self.url)
+    }
+
     /// The URL, and how it is used.
     pub(crate) fn config(self) -> (String, RedisOptions) {
         let mut options = RedisOptions::default();
@@ -48,7 +55,7 @@ const PREFIX_BYTES_MAX: usize = 100;
 pub(super) fn check(redis: Option<&Node>, faults: &mut Faults) {
     let Some(prefix) = redis.and_then(|redis| redis.get("prefix")) else { return };
     let text = prefix.text().unwrap_or_default();
-    if text.len() > PREFIX_BYTES_MAX || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+    if text.len() > PREFIX_BYTES_MAX || text.chars().any(|c| is_unprintable(c) || c.is_whitespace()) {
         let what = "a prefix that cannot stand before keys".to_owned();
         faults.add(prefix.span.start, what, "give it up to 100 bytes without spaces, such as \"jobs:\"");
     }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -38,7 +38,14 @@ impl BadLines {
         if is_database(path) {
             bail!("--skip-bad would overwrite {}, which is a SQLite database", path.display());
         }
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        // Records can be confidential.
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), count: 0 })
     }
 

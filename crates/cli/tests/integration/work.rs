@@ -372,3 +372,53 @@ fn a_store_that_cannot_be_reached_at_the_start_is_waited_for() {
     let (status, log) = serve.end();
     assert_eq!(status, Some(143), "{log}");
 }
+
+/// Prints what a program of a job can see of its worker. As root, it gives up the right to trace all processes, which users do not have.
+const LOOK_AROUND: &str = r#"
+reader=cat
+[ "$(id -u)" != 0 ] || reader="setpriv --bounding-set=-all cat"
+{ env; tr '\0' ' ' <"/proc/$PPID/cmdline"; $reader "/proc/$PPID/environ"; } >seen 2>&1
+echo "it was $1" >&2
+exit 65
+"#;
+
+#[test]
+fn a_program_learns_no_password_of_the_store() {
+    const PASSWORD: &str = "s3cret-of-the-store";
+    let mut place = Place::postgres();
+    place.run(&["migrate"]).ok();
+    place.store =
+        place.store.replacen("postgres://postgres@", &format!("postgres://postgres:{PASSWORD}@"), 1);
+    assert!(place.store.contains(PASSWORD), "{}", place.store);
+    place.write("look.sh", LOOK_AROUND);
+    let exec = format!("program = \"sh\", args = [\"look.sh\", \"{PASSWORD}\"], inherit_env = true");
+    place.write("milepost.toml", format!("[kinds.look]\nexec = {{ {exec} }}\n"));
+    let job = enqueue(&place, "look", &json!(null));
+    let work = start(&place, &["--store", &place.store]);
+    let view = until_in(&place, &job, "failed");
+    assert!(view["last_failure"]["message"].as_str().unwrap().contains("it was [secret]"), "{view}");
+    work.leave();
+    let seen = place.read("seen");
+    assert!(seen.contains("/environ: Permission denied"), "{seen}");
+    assert!(seen.contains(" work") && !seen.contains(PASSWORD), "{seen}");
+}
+
+#[test]
+fn files_with_payloads_and_secrets_are_for_their_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = Place::sqlite();
+    place.run(&["config", "init"]).ok();
+    let work = start(&place, &[]);
+    let store = place.store.strip_prefix("sqlite:").unwrap().to_owned();
+    let config = place.path("milepost.toml").display().to_string();
+    for file in [store.clone(), format!("{store}-wal"), config] {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{file}: {mode:o}");
+    }
+    work.leave();
+    std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let mut work = Process::spawn(&mut place.command(&["work"]));
+    work.hear("other users of this machine can use the file");
+    work.leave();
+}

@@ -43,6 +43,8 @@ const DRAIN: Duration = Duration::from_millis(200);
 /// The exit statuses without another attempt unless configured otherwise: `EX_USAGE` and `EX_DATAERR` of sysexits.h. All others can be
 /// unknown failures, as those of an uncaught exception, which a later attempt may not meet.
 const EXIT_CODES_FATAL: [i32; 2] = [64, 65];
+/// The address of the store, which can contain a password: no program inherits it.
+const STORE_VARIABLE: &str = "MILEPOST_STORE";
 /// What a program gets of the worker's environment unless it inherits all of it.
 const ENVIRONMENT_KEPT: [&str; 3] = ["PATH", "HOME", "LANG"];
 
@@ -55,7 +57,7 @@ pub struct ExecConfig {
     pub args: Vec<String>,
     /// Environment variables besides the kept or inherited ones.
     pub env: BTreeMap<String, String>,
-    /// Whether it inherits the worker's whole environment instead of `PATH`, `HOME` and `LANG` alone.
+    /// Whether it inherits the worker's whole environment, but for `MILEPOST_STORE`, instead of `PATH`, `HOME` and `LANG` alone.
     pub inherit_env: bool,
     /// The folder it starts in; the worker's unless given.
     pub cwd: Option<PathBuf>,
@@ -141,7 +143,9 @@ impl Exec {
         let config = &self.config;
         let mut command = Command::new(&config.program);
         command.args(&config.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if !config.inherit_env {
+        if config.inherit_env {
+            command.env_remove(STORE_VARIABLE);
+        } else {
             command.env_clear();
             command.envs(ENVIRONMENT_KEPT.iter().filter_map(|&name| Some((name, std::env::var_os(name)?))));
         }

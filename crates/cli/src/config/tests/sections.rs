@@ -89,7 +89,7 @@ fn arguments_and_variables_must_be_ones_that_a_process_can_receive() {
     );
     assert_faults(
         &KIND.replace(" }", ", env = { A = \"b\\u0000\" } }"),
-        &[("2:34 kinds.a.exec.env.A is no text that a program can receive: it contains a NUL", argument)],
+        &[("2:38 kinds.a.exec.env.A is no text that a program can receive: it contains a NUL", argument)],
     );
     for name in ["", "A=B", "A\\u0000"] {
         assert_faults(
