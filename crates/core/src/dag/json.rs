@@ -61,17 +61,33 @@ pub(super) const fn name(value: &Cel) -> &'static str {
     }
 }
 
-/// About how much work it is to copy a value.
-pub(super) fn weight(value: &Cel) -> u64 {
+/// Returns about how much work it is to copy a value, or more than `max`: values that are part of a list several times are counted each time, as
+/// they would be written in JSON, so that a small value in memory can weigh more than any machine can count.
+pub(super) fn weight(value: &Cel, max: u64) -> u64 {
     const BYTES_A_STEP: usize = 64;
     let text = |bytes: usize| (bytes / BYTES_A_STEP) as u64;
-    1 + match value {
-        Cel::String(string) => text(string.len()),
-        Cel::Bytes(bytes) => text(bytes.len()),
-        Cel::List(items) => items.iter().map(weight).sum(),
-        Cel::Map(map) => map.map.values().map(weight).sum(),
-        _ => 0,
+    let mut sum = 1;
+    let mut add_all = |values: &mut dyn Iterator<Item = &Cel>| {
+        for value in values {
+            if sum > max {
+                return;
+            }
+            sum += weight(value, max - sum);
+        }
+    };
+    match value {
+        Cel::String(string) => sum += text(string.len()),
+        Cel::Bytes(bytes) => sum += text(bytes.len()),
+        Cel::List(items) => add_all(&mut items.iter()),
+        Cel::Map(map) => {
+            add_all(&mut map.map.values());
+            let names =
+                map.map.keys().map(|key| if let Key::String(name) = key { text(name.len()) } else { 0 });
+            sum = sum.saturating_add(names.sum());
+        }
+        _ => {}
     }
+    sum
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod path;
 pub mod progress;
 pub mod rule;
 pub mod schema;
+mod schema_cost;
 pub mod state;
 pub mod stored;
 pub mod template;

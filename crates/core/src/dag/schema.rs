@@ -7,6 +7,8 @@ use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
 use serde_json::Value;
 use thiserror::Error;
 
+use super::schema_cost::{self, CHECKS_MAX};
+
 /// Under which name the schema refers to itself.
 const PLACE: &str = "milepost:input";
 /// The longest words about an input.
@@ -32,6 +34,7 @@ pub struct InvalidInput {
 pub struct InputSchema {
     schemas: Schemas,
     root: SchemaIndex,
+    source: Value,
 }
 
 impl InputSchema {
@@ -41,11 +44,16 @@ impl InputSchema {
     /// [`InvalidSchema`] says what is wrong.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
         let invalid = |e: boon::CompileError| InvalidSchema { why: shorten(&format!("{e:#}")) };
+        if let Some(place) = schema_cost::embedded_id(schema) {
+            return Err(InvalidSchema {
+                why: format!("{place}: only the schema as a whole can have an $id; use $anchor or $defs"),
+            });
+        }
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler.use_loader(Box::new(Nothing));
         compiler.add_resource(PLACE, schema.clone()).map_err(invalid)?;
         let root = compiler.compile(PLACE, &mut schemas).map_err(invalid)?;
-        Ok(Self { schemas, root })
+        Ok(Self { schemas, root, source: schema.clone() })
     }
 
     /// Checks an input.
@@ -53,6 +61,12 @@ impl InputSchema {
     /// # Errors
     /// [`InvalidInput`] says what is wrong and where.
     pub fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        if schema_cost::count(&self.source, input).is_err() {
+            let why = format!(
+                "the check takes more than {CHECKS_MAX} steps; simplify the schema, or split the input"
+            );
+            return Err(InvalidInput { why });
+        }
         self.schemas.validate(input, self.root).map_err(|e| InvalidInput { why: shorten(&format!("{e:#}")) })
     }
 }

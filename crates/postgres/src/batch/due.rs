@@ -7,7 +7,6 @@ use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::{Becomes, DueTask, READS_TOO_MUCH, ReadTask};
 use milepost_core::dag::definition::Work;
-use milepost_core::dag::schema::InputSchema;
 use milepost_core::dag::state::TaskState;
 use milepost_core::finish::{Failure, UNREADABLE};
 use milepost_core::ident::BatchId;
@@ -16,6 +15,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
+use super::start::check_input;
 use crate::row::{self, Decoded, named};
 use crate::session::{Query, Session};
 use crate::statement;
@@ -149,11 +149,25 @@ async fn reads(
     Ok(all)
 }
 
+/// Evaluates the expressions of due tasks: of the first, and of the others until [`ROUNDS_TOOK`]. The rest stays due.
+fn evaluate(due: Vec<Due>) -> Vec<(Place, Result<DueTask, Failure>, Becomes)> {
+    let begun = Instant::now();
+    let mut evaluated = Vec::with_capacity(due.len());
+    for (place, task) in due {
+        let becomes = task.as_ref().map_or_else(|failure| Becomes::Failed(failure.clone()), DueTask::becomes);
+        evaluated.push((place, task, becomes));
+        if begun.elapsed() >= ROUNDS_TOOK {
+            break;
+        }
+    }
+    evaluated
+}
+
 /// Lets due tasks become what they are to become.
 async fn become_all(session: &mut Session<'_>, due: Vec<Due>) -> Decoded<()> {
     let (mut jobs, mut ends) = (Jobs::default(), Ends::default());
-    for (place, task) in due {
-        let becomes = task.as_ref().map_or_else(|failure| Becomes::Failed(failure.clone()), DueTask::becomes);
+    let worked_out = tokio::task::spawn_blocking(move || evaluate(due)).await;
+    for (place, task, becomes) in worked_out.map_err(|e| sqlx::Error::Decode(Box::new(e)))? {
         match becomes {
             Becomes::Job(payload) => jobs.add(place, &payload),
             Becomes::Skipped => ends.add(place, TaskState::Skipped, "its condition is false".to_owned()),
@@ -217,11 +231,8 @@ async fn become_other(
 async fn unfit(session: &mut Session<'_>, dag: &str, input: &Value) -> Decoded<Option<String>> {
     let query = sqlx::query(statement::BATCH_SCHEMA).bind(dag.to_owned()).bind(None::<String>);
     let Some(row) = session.row(query).await? else { return Ok(None) };
-    let Some(schema) = json(row.try_get("input_schema")?)? else { return Ok(None) };
-    Ok(match InputSchema::compile(&schema) {
-        Ok(schema) => schema.check(input).err().map(|e| e.to_string()),
-        Err(invalid) => Some(invalid.to_string()),
-    })
+    let checked = check_input(row.try_get("input_schema")?, input.to_string()).await?;
+    Ok(checked.err().map(|error| error.to_string()))
 }
 
 /// Tasks that become jobs.

@@ -82,17 +82,20 @@ pub(crate) async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<
     };
     let found: &str = row.try_get("version")?;
     let found = found.parse().map_err(|e| sqlx::Error::Decode(Box::new(e)))?;
-    let schema: Option<&str> = row.try_get("input_schema")?;
-    Ok(schema.map_or(Ok(()), |schema| check_input(schema, batch.input.get())).map(|()| found))
+    Ok(check_input(row.try_get("input_schema")?, batch.input.get().to_owned()).await?.map(|()| found))
 }
 
-/// Holds an input against the schema of a version.
-pub(super) fn check_input(schema: &str, input: &str) -> StoreResult<()> {
-    let not_json = |e: serde_json::Error| StoreError::from(InvalidBatch::Input { why: e.to_string() });
-    let schema: Value = serde_json::from_str(schema).map_err(not_json)?;
-    let schema = InputSchema::compile(&schema).map_err(|e| InvalidBatch::Input { why: e.to_string() })?;
-    let input: Value = serde_json::from_str(input).map_err(not_json)?;
-    schema.check(&input).map_err(|e| InvalidBatch::Input { why: e.to_string() }.into())
+/// Checks an input against the schema of a version, if it has one, beside the threads of the runtime: it can take a while.
+pub(super) async fn check_input(schema: Option<String>, input: String) -> Decoded<StoreResult<()>> {
+    let Some(schema) = schema else { return Ok(Ok(())) };
+    let check = move || {
+        let not_json = |e: serde_json::Error| StoreError::from(InvalidBatch::Input { why: e.to_string() });
+        let schema: Value = serde_json::from_str(&schema).map_err(not_json)?;
+        let schema = InputSchema::compile(&schema).map_err(|e| InvalidBatch::Input { why: e.to_string() })?;
+        let input: Value = serde_json::from_str(&input).map_err(not_json)?;
+        schema.check(&input).map_err(|e| InvalidBatch::Input { why: e.to_string() }.into())
+    };
+    tokio::task::spawn_blocking(check).await.map_err(|e| sqlx::Error::Decode(Box::new(e)))
 }
 
 async fn start(

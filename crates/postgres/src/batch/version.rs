@@ -21,6 +21,6 @@ pub(super) async fn fit(tx: &mut Session<'_>, operation: &BatchOperation) -> Dec
         let name = row.try_get("dag")?;
         return Ok(Err(InvalidBatch::NoSuchVersion { name, version: version.to_string() }.into()));
     }
-    let (schema, input): (Option<&str>, Option<&str>) = (row.try_get("input_schema")?, row.try_get("input")?);
-    Ok(schema.map_or(Ok(()), |schema| check_input(schema, input.unwrap_or("null"))))
+    let input = row.try_get::<Option<String>, _>("input")?.unwrap_or_else(|| "null".to_owned());
+    check_input(row.try_get("input_schema")?, input).await
 }

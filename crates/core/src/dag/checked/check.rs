@@ -7,16 +7,19 @@ use super::super::definition::{Definition, Task};
 use super::super::fault::{FAULTS_MAX, Fault, InvalidDag};
 use super::super::graph::{Circular, Graph};
 use super::super::schema::InputSchema;
+use super::super::template::count_expressions;
 use super::super::version::{Version, canonical};
 use super::{BYTES_MAX, CheckedTask, Content, Dag, EDGES_MAX, TASKS_MAX};
 use crate::error::InvalidJob;
-use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_name, check_timeout};
+use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_key, check_name, check_timeout};
 use crate::json::check_payload;
 
 /// How many unknown predecessors get suggestions, for which all keys are looked at.
 const SUGGESTING_MAX: usize = 10;
 /// How many keys are suggested.
 const SUGGESTED: usize = 3;
+/// The most bytes of all expressions of a definition: compiling them takes about 4 µs a byte.
+const EXPRESSION_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// How much a suggestion must look like what was given: 1.0 is the same.
 const LIKENESS_MIN: f64 = 0.8;
 
@@ -64,8 +67,21 @@ fn sizes(definition: &Definition) -> Vec<Fault> {
     let edges = definition.tasks.iter().map(|(_, task)| task.after.len()).sum();
     let too_many = |what, given, max| (given > max).then_some(Fault::TooMany { what, given, max });
     let no_tasks = (tasks == 0).then_some(Fault::NoTasks);
-    let too_many = [too_many("tasks", tasks, TASKS_MAX), too_many("edges", edges, EDGES_MAX)];
+    let too_many = [
+        too_many("tasks", tasks, TASKS_MAX),
+        too_many("edges", edges, EDGES_MAX),
+        too_many("bytes of expressions", expression_bytes(definition), EXPRESSION_BYTES_MAX),
+    ];
     no_tasks.into_iter().chain(too_many.into_iter().flatten()).collect()
+}
+
+/// The bytes of all expressions of a definition.
+fn expression_bytes(definition: &Definition) -> usize {
+    let of_task = |task: &Task| {
+        let texts = task.when.iter().chain(&task.each).map(String::len);
+        texts.sum::<usize>() + count_expressions(&task.payload).1
+    };
+    definition.tasks.iter().map(|(_, task)| of_task(task)).sum()
 }
 
 /// What can be said of each task alone.
@@ -96,14 +112,14 @@ fn settings(task: &Task) -> impl Iterator<Item = Result<(), InvalidJob>> + '_ {
         ("kind", task.kind.as_deref()),
         ("bulk", task.bulk.as_deref()),
         ("dag", task.dag.as_deref()),
-        ("group", task.group.as_deref()),
         ("queue", Some(task.queue.as_str())),
     ];
     let names = named
         .into_iter()
         .filter_map(|(field, name)| name.map(|name| check_name(field, name, NAME_BYTES_MAX)));
     let payload = check_payload(&task.payload.to_string(), PAYLOAD_BYTES_MAX);
-    names.chain([check_attempts(task.max_attempts), check_timeout(task.timeout), payload])
+    let group = task.group.as_deref().map(|group| check_key("group", group, NAME_BYTES_MAX));
+    names.chain(group).chain([check_attempts(task.max_attempts), check_timeout(task.timeout), payload])
 }
 
 /// The edges that lead from one task to another, as numbers (before, after), each once.

@@ -1,7 +1,7 @@
 //! Expressions: CEL over a batch's input and over what a task's predecessors left.
 //!
-//! They end, and soon: CEL has no loops but over lists, a text is bounded in size and nesting, and what goes over
-//! lists or joins values pays for their size out of [`STEPS_MAX`]. There are no dates and no regular expressions.
+//! They end, and soon: CEL has no loops but over lists, a text is bounded in size and nesting, and what is gone over, joined, passed to a
+//! function, put into a list or returned pays for its size out of [`STEPS_MAX`]. There are no dates and no regular expressions.
 
 mod scope;
 mod tree;
@@ -22,9 +22,9 @@ pub const TEXT_BYTES_MAX: usize = 2000;
 pub const NESTING_MAX: usize = 10;
 /// The most operators (but for `&&` and `||`), dots and brackets in an expression: each may be one below another.
 pub const LINKS_MAX: usize = 200;
-/// How many steps all expressions of one task may take: an item of a list that is gone over, or 64 bytes that are
-/// joined, is one.
-pub const STEPS_MAX: u64 = 1_000_000;
+/// How many steps all expressions of one task may take: each value, and each 64 bytes of a text, that is gone over, joined, compared, passed to
+/// a function or returned is one, and so is each element of a list or map that an expression makes.
+pub const STEPS_MAX: u64 = 2_000_000;
 
 /// Text that is no expression.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -157,8 +157,7 @@ impl Expression {
     /// # Errors
     /// [`EvaluationError`] when it has none, or none that JSON has.
     pub fn value(&self, scope: &Scope) -> Result<Value, EvaluationError> {
-        let value = scope.resolve(&self.tree)?;
-        json::to_json(&value).map_err(|given| EvaluationError::NotJson { given })
+        scope.resolve_json(&self.tree)
     }
 
     /// Whether it is true.

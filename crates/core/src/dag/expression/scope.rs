@@ -7,7 +7,7 @@ use cel::common::ast::{CallExpr, Expr, LiteralValue};
 use cel::{Context, Env, ExecutionError, IdedExpr, Value as Cel};
 use serde_json::Value;
 
-use super::super::json::{map, to_cel, weight};
+use super::super::json::{map, to_cel, to_json, weight};
 use super::super::rule::Outcome;
 use super::{EvaluationError, STEPS_MAX, tree};
 
@@ -71,8 +71,23 @@ impl Scope {
         }
         let left = Arc::clone(&steps_left);
         // Only fails for a name that the library has already, which none can have that begins so.
-        let _ = context.add_function(tree::PAY, move |value: Cel| pay(&left, value));
+        let _ = context.add_function(tree::PAY, move |value: Cel| {
+            let steps = weight(&value, left.load(Ordering::Relaxed));
+            pay(&left, value, steps)
+        });
+        let left = Arc::clone(&steps_left);
+        let _ = context.add_function(tree::COUNT, move |value: Cel| pay(&left, value, 1));
         Self { context, steps_left }
+    }
+
+    /// The value of a tree as JSON, which has no shared parts.
+    pub(super) fn resolve_json(&self, tree: &IdedExpr) -> Result<Value, EvaluationError> {
+        let value = self.resolve(tree)?;
+        let steps = weight(&value, self.steps_left.load(Ordering::Relaxed));
+        if !spend(&self.steps_left, steps) {
+            return Err(EvaluationError::TooManySteps);
+        }
+        to_json(&value).map_err(|given| EvaluationError::NotJson { given })
     }
 
     pub(super) fn resolve(&self, tree: &IdedExpr) -> Result<Cel, EvaluationError> {
@@ -103,8 +118,13 @@ impl std::fmt::Debug for Scope {
     }
 }
 
-fn pay(left: &AtomicU64, value: Cel) -> Result<Cel, ExecutionError> {
-    let after = left.load(Ordering::Relaxed).saturating_sub(weight(&value));
+fn pay(left: &AtomicU64, value: Cel, steps: u64) -> Result<Cel, ExecutionError> {
+    if spend(left, steps) { Ok(value) } else { Err(ExecutionError::function_error("list", "too many steps")) }
+}
+
+/// Takes steps; returns whether any are left.
+fn spend(left: &AtomicU64, steps: u64) -> bool {
+    let after = left.load(Ordering::Relaxed).saturating_sub(steps);
     left.store(after, Ordering::Relaxed);
-    if after == 0 { Err(ExecutionError::function_error("list", "too many steps")) } else { Ok(value) }
+    after > 0
 }

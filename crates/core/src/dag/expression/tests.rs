@@ -104,6 +104,40 @@ fn an_expression_cannot_go_on_for_long() {
 }
 
 #[test]
+fn a_small_expression_makes_no_large_value() {
+    let doubled = |part: &str, times: usize| format!("[input.big]{}", part.repeat(times));
+    let ones = vec!["1"; 900].join(",");
+    for text in [
+        // Shared parts, of which JSON would write each.
+        &doubled(".map(a, [a, a, a, a])", 12),
+        &doubled(".map(a, {'x': a, 'y': a, 'z': a})", 12),
+        &format!("input.big.map(a, [{ones}])"),
+        &format!("input.big.map(a, input.big.map(b, [{}]).size() > 0)", &ones[..1000]),
+        &format!("size({})", doubled(".map(a, [a, a, a, a])", 12)),
+        &format!("{} == {}", doubled(".map(a, [a, a])", 20), doubled(".map(a, [a, a])", 20)),
+    ] {
+        assert_eq!(value(text), Err(EvaluationError::TooManySteps), "{text}");
+    }
+}
+
+#[test]
+fn what_is_passed_to_a_function_is_paid_for() {
+    let input = json!({"text": "x".repeat(1_000_000), "list": vec![1; 1000]});
+    let scope = Scope::new(&Values { input: &input, tasks: &[], item: None });
+    for call in [
+        "input.text.contains('y')",
+        "input.text < input.text",
+        "size(input.text) > 0",
+        "bool(input.text.endsWith('y'))",
+    ] {
+        let looped = Expression::compile(&format!("input.list.filter(a, {call})")).unwrap();
+        assert_eq!(looped.value(&scope), Err(EvaluationError::TooManySteps), "{call}");
+        let scope = Scope::new(&Values { input: &input, tasks: &[], item: None });
+        assert!(Expression::compile(call).unwrap().holds(&scope).is_ok(), "{call}");
+    }
+}
+
+#[test]
 fn hostile_texts_of_the_greatest_length_end_in_a_value_or_an_error() {
     let filled = |start: &str, part: &str, end: &str| {
         let room = (TEXT_BYTES_MAX - start.len() - end.len()) / part.len();

@@ -9,14 +9,27 @@ use cel::parser::Parser;
 use super::scope::knows;
 use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 
-/// The function that values pay through; no text can call it.
+/// The function through which values pay for their size; no text can call it.
 pub(super) const PAY: &str = "@pay";
+/// The same for elements of lists and maps, each of which is one value, however large: it is shared.
+pub(super) const COUNT: &str = "@count";
 const KNOWN: &str = "input, tasks, and for each item also item and index";
 /// Types are values too, as in `type(x) == int`.
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
-/// What costs as much as its operands are large.
-const PAID: [&str; 4] = [operators::ADD, operators::IN, operators::EQUALS, operators::NOT_EQUALS];
+/// Functions and operators that look at no more of their operands than which value they are.
+const FREE: [&str; 10] = [
+    operators::LOGICAL_AND,
+    operators::LOGICAL_OR,
+    operators::LOGICAL_NOT,
+    operators::CONDITIONAL,
+    operators::NOT_STRICTLY_FALSE,
+    operators::INDEX,
+    "type",
+    "dyn",
+    PAY,
+    COUNT,
+];
 
 pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads), InvalidExpression> {
     if text.trim().is_empty() {
@@ -137,13 +150,14 @@ fn parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// Makes all that is gone over or joined pay for its size.
+/// Makes all pay for its size that is gone over, joined, compared, or passed to a function, and each element of a list or map that is written
+/// down: a loop can make it any number of times, and as JSON each is a copy.
 fn charge_all(tree: &mut IdedExpr) {
     match &mut tree.expr {
         Expr::Call(call) => {
             call.target.as_deref_mut().into_iter().chain(&mut call.args).for_each(charge_all);
-            if PAID.contains(&call.func_name.as_str()) {
-                call.args.iter_mut().for_each(charge);
+            if !FREE.contains(&call.func_name.as_str()) {
+                call.target.as_deref_mut().into_iter().chain(&mut call.args).for_each(charge);
             }
         }
         Expr::Comprehension(every) => {
@@ -152,7 +166,10 @@ fn charge_all(tree: &mut IdedExpr) {
             charge(iter_range);
         }
         Expr::Select(select) => charge_all(&mut select.operand),
-        Expr::List(list) => list.elements.iter_mut().for_each(charge_all),
+        Expr::List(list) => list.elements.iter_mut().for_each(|element| {
+            charge_all(element);
+            wrap(element, COUNT);
+        }),
         Expr::Map(map) => map.entries.iter_mut().for_each(|entry| charge_entry(&mut entry.expr)),
         Expr::Struct(object) => object.entries.iter_mut().for_each(|entry| charge_entry(&mut entry.expr)),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
@@ -161,21 +178,30 @@ fn charge_all(tree: &mut IdedExpr) {
 
 fn charge_entry(entry: &mut EntryExpr) {
     match entry {
-        EntryExpr::MapEntry(entry) => [&mut entry.key, &mut entry.value].into_iter().for_each(charge_all),
+        EntryExpr::MapEntry(entry) => {
+            [&mut entry.key, &mut entry.value].into_iter().for_each(charge_all);
+            wrap(&mut entry.value, COUNT);
+        }
         EntryExpr::StructField(field) => charge_all(&mut field.value),
     }
 }
 
 fn charge(tree: &mut IdedExpr) {
     let free = match &tree.expr {
-        Expr::Literal(_) | Expr::List(_) => true,
+        // Its elements have paid. CEL knows what a loop gathers by this shape.
+        Expr::List(_) => true,
         // What a loop gathers was paid for item by item; CEL knows these by their shape and does not copy them.
         Expr::Ident(name) => name.starts_with('@'),
         _ => false,
     };
     if !free {
-        let (id, paid) = (tree.id, mem::take(tree));
-        let call = CallExpr { func_name: PAY.to_owned(), target: None, args: vec![paid] };
-        *tree = IdedExpr { id, expr: Expr::Call(call) };
+        wrap(tree, PAY);
     }
+}
+
+/// Passes the value of a tree through a function.
+fn wrap(tree: &mut IdedExpr, function: &str) {
+    let (id, value) = (tree.id, mem::take(tree));
+    let call = CallExpr { func_name: function.to_owned(), target: None, args: vec![value] };
+    *tree = IdedExpr { id, expr: Expr::Call(call) };
 }

@@ -87,7 +87,9 @@ async fn start_batch(
     };
     let (view, definition) =
         store.dag(&batch.dag, version).await.map_err(|error| Problem::from(error).at("dag"))?;
-    check_input(&definition, &batch.input)?;
+    let input = batch.input.clone();
+    let checked = tokio::task::spawn_blocking(move || check_input(&definition, &input)).await;
+    checked.map_err(|error| Problem::internal("check_failed", error.to_string()))??;
     // The one whose schema was looked at, even when another one is stored meanwhile.
     batch.version = Some(view.version);
     let started = store.start_batch(&batch).await?;

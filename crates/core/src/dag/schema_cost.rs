@@ -1,0 +1,237 @@
+//! How much work it is to check an input against a JSON Schema.
+//!
+//! Two references in each of n levels of `allOf` are 2^n checks. A validator has no limit for them, so they are counted before: by the same walk
+//! over schema and input, which checks nothing and ends at the limit.
+
+use std::collections::HashMap;
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+/// The most checks of a value against a part of a schema.
+pub(super) const CHECKS_MAX: u64 = 1_000_000;
+/// The deepest walk: a reference that leads back to itself without a step into the input has no end.
+const DEPTH_MAX: usize = 1000;
+
+/// A schema and an input that take too much work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooMuch;
+
+/// Returns the place of an identifier inside the schema, which would make references relative to it.
+pub(super) fn embedded_id(schema: &Value) -> Option<String> {
+    fn find(value: &Value, pointer: &str) -> Option<String> {
+        match value {
+            Value::Object(members)
+                if !pointer.is_empty() && members.get("$id").is_some_and(Value::is_string) =>
+            {
+                Some(pointer.to_owned())
+            }
+            // Members of these are no schemas.
+            Value::Object(members) => members
+                .iter()
+                .filter(|(name, _)| !["enum", "const", "default", "examples"].contains(&name.as_str()))
+                .find_map(|(name, member)| find(member, &format!("{pointer}/{name}"))),
+            Value::Array(items) => {
+                items.iter().enumerate().find_map(|(at, item)| find(item, &format!("{pointer}/{at}")))
+            }
+            _ => None,
+        }
+    }
+    find(schema, "")
+}
+
+/// Counts the checks of `input` against `schema`.
+///
+/// # Errors
+/// [`TooMuch`] if there are more than [`CHECKS_MAX`], or if they have no end.
+pub(super) fn count(schema: &Value, input: &Value) -> Result<(), TooMuch> {
+    let mut anchors = HashMap::new();
+    collect_anchors(schema, &mut anchors);
+    Walk { root: schema, anchors, left: CHECKS_MAX }.visit(schema, input, 0)
+}
+
+fn collect_anchors<'s>(schema: &'s Value, anchors: &mut HashMap<&'s str, &'s Value>) {
+    match schema {
+        Value::Object(members) => {
+            for keyword in ["$anchor", "$dynamicAnchor"] {
+                if let Some(name) = members.get(keyword).and_then(Value::as_str) {
+                    anchors.insert(name, schema);
+                }
+            }
+            members.values().for_each(|member| collect_anchors(member, anchors));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_anchors(item, anchors)),
+        _ => {}
+    }
+}
+
+struct Walk<'s> {
+    root: &'s Value,
+    anchors: HashMap<&'s str, &'s Value>,
+    left: u64,
+}
+
+impl<'s> Walk<'s> {
+    fn spend(&mut self, checks: usize) -> Result<(), TooMuch> {
+        self.left = self.left.checked_sub(checks as u64).ok_or(TooMuch)?;
+        Ok(())
+    }
+
+    fn visit(&mut self, schema: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
+        self.spend(1)?;
+        if depth > DEPTH_MAX {
+            return Err(TooMuch);
+        }
+        let Some(keywords) = schema.as_object() else { return Ok(()) };
+        for (keyword, value) in keywords {
+            self.keyword(keyword, value, input, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        value: &'s Value,
+        input: &Value,
+        depth: usize,
+    ) -> Result<(), TooMuch> {
+        match keyword {
+            "$ref" | "$dynamicRef" | "$recursiveRef" => match self.referred(value) {
+                Some(schema) => self.visit(schema, input, depth),
+                None => Ok(()),
+            },
+            "allOf" | "anyOf" | "oneOf" => {
+                value.as_array().into_iter().flatten().try_for_each(|part| self.visit(part, input, depth))
+            }
+            "not" | "if" | "then" | "else" => self.visit(value, input, depth),
+            "dependentSchemas" | "dependencies" => self.each_of(value, input, depth),
+            "enum" => self.spend(value.as_array().map_or(1, Vec::len)),
+            "properties" => self.properties(value, input, depth),
+            "patternProperties" => value
+                .as_object()
+                .into_iter()
+                .flat_map(|parts| parts.values())
+                .try_for_each(|part| self.children(part, input, depth)),
+            "additionalProperties" | "unevaluatedProperties" if input.is_object() => {
+                self.children(value, input, depth)
+            }
+            "propertyNames" => {
+                let names = input.as_object().into_iter().flat_map(|members| members.keys());
+                names
+                    .map(|name| Value::from(name.as_str()))
+                    .try_for_each(|name| self.visit(value, &name, depth))
+            }
+            "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" | "contains"
+                if input.is_array() =>
+            {
+                self.items(value, input, depth)
+            }
+            // Up to 20 items are compared with one another.
+            "uniqueItems" => self.spend(input.as_array().map_or(0, |items| items.len().saturating_mul(20))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The schema that a reference names. The validator has refused those that lead outside.
+    fn referred(&self, reference: &Value) -> Option<&'s Value> {
+        let (_, fragment) = reference.as_str()?.split_once('#').unwrap_or_default();
+        let fragment = percent_decode_str(fragment).decode_utf8_lossy();
+        match fragment.strip_prefix('/') {
+            Some(_) => self.root.pointer(&fragment),
+            None if fragment.is_empty() => Some(self.root),
+            None => self.anchors.get(&*fragment).copied(),
+        }
+    }
+
+    fn each_of(&mut self, parts: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
+        let parts = parts.as_object().into_iter().flat_map(|parts| parts.values());
+        parts.filter(|part| !part.is_array()).try_for_each(|part| self.visit(part, input, depth))
+    }
+
+    fn properties(&mut self, parts: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
+        let (Some(parts), Some(members)) = (parts.as_object(), input.as_object()) else { return Ok(()) };
+        self.spend(parts.len())?;
+        parts
+            .iter()
+            .filter_map(|(name, part)| Some((part, members.get(name)?)))
+            .try_for_each(|(part, member)| self.visit(part, member, depth))
+    }
+
+    /// Each member of an object, or item of a list, against one schema.
+    fn children(&mut self, schema: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
+        match input {
+            Value::Object(members) => {
+                members.values().try_for_each(|member| self.visit(schema, member, depth))
+            }
+            Value::Array(items) => items.iter().try_for_each(|item| self.visit(schema, item, depth)),
+            _ => Ok(()),
+        }
+    }
+
+    fn items(&mut self, value: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
+        let Some(parts) = value.as_array() else { return self.children(value, input, depth) };
+        let items = input.as_array().into_iter().flatten();
+        parts.iter().zip(items).try_for_each(|(part, item)| self.visit(part, item, depth))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    /// n levels of which each refers twice to the next one.
+    fn doubling(n: usize, keyword: &str) -> Value {
+        let twice = |next: usize| {
+            let next = json!({"$ref": format!("#/$defs/{next}")});
+            match keyword {
+                "anyOf" | "allOf" | "oneOf" => json!({ keyword: [next, next] }),
+                _ => json!({ keyword: {"x": next, ".": next}, "not": next }),
+            }
+        };
+        let mut defs: Map<String, Value> = (0..n).map(|at| (at.to_string(), twice(at + 1))).collect();
+        defs.insert(n.to_string(), json!({"type": "object"}));
+        json!({"$ref": "#/$defs/0", "$defs": defs})
+    }
+
+    #[test]
+    fn a_schema_that_doubles_per_level_is_too_much() {
+        for keyword in ["allOf", "anyOf", "oneOf", "dependentSchemas"] {
+            assert_eq!(count(&doubling(40, keyword), &json!({})), Err(TooMuch), "{keyword}");
+            assert_eq!(count(&doubling(8, keyword), &json!({})), Ok(()), "{keyword}");
+        }
+        // A level of the schema for each level of the input.
+        let node = json!({"$ref": "#"});
+        let below = json!({"properties": {"a": {"allOf": [node, node]}}});
+        let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+        assert_eq!(count(&below, &nested(40)), Err(TooMuch));
+        assert_eq!(count(&below, &nested(8)), Ok(()));
+        assert_eq!(count(&json!({"$ref": "#"}), &json!(1)), Err(TooMuch), "without an end");
+        let anchored = json!({"$anchor": "a", "allOf": [{"$ref": "#a"}, {"$dynamicRef": "#a"}]});
+        assert_eq!(count(&anchored, &json!(1)), Err(TooMuch));
+    }
+
+    #[test]
+    fn schemas_in_use_are_far_from_the_limit() {
+        let tree = json!({"$defs": {"node": {
+            "type": "object",
+            "properties": {"id": {"type": "integer"}, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+            "required": ["id"],
+            "additionalProperties": false
+        }}, "$ref": "#/$defs/node"});
+        let leaves: Vec<Value> = (0..10_000).map(|id| json!({"id": id, "children": []})).collect();
+        assert_eq!(count(&tree, &json!({"id": 0, "children": leaves})), Ok(()));
+        let numbers = json!({"type": "array", "items": {"type": "integer"}, "uniqueItems": true});
+        assert_eq!(count(&numbers, &json!(vec![1; 40_000])), Ok(()));
+        assert_eq!(count(&json!(true), &json!({"a": 1})), Ok(()));
+    }
+
+    #[test]
+    fn an_identifier_inside_is_found() {
+        assert_eq!(embedded_id(&json!({"$id": "a", "properties": {"$id": {"type": "string"}}})), None);
+        assert_eq!(embedded_id(&json!({"$defs": {"a": {"$id": "b"}}})), Some("/$defs/a".to_owned()));
+        assert_eq!(embedded_id(&json!({"const": {"$id": "b"}})), None);
+    }
+}
