@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use milepost_core::port::{Store, StoreResult};
 use milepost_core::retention::{Keep, Pace, Pruned};
+use milepost_core::stats::Stats;
 
 use crate::incarnation::Shared;
 
@@ -67,13 +68,23 @@ async fn once(shared: &Shared) -> StoreResult<Pruned> {
         pruned.rows += events;
         pruned.more = true;
     }
-    shared.stats.pruned.add(usize::try_from(pruned.what.jobs()).unwrap_or(usize::MAX));
-    if pruned.what.failed > 0 {
-        shared.stats.dead_letters_pruned.add(usize::try_from(pruned.what.failed).unwrap_or(usize::MAX));
-        tracing::warn!(jobs = pruned.what.failed, "forgot dead letters whose time was up");
-    }
-    if pruned.rows > 0 {
-        tracing::debug!(jobs = pruned.what.jobs(), rows = pruned.rows, "forgot what is over");
-    }
+    tell(&shared.stats, &pruned);
     Ok(pruned)
+}
+
+/// Counts what was forgotten; dead letters do not disappear without a word.
+fn tell(stats: &Stats, Pruned { what, rows, .. }: &Pruned) {
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    stats.pruned.add(count(what.jobs()));
+    stats.dead_letters_pruned.add(count(what.failed));
+    stats.inbox_dead_pruned.add(count(what.inbox_dead));
+    if what.failed > 0 {
+        tracing::warn!(jobs = what.failed, "forgot dead letters whose time was up");
+    }
+    if what.inbox_dead > 0 {
+        tracing::warn!(letters = what.inbox_dead, "forgot dead letters of inboxes whose time was up");
+    }
+    if *rows > 0 {
+        tracing::debug!(jobs = what.jobs(), rows, "forgot what is over");
+    }
 }

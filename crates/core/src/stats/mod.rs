@@ -91,6 +91,8 @@ stats! {
     pruned,
     /// Dead letters forgotten because their retention was over.
     dead_letters_pruned,
+    /// Dead letters of inboxes forgotten because their retention was over.
+    inbox_dead_pruned,
     /// Times that the lease was lost and the worker registered anew.
     leases_lost,
 }

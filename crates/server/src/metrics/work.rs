@@ -15,7 +15,7 @@ const ENDS: [(&str, Number); 5] = [
     ("stopped", |view| view.stopped),
 ];
 
-const COUNTERS: [(&str, &str, Number); 9] = [
+const COUNTERS: [(&str, &str, Number); 11] = [
     ("worker_claimed_jobs", "Jobs claimed here", |view| view.claimed),
     ("worker_panics", "Handlers that panicked", |view| view.panicked),
     ("worker_fenced_ends", "Ends that came too late: the job had moved on", |view| view.fenced),
@@ -24,6 +24,10 @@ const COUNTERS: [(&str, &str, Number); 9] = [
     ("worker_rescued_jobs", "Jobs taken back here from dead workers", |view| view.rescued),
     ("worker_ticked_jobs", "Jobs that ticks of schedules made here", |view| view.ticked),
     ("worker_pruned_jobs", "Jobs forgotten here, their retention being over", |view| view.pruned),
+    ("worker_pruned_dead_letters", "Failed jobs among them", |view| view.dead_letters_pruned),
+    ("worker_pruned_inbox_dead_letters", "Dead letters of inboxes forgotten here", |view| {
+        view.inbox_dead_pruned
+    }),
     ("worker_leases_lost", "Times that a lease was lost", |view| view.leases_lost),
 ];
 

@@ -12,6 +12,8 @@ use super::{APPLY_AND_MORE, BILLING, event, order, refusal};
 use crate::inbox::Desk;
 use crate::suite::audit::{acting, only_entry};
 use crate::suite::retention::prune_some;
+use crate::suite::runtime;
+use crate::wait;
 
 /// Events 3, 4 and 5 of an order as dead letters of a consumer, newest first.
 async fn dead(desk: &Desk, consumer: &str) -> Vec<DeadLetter> {
@@ -107,4 +109,17 @@ pub async fn dead_letters_are_forgotten_in_time(desk: Desk) {
     assert_eq!((pruned.what.inbox_dead, pruned.more), (2, true));
     assert_eq!(prune_some(desk.store.as_ref(), &policy, pace).await.what.inbox_dead, 1);
     assert_eq!(desk.take(BILLING, &event("1", 2)).await, super::APPLY, "nothing is kept behind it");
+}
+
+pub async fn a_worker_counts_the_dead_letters_that_it_forgets(desk: Desk) {
+    dead(&desk, BILLING).await;
+    desk.transactions.age().await;
+    let policy = RetentionPolicy { failed: Keep::For(Duration::from_secs(1800)), ..RetentionPolicy::FOREVER };
+    let worker = runtime::builder(desk.store.clone())
+        .options(|options| options.retention = policy)
+        .start()
+        .await
+        .expect("started");
+    wait::until("they are forgotten", || async { worker.stats().inbox_dead_pruned == 3 }).await;
+    worker.shutdown().await;
 }

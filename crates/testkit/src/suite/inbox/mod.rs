@@ -59,6 +59,7 @@ macro_rules! inbox_conformance {
                 a_dropped_letter_is_gone_and_audited
                 what_cannot_wait_again_is_told
                 dead_letters_are_forgotten_in_time
+                a_worker_counts_the_dead_letters_that_it_forgets
             }
             together {
                 whatever_comes_in_whatever_order_has_its_effect_once_and_in_order
