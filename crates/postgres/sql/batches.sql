@@ -147,7 +147,7 @@ begin
 end
 $$;
 
--- Makes the jobs of due tasks, with these payloads. Tasks that are no longer due are passed over.
+-- Makes the jobs of due tasks, with these payloads. Tasks that are no longer due, and those of batches that were stopped meanwhile, are passed over.
 create or replace function milepost.release_tasks(batches uuid[], tasks int[], payloads jsonb[]) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
@@ -158,7 +158,7 @@ begin
         select i.batch_id, i.task, i.payload, milepost.uuid_v7() as job_id
         from unnest(batches, tasks, payloads) i(batch_id, task, payload)
         cross join lateral milepost.batch_task_of(i.batch_id, i.task) t
-        where t.state = 'due'
+        where t.state = 'due' and (select b.stop is null from milepost.batch b where b.id = i.batch_id)
     ),
     moved as (
         update milepost.batch_task t set state = 'active', job_id = g.job_id
@@ -193,7 +193,7 @@ declare
 begin
     select * into strict a from milepost.batch where id = of_batch;
     perform from milepost.batch_task where batch_id = of_batch and task = of_task and state = 'due';
-    if not found then
+    if not found or a.stop is not null then
         return null;
     end if;
     if what = 'bulk' then

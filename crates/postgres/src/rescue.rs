@@ -14,7 +14,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use crate::row::{Decoded, named, stop_verb};
+use crate::row::{self, Decoded, named, stop_verb};
 use crate::session::Session;
 use crate::store::PostgresStore;
 use crate::{finish, statement};
@@ -129,7 +129,12 @@ fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> 
 
 /// Ends runs that were asked to stop and did not in time.
 async fn stop_late(tx: &mut Session<'_>, limit: u32) -> Decoded<Vec<JobId>> {
-    let rows = tx.rows(sqlx::query(statement::OVERDUE_STOPS).bind(i64::from(limit))).await?;
+    let overdue = tx.rows(sqlx::query(statement::BATCH_JOIN_OVERDUE).bind(i64::from(limit))).await?;
+    if overdue.is_empty() {
+        return Ok(Vec::new());
+    }
+    let overdue: Vec<Uuid> = row::values(overdue)?;
+    let rows = tx.rows(sqlx::query(statement::OVERDUE_STOPS).bind(overdue)).await?;
     let stop = |row: &PgRow| {
         let end = if named::<Verb>(row, "verb")? == Verb::Abort { End::Abort } else { End::Cancel };
         Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? })

@@ -179,6 +179,7 @@ statements! {
     BATCH_LAST = "batch/last";
     BATCH_JOIN = "batch/join";
     BATCH_JOIN_OF_WORKER = "batch/join_of_worker";
+    BATCH_JOIN_OVERDUE = "batch/join_overdue";
     BATCH_LEFT_OVER = "batch/left_over";
     BATCH_LOCK_DAG = "batch/lock_dag";
     BATCH_MARK = "batch/mark";

@@ -1,4 +1,5 @@
--- Locks due tasks of batches that are not stopped: of $1 (null: of all), at most $2. Answers what they do.
+-- Locks due tasks of batches that are not stopped: of $1 (null: of all), at most $2. Answers what they do. Batches that an operator changes
+-- at the moment are passed over: the right to settle comes before tasks in the order of locks (settle.sql), and nobody waits for it here.
 select a.id as batch_id, t.task, d.spec::text as spec, i.input::text as input,
        case when a.items_of is not null then (select (l.input -> t.task)::text from milepost.batch_input l where l.batch_id = a.id) end as item, cardinality(d.reads) > 0 as reads
 from milepost.batch a
@@ -10,6 +11,7 @@ cross join lateral (
     for update skip locked
 ) t
 cross join lateral milepost.dag_task_of(a.version_id, coalesce(a.items_of, t.task)) d
-where a.due > 0 and a.stop is null and ($1::uuid[] is null or a.id = any ($1))
+where a.due > 0 and a.stop is null and pg_try_advisory_xact_lock_shared(19797, hashtext(a.id::text) & 255)
+  and ($1::uuid[] is null or a.id = any ($1))
 order by a.id, t.task
 limit $2

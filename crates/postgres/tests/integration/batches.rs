@@ -5,10 +5,14 @@ use std::sync::Arc;
 use milepost_core::dag::definition::Definition;
 use milepost_core::dag::rule::{Rule, Tally, decide};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
+use milepost_core::ident::BatchId;
+use milepost_core::port::{BatchStore, MaintenanceStore};
 use milepost_core::state::JobState;
-use milepost_testkit::database::Database;
-use milepost_testkit::suite::batches::{Batches, done, graph};
+use milepost_testkit::database::{Database, until_one_waits};
+use milepost_testkit::suite::batches::{Batches, done, graph, job};
+use milepost_testkit::wait;
 use serde_json::json;
+use sqlx::{Connection, PgConnection, Postgres, Transaction};
 
 /// How many predecessors the tallies have up to which all are compared.
 const TOTAL_MAX: u32 = 4;
@@ -107,4 +111,55 @@ async fn a_rerun_in_sql_takes_a_batch_to_the_latest_version_if_its_input_was_che
     assert_eq!(rerun(", input_checked => true").await.unwrap(), 2);
     batches.advance().await;
     batches.assert_states(batch, "a active, b waiting").await;
+}
+
+/// A transaction of an operator who has the right to change the batch, and changes nothing yet.
+async fn operator<'c>(connection: &'c mut PgConnection, batch: BatchId) -> Transaction<'c, Postgres> {
+    let mut tx = connection.begin().await.unwrap();
+    sqlx::query("select milepost.take_batch($1, null)").bind(batch.0).execute(&mut *tx).await.unwrap();
+    tx
+}
+
+async fn cancel(mut operator: Transaction<'_, Postgres>, batch: BatchId) {
+    let canceled = sqlx::query("select * from milepost.cancel_batch($1, grace_ms => 0)").bind(batch.0);
+    canceled.execute(&mut *operator).await.expect("nobody is in the way");
+    operator.commit().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_stops_too_late_is_not_in_the_way_of_who_changes_its_batch() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
+    let run = batches.scene.claim(1).await.remove(0).run;
+    sqlx::query("select milepost.change($1, 'abort', grace_ms => 1)")
+        .bind(run.job.0)
+        .execute(store.pool())
+        .await
+        .unwrap();
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let operator = operator(&mut connection, batch).await;
+    let late = store.clone();
+    let stopping = tokio::spawn(async move { late.stop_overdue(100).await });
+    until_one_waits(&store).await;
+    cancel(operator, batch).await;
+    stopping.await.unwrap().unwrap();
+    batches.assert_states(batch, "a canceled, b canceled").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn due_tasks_of_a_batch_that_an_operator_changes_are_left_to_him() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let conditional = Definition::new("d").task("a", job().when("true")).task("b", job().after(["a"]));
+    batches.define(conditional).await;
+    let start = sqlx::query_scalar("select batch_id from milepost.start_batch('d')");
+    let batch = BatchId(start.fetch_one(store.pool()).await.unwrap());
+    batches.assert_states(batch, "a due, b waiting").await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let operator = operator(&mut connection, batch).await;
+    let advanced = tokio::time::timeout(wait::LIMIT, store.advance_batches()).await;
+    assert_eq!(advanced.expect("it waits for nobody").unwrap(), 0);
+    cancel(operator, batch).await;
+    batches.assert_states(batch, "a canceled, b canceled").await;
 }

@@ -140,7 +140,7 @@ const HOT: &[(&str, &str)] = &[
     ("heartbeat", "1"),
     ("peek", "'{default}', '{test}', '{2}', '{null}'"),
     ("lost_runs", "1, 500"),
-    ("overdue_stops", "500"),
+    ("batch/join_overdue", "500"),
     ("waiting_groups", ""),
     ("jobs", "null, null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50"),
     ("jobs_aside", "'failed', null, null, 'ffffffff-ffff-ffff-ffff-ffffffffffff', 50"),
@@ -160,7 +160,7 @@ const HOT: &[(&str, &str)] = &[
 
 /// The index that each of these must be read off: another would make it walk what it is not about.
 const READ_OFF: &[(&str, &[&str])] = &[
-    ("overdue_stops", &["live_stop"]),
+    ("batch/join_overdue", &["live_stop"]),
     ("stop_requests", &["live_stop"]),
     ("claim", &["live_ready"]),
     ("peek", &["live_ready"]),
