@@ -2,10 +2,12 @@
 //!
 //! This is not `axum::serve`, which has no bound for a client that connects and says nothing.
 
+mod idle;
 mod patience;
 mod places;
 mod tls;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
+use self::idle::{Answer, Connection, Idle};
 use self::patience::Patience;
 use self::places::{Place, Places};
 pub(crate) use self::tls::Tls;
@@ -34,6 +37,8 @@ use crate::limits::Limits;
 const HEADERS_MAX: usize = 100;
 /// How long to wait when no connection can be taken: there are no more files, mostly.
 const REST: Duration = Duration::from_millis(100);
+/// How long a newcomer waits for a place before idle connections make room, and again until they have.
+const EVICTION_PAUSE: Duration = Duration::from_millis(200);
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
@@ -60,11 +65,15 @@ pub(crate) async fn serve(
         .max_header_size(limits.header_bytes);
     let host = Arc::new(Host { router, http, tls, write_time: limits.write_time });
     let places = Places::new(limits.connections);
+    let idle = Arc::new(Idle::default());
     let graceful = GracefulShutdown::new();
-    while let Some((place, stream, peer)) = next(&listener, &places, &stop).await {
-        let (host, watcher) = (Arc::clone(&host), graceful.watcher());
+    while let Some((place, stream, peer)) = next(&listener, &places, &idle, &stop).await {
+        let (host, watcher, connection) = (Arc::clone(&host), graceful.watcher(), idle.connection());
         tokio::spawn(async move {
-            host.welcome(stream, peer, watcher).await;
+            tokio::select! {
+                () = host.welcome(stream, peer, watcher, &connection) => {}
+                () = connection.evicted() => tracing::debug!(%peer, "an idle connection made room for another one"),
+            }
             drop(place);
         });
     }
@@ -76,10 +85,17 @@ pub(crate) async fn serve(
 async fn next(
     listener: &TcpListener,
     places: &Places,
+    idle: &Idle,
     stop: &CancellationToken,
 ) -> Option<(Place, TcpStream, SocketAddr)> {
     let mut accept = pin!(async {
-        let mut permit = places.free().await?;
+        let mut permit = loop {
+            match tokio::time::timeout(EVICTION_PAUSE, places.free()).await {
+                Ok(permit) => break permit?,
+                // A tenth of all, so that many newcomers do not wait for one another.
+                Err(_) => idle.evict(places.all().div_ceil(10)),
+            }
+        };
         loop {
             match listener.accept().await {
                 Ok((stream, peer)) => match places.give(permit, Client::at(peer.ip())) {
@@ -104,19 +120,25 @@ async fn next(
 
 impl Host {
     /// Serves a connection until its end.
-    async fn welcome(&self, stream: TcpStream, peer: SocketAddr, watcher: Watcher) {
+    async fn welcome(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        watcher: Watcher,
+        connection: &Arc<Connection>,
+    ) {
         // What is answered is written at once.
         let _ = stream.set_nodelay(true);
         let stream = Patience::new(stream, self.write_time);
-        let Some(tls) = &self.tls else { return self.serve(stream, peer, watcher).await };
+        let Some(tls) = &self.tls else { return self.serve(stream, peer, watcher, connection).await };
         match tokio::time::timeout(HANDSHAKE_TIME, tls.acceptor().accept(stream)).await {
-            Ok(Ok(stream)) => self.serve(stream, peer, watcher).await,
+            Ok(Ok(stream)) => self.serve(stream, peer, watcher, connection).await,
             Ok(Err(error)) => tracing::debug!(%error, %peer, "a client did not agree on TLS"),
             Err(_) => tracing::debug!(%peer, "a client took too long to agree on TLS"),
         }
     }
 
-    async fn serve<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher)
+    async fn serve<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher, connection: &Arc<Connection>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -124,8 +146,10 @@ impl Host {
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(client);
+            let busy = connection.begin();
             // A router is always ready.
-            self.router.clone().call(request)
+            let answering = self.router.clone().call(request);
+            async move { Ok::<_, Infallible>(answering.await?.map(|body| Answer { body, _request: busy })) }
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), service);
         if let Err(error) = watcher.watch(connection).await {

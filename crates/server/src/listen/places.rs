@@ -9,6 +9,7 @@ use crate::limits::in_flight::{self, InFlight};
 
 /// The places of a server.
 pub(super) struct Places {
+    all: usize,
     free: Arc<Semaphore>,
     /// Those of other machines.
     of_each: Arc<InFlight<Client>>,
@@ -22,7 +23,12 @@ pub(super) struct Place {
 
 impl Places {
     pub(super) fn new(all: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(all)), of_each: InFlight::new(all.div_ceil(2)) }
+        Self { all, free: Arc::new(Semaphore::new(all)), of_each: InFlight::new(all.div_ceil(2)) }
+    }
+
+    /// How many there are.
+    pub(super) const fn all(&self) -> usize {
+        self.all
     }
 
     /// Waits until one is free.

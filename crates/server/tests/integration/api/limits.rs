@@ -117,14 +117,32 @@ async fn a_client_that_takes_no_answers_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_limit_wait_for_a_place() {
-    let (_folder, place) = serve(Limits { connections: 1, header_time: SOME, ..Limits::default() }).await;
-    let began = Instant::now();
+async fn idle_connections_make_room_when_all_places_are_taken() {
+    let (_folder, place) = serve(Limits { connections: 2, ..Limits::default() }).await;
     let mut silent = connect(&place).await;
-    let answer = get(&mut connect(&place).await, &place, "").await;
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(began.elapsed() >= SOME, "the silent one had the place");
+    let mut half = connect(&place).await;
+    half.write_all(b"GET / HTTP/1.1\r\nHost: ").await.unwrap();
+    for _ in 0..3 {
+        let answer = get(&mut connect(&place).await, &place, "").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
     rest(&mut silent).await;
+}
+
+#[tokio::test]
+async fn a_connection_with_a_request_in_progress_keeps_its_place() {
+    let (_folder, place) = serve(Limits { connections: 1, ..Limits::default() }).await;
+    let mut watching = connect(&place).await;
+    let request = format!("GET /v1/stream HTTP/1.1\r\nHost: {}\r\n\r\n", place.address());
+    watching.write_all(request.as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    watching.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    let mut newcomer = connect(&place).await;
+    let answered = tokio::time::timeout(Duration::from_secs(1), get(&mut newcomer, &place, "")).await;
+    assert!(answered.is_err(), "{answered:?}");
+    drop(watching);
+    assert!(get(&mut connect(&place).await, &place, "").await.starts_with("HTTP/1.1 200"));
 }
 
 #[tokio::test]
