@@ -1,13 +1,14 @@
 //! Connections: which settings they have and how they are named to people.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::error::store_error;
@@ -293,6 +294,13 @@ pub(crate) async fn check_server(
     if get("encoding") != "UTF8" {
         return Err(StoreError::Schema(SchemaError::Encoding { found: get("encoding") }));
     }
+    if can_be_read_on_the_way(connect) {
+        tracing::warn!(
+            place,
+            "the connection may be unencrypted, and nobody checks who answers: set sslmode=verify-full in the URL, or sslmode=disable where the \
+             network is trusted"
+        );
+    }
     for setting in ["fsync", "full_page_writes", "synchronous_commit"] {
         if get(setting) == "off" {
             tracing::warn!(
@@ -303,6 +311,16 @@ pub(crate) async fn check_server(
         }
     }
     Ok(())
+}
+
+/// Whether the URL leaves it to the server of another machine if the connection is encrypted.
+fn can_be_read_on_the_way(connect: &PgConnectOptions) -> bool {
+    let host = connect.get_host();
+    let is_here = connect.get_socket().is_some()
+        || host.starts_with('/')
+        || host.eq_ignore_ascii_case("localhost")
+        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    !is_here && matches!(connect.get_ssl_mode(), PgSslMode::Allow | PgSslMode::Prefer)
 }
 
 #[cfg(test)]
@@ -323,6 +341,27 @@ mod tests {
             (rest.as_str(), options.wake, options.direct),
             ("postgres://db/app", WakeMode::Listen, None)
         );
+    }
+
+    #[test]
+    fn only_another_machine_with_an_undecided_encryption_is_warned_about() {
+        let warned = |url: &str| can_be_read_on_the_way(&PgConnectOptions::from_str(url).unwrap());
+        for url in
+            ["postgres://db/app", "postgres://10.0.0.7/app?sslmode=prefer", "postgres://db/app?sslmode=allow"]
+        {
+            assert!(warned(url), "{url}");
+        }
+        for url in [
+            "postgres://localhost/app",
+            "postgres://127.0.0.2/app",
+            "postgres://[::1]/app",
+            "postgres://ada@localhost/app?host=/run/postgresql",
+            "postgres://db/app?sslmode=disable",
+            "postgres://db/app?sslmode=verify-full",
+            "postgres://db/app?sslmode=require",
+        ] {
+            assert!(!warned(url), "{url}");
+        }
     }
 
     #[test]
