@@ -11,6 +11,7 @@ use milepost_core::ident::JobId;
 use milepost_core::job::{Priority, StartAt};
 use milepost_core::retention::Keep;
 use milepost_core::state::JobState;
+use milepost_executors::exec::STORE_VARIABLE;
 
 use crate::audit::AuditArgs;
 use crate::batch::BatchCommand;
@@ -60,7 +61,7 @@ pub(crate) struct Cli {
     /// temporary file]
     // The value in the environment may hold a password, which help must not show. No default value here:
     // the demo must tell whether a store was named.
-    #[arg(long, global = true, env = "MILEPOST_STORE", hide_env_values = true, value_name = "ADDRESS")]
+    #[arg(long, global = true, env = STORE_VARIABLE, hide_env_values = true, value_name = "ADDRESS")]
     pub(crate) store: Option<String>,
 
     /// The configuration [default: milepost.toml in the current folder, if it

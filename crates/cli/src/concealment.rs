@@ -6,10 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use milepost_executors::exec::STORE_VARIABLE;
+
 use crate::store;
 
-/// The environment variable with the store's address.
-const STORE_VARIABLE: &str = "MILEPOST_STORE";
 const STORE_OPTION: &str = "--store";
 
 /// Starts this program again, as the same process, if `--store` contains a password: every user of the machine can read the arguments of a

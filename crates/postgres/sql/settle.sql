@@ -4,13 +4,18 @@
 -- before those they are tasks of), groups. Advisory, before all of these: (19797, bucket of the batch) shared while its ends are settled, exclusive
 -- while an operator changes which tasks run.
 
--- Takes part in settling these batches, or (alone) keeps others from it. Few locks, which batches share.
+-- The advisory lock (19797, …) that stands for a batch. Few locks, which batches share.
+create or replace function milepost.settling_bucket(batch uuid) returns int language sql immutable parallel safe as $$
+    select hashtext(batch::text) & 255
+$$;
+
+-- Takes part in settling these batches, or (alone) keeps others from it.
 create or replace function milepost.join_settling(batches uuid[], alone boolean default false) returns void
 language plpgsql as $$
 declare
     bucket int;
 begin
-    for bucket in select distinct hashtext(b::text) & 255 from (select distinct u as b from unnest(batches) u) d order by 1 loop
+    for bucket in select distinct milepost.settling_bucket(b) from (select distinct u as b from unnest(batches) u) d order by 1 loop
         if alone then
             perform pg_advisory_xact_lock(19797, bucket);
         else

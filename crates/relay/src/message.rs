@@ -47,20 +47,21 @@ impl<'a> Message<'a> {
         self,
         names_of_the_broker: &'static [&'static str],
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let reserved = move |name: &str| {
-            // CGI and its successors read both alike.
-            let name = name.to_ascii_lowercase().replace('_', "-");
-            let is_like = |other: &&str| name == **other || other.ends_with('-') && name.starts_with(*other);
-            ["content-type", "ce-"].iter().chain(names_of_the_broker).any(is_like)
-        };
         let headers = self.event.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        headers.filter(move |(name, _)| !reserved(name))
+        headers.filter(move |(name, _)| !is_reserved(name, names_of_the_broker))
     }
 
     /// The payload as it was stored.
     pub(crate) fn body(self) -> &'a [u8] {
         self.event.payload.get().as_bytes()
     }
+}
+
+/// Whether a name is one of the message's own, or one of these of its broker.
+pub(crate) fn is_reserved(name: &str, names_of_the_broker: &[&str]) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_like = |other: &&str| name == **other || other.ends_with('-') && name.starts_with(*other);
+    name.starts_with("ce_") || ["content-type", "ce-"].iter().chain(names_of_the_broker).any(is_like)
 }
 
 #[cfg(test)]

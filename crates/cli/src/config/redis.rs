@@ -1,5 +1,6 @@
 //! `[redis]`: a helper that workers share.
 
+use milepost_core::text::is_unprintable;
 use milepost_redis::RedisOptions;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +9,6 @@ use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
 use crate::store;
-use milepost_core::text::is_unprintable;
 
 /// A Redis that workers share, so that jobs start and stop sooner. Nothing depends on it ([REDIS.md](REDIS.md)).
 #[derive(Deserialize, JsonSchema)]

@@ -5,6 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use milepost_executors::exec::STORE_VARIABLE;
 use tokio::process::{Child, ChildStdin, Command};
 
 use super::ledger::Scope;
@@ -43,7 +44,7 @@ impl WorkerProcess {
         command
             .args(["demo-worker", "--name", &name])
             .args(args)
-            .env("MILEPOST_STORE", address.reveal())
+            .env(STORE_VARIABLE, address.reveal())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .kill_on_drop(true);

@@ -43,8 +43,8 @@ const DRAIN: Duration = Duration::from_millis(200);
 /// The exit statuses without another attempt unless configured otherwise: `EX_USAGE` and `EX_DATAERR` of sysexits.h. All others can be
 /// unknown failures, as those of an uncaught exception, which a later attempt may not meet.
 const EXIT_CODES_FATAL: [i32; 2] = [64, 65];
-/// The address of the store, which can contain a password: no program inherits it.
-const STORE_VARIABLE: &str = "MILEPOST_STORE";
+/// The environment variable with the address of the store, which can contain a password: no program inherits it.
+pub const STORE_VARIABLE: &str = "MILEPOST_STORE";
 /// What a program gets of the worker's environment unless it inherits all of it.
 const ENVIRONMENT_KEPT: [&str; 3] = ["PATH", "HOME", "LANG"];
 

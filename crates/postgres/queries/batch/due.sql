@@ -11,7 +11,7 @@ cross join lateral (
     for update skip locked
 ) t
 cross join lateral milepost.dag_task_of(a.version_id, coalesce(a.items_of, t.task)) d
-where a.due > 0 and a.stop is null and pg_try_advisory_xact_lock_shared(19797, hashtext(a.id::text) & 255)
+where a.due > 0 and a.stop is null and pg_try_advisory_xact_lock_shared(19797, milepost.settling_bucket(a.id))
   and ($1::uuid[] is null or a.id = any ($1))
 order by a.id, t.task
 limit $2

@@ -1,7 +1,9 @@
 //! Callers whose transaction is not read committed: what they cannot see does not break a promise.
 
+use std::time::Duration;
+
 use milepost_core::ident::JobId;
-use milepost_core::job::NewJob;
+use milepost_core::job::{NewJob, StartAt};
 use milepost_core::limit::{Limit, Source};
 use milepost_core::port::LimitStore;
 use milepost_core::state::JobState;
@@ -83,13 +85,17 @@ async fn upkeep_gives_out_the_slots_that_such_a_caller_leaves() {
 #[tokio::test(flavor = "multi_thread")]
 async fn such_a_caller_cannot_release_a_job_of_a_group() {
     let (database, _store, scene) = Database::with_scene().await;
-    scene.enqueue(grouped()).await;
-    let waits = scene.enqueue(grouped()).await;
+    // A slot is free: it waits for its time.
+    let mut later = grouped();
+    later.start = StartAt::After(Duration::from_secs(3600));
+    let waits = scene.enqueue(later).await;
+    let release = format!("select milepost.change('{}', 'release')", waits.0);
     for level in LEVELS {
         let mut caller = caller(&database, level).await;
-        let release = format!("select milepost.change('{}', 'release')", waits.0);
         assert_eq!(refusal(&mut caller, &release).await, "MP003", "{level}");
     }
+    let mut allowed = caller(&database, "read committed").await;
+    allowed.execute(sqlx::raw_sql(AssertSqlSafe(release))).await.expect("released");
 }
 
 /// What another transaction commits after the caller's snapshot, and the caller's statement that it must fail: `$job` is a running job,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::text::is_unprintable;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use thiserror::Error;
@@ -17,7 +18,6 @@ use super::rabbitmq::{Rabbitmq, RabbitmqConfig};
 use super::redis::{Redis, RedisConfig};
 use super::webhook::{Webhook, WebhookConfig};
 use crate::template::Template;
-use milepost_core::text::is_unprintable;
 
 /// Where events go, and how. `type` says which broker it is.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -16,6 +16,9 @@ use serde_json::json;
 /// A lease that runs out by itself while a worker is frozen; no machine stalls for so long by itself.
 const SHORT: Duration = Duration::from_secs(10);
 
+/// Well before the 30 s after which a worker compares what it holds with the store.
+const COMPARED_AFTER: Duration = Duration::from_secs(20);
+
 struct Stage {
     home: Arc<dyn Home>,
     scene: Scene,
@@ -152,8 +155,9 @@ async fn revive_while_run_elsewhere(
 ) -> Process {
     let task = json!({ "first_waits_for": "the other worker", "wait_for": "the end of the test" });
     let jobs = stage.scene.enqueue_many(4, kind, task).await;
-    // It has no place for another job, its next heartbeat is far, and nobody wakes it: it hears of nothing before its runs end, unless the pause
-    // outlasts the 30 s after which a worker asks what it holds. Then its handlers are dropped before they can be fenced.
+    // It has no place for another job, its next heartbeat is far, and nobody wakes it: it hears of nothing before its runs end, unless so much
+    // time passes that it compares what it holds with the store. Then its handlers are dropped before they can be fenced.
+    let began = Instant::now();
     let mut paused = stage.worker(Settings::default().lease(LONG).concurrency(4).polls_only());
     paused.until("it holds all jobs", |words| words.stats.claimed == 4).await;
     stage.pause(&paused).await;
@@ -162,9 +166,10 @@ async fn revive_while_run_elsewhere(
     other.until("another worker runs them", |words| words.stats.claimed == 4).await;
 
     stage.say("the other worker").await;
+    let may_compare = began.elapsed() >= COMPARED_AFTER;
     paused.revive();
-    let words =
-        paused.until("it was fenced", |words| is_fenced(words) || words.stats.leases_lost == 1).await;
+    let ended = |words: &Words| is_fenced(words) || may_compare && words.stats.leases_lost == 1;
+    let words = paused.until("it was fenced", ended).await;
     assert_eq!((words.stats.succeeded, words.stats.repeated), (0, 0), "none of its ends counted");
     paused.until("it knows that its lease is lost", |words| words.stats.leases_lost == 1).await;
     for &job in &jobs {

@@ -11,7 +11,7 @@ use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 
 /// The function through which values pay for their size; no text can call it.
 pub(super) const PAY: &str = "@pay";
-/// The same for elements of lists and maps, each of which is one value, however large: it is shared.
+/// The function through which elements of lists and maps pay one step, however large they are. CEL copies them, so that this is too little.
 pub(super) const COUNT: &str = "@count";
 const KNOWN: &str = "input, tasks, and for each item also item and index";
 /// Types are values too, as in `type(x) == int`.

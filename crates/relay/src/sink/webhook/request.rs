@@ -7,12 +7,12 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use super::signature::Signer;
-use crate::message::{CONTENT_TYPE as JSON, Message};
+use crate::message::{CONTENT_TYPE as JSON, Message, is_reserved};
 
 /// What the attributes of CloudEvents are escaped for in HTTP, besides what is not ASCII.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
-/// Headers that are not sent when an event has them; a name that ends with `-` stands for all that begin so. They belong to the connection, describe the body, or tell a
-/// receiver who sends a request and from where, which whoever emits an event must not choose.
+/// Headers of events that are not sent. They belong to the connection, describe the body, or tell a receiver who sends a request and from where:
+/// whoever emits an event must not choose that. A name that ends with `-` stands for all that begin with it.
 const RESERVED: &[&str] = &[
     "webhook-",
     "proxy-",
@@ -56,6 +56,10 @@ pub(super) fn headers(event: &Event, source: &str, signer: &Signer) -> Result<He
     let mut headers = HeaderMap::new();
     // First its own, so that none of them takes the place of another one.
     for (name, value) in message.own_headers(RESERVED) {
+        // CGI and what follows it give a program both spellings under one name.
+        if is_reserved(&name.replace('_', "-"), RESERVED) {
+            continue;
+        }
         insert(&mut headers, name, value)?;
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
