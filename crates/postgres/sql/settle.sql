@@ -237,10 +237,12 @@ begin
 end
 $$;
 
--- Counts the ends of these tasks in their successors and decides those that wait: of the first ends for which there is
--- room, but for hubs, of which each page is a transaction of its own; an end that has others before it in the line stands behind
--- them. from_positions: those successors from there on, at most a page. Answers how many were counted, how many ends were left
--- out, and what follows: jobs to be made, tasks that are skipped, and how many went from one state to another.
+-- Counts the ends of these tasks in their successors and decides those that wait. An end that is taken back (its state is open
+-- again) is counted too, but decides nothing: a rerun decides by itself when all are taken back.
+--
+-- It counts the first ends for which there is room; of a hub, each page is a transaction of its own; an end that has others before it
+-- in the line stands behind them. from_positions: those successors from there on, at most a page. Answers how many were counted,
+-- how many ends were left out, and what follows: jobs to be made, tasks that are skipped, and how many went from one state to another.
 create or replace function milepost.count_ends(
     of_batches uuid[], of_tasks int[], befores milepost.task_state[], states milepost.task_state[], from_positions int[], room int, page int,
     out edges int, out left_out int, out job_batches uuid[], out job_tasks int[], out job_ids uuid[], out skip_batches uuid[],
@@ -252,7 +254,7 @@ begin
     with given as materialized (
         -- What each end adds to the counts of each successor.
         select i.ord, i.batch_id, i.task, i.before, i.state, i.place, a.version_id, a.stop is not null as is_stopped, d.successors,
-               coalesce(cardinality(d.successors), 0) as number,
+               coalesce(cardinality(d.successors), 0) as number, not milepost.is_open(i.state) as ends,
                not (milepost.is_open(i.before) and milepost.is_open(i.state)) as counts,
                milepost.is_open(i.state)::int - milepost.is_open(i.before)::int as open,
                (i.state = 'succeeded')::int - (i.before = 'succeeded')::int as succeeded,
@@ -277,22 +279,22 @@ begin
         returning 1
     ),
     edge as materialized (
-        select p.batch_id, unnest(milepost.slice(p.successors, p.place, page)) as task, p.version_id, p.is_stopped, p.open,
-               p.succeeded, p.failed, p.skipped, p.canceled
+        select p.batch_id, unnest(milepost.slice(p.successors, p.place, page)) as task, p.version_id, p.is_stopped, p.ends,
+               p.open, p.succeeded, p.failed, p.skipped, p.canceled
         from paged p
         where p.counts and p.here
     ),
     difference as materialized (
-        select e.batch_id, e.task, max(e.version_id) as version_id, bool_or(e.is_stopped) as is_stopped, sum(e.open)::int as open,
-               sum(e.succeeded)::int as succeeded, sum(e.failed)::int as failed, sum(e.skipped)::int as skipped,
-               sum(e.canceled)::int as canceled
+        select e.batch_id, e.task, max(e.version_id) as version_id, bool_or(e.is_stopped) as is_stopped, bool_or(e.ends) as ends,
+               sum(e.open)::int as open, sum(e.succeeded)::int as succeeded, sum(e.failed)::int as failed,
+               sum(e.skipped)::int as skipped, sum(e.canceled)::int as canceled
         from edge e
         group by e.batch_id, e.task
         order by e.batch_id, e.task
     ),
     -- In order, and as they are once those have committed for whom the locks wait.
     locked as materialized (
-        select x.batch_id, x.task, x.version_id, x.is_stopped, t.state as was, t.pre_cnt + x.open as pre_cnt,
+        select x.batch_id, x.task, x.version_id, x.is_stopped, x.ends, t.state as was, t.pre_cnt + x.open as pre_cnt,
                t.succeeded + x.succeeded as succeeded, t.failed + x.failed as failed, t.skipped + x.skipped as skipped,
                t.canceled + x.canceled as canceled
         from difference x
@@ -309,7 +311,7 @@ begin
                     else 'due' end as state,
                case when d.decision = 'run' and k.plain and not l.is_stopped then milepost.uuid_v7() end as job_id
         from locked l
-        left join lateral milepost.dag_task_of(l.version_id, l.task) k on l.was = 'waiting'
+        left join lateral milepost.dag_task_of(l.version_id, l.task) k on l.was = 'waiting' and l.ends
         cross join lateral (
             select case when k.task is not null then
                 milepost.decide(k.rule, l.pre_cnt, l.succeeded, l.failed, l.skipped, l.canceled) end as decision

@@ -6,6 +6,7 @@ pub mod ends;
 pub mod inner;
 pub mod model;
 pub mod operations;
+pub mod random_versions;
 pub mod reruns;
 pub mod skips;
 pub mod starts;
@@ -124,7 +125,11 @@ macro_rules! batch_conformance {
                 batches_in_a_batch_stay_with_their_tasks
                 a_batch_that_was_given_up_with_its_task_skips_nothing
                 jobs_of_tasks_that_are_gone_are_kept_as_long_as_the_batch
+                a_task_is_decided_once_when_reruns_and_skips_meet
+            }
+            random_versions {
                 random_batches_go_over_to_random_versions
+                random_batches_that_once_failed_go_over_to_random_versions
             }
             ticks {
                 a_tick_starts_one_batch_whoever_looks

@@ -23,7 +23,7 @@ use crate::scene::{KIND, Scene};
 
 impl Batches {
     /// Starts a batch; all that can run is made, however long that takes.
-    async fn begin(&self, definition: Definition, input: Value) -> BatchId {
+    pub(super) async fn begin(&self, definition: Definition, input: Value) -> BatchId {
         let batch = self.run(definition, input).await;
         self.advance().await;
         batch
@@ -36,7 +36,7 @@ impl Batches {
     }
 
     /// Stores a definition and reruns tasks in it; nothing is wrong with the store then.
-    async fn renew(&self, batch: BatchId, definition: Definition, keys: &[&str]) {
+    pub(super) async fn renew(&self, batch: BatchId, definition: Definition, keys: &[&str]) {
         let dag = self.define(definition).await;
         self.try_renew(batch, &dag, keys).await.expect("rerun");
         self.assert_nothing_found().await;
@@ -384,46 +384,20 @@ pub async fn jobs_of_tasks_that_are_gone_are_kept_as_long_as_the_batch(batches: 
     batches.assert_nothing_found().await;
 }
 
-/// How many pairs of versions.
-const CASES: u64 = 10;
-
-/// A version with some of the keys, each after some of those before it.
-fn random_version(random: &mut fastrand::Rng) -> Definition {
-    let keys: Vec<String> = (0..16).filter(|_| random.u8(0..4) > 0).map(|at| format!("t{at:02}")).collect();
-    let keys = if keys.is_empty() { vec!["t00".to_owned()] } else { keys };
-    keys.iter().enumerate().fold(Definition::new("random"), |dag, (at, key)| {
-        let after: Vec<&String> = keys[..at].iter().filter(|_| random.u8(0..4) == 0).collect();
-        let rule = if after.is_empty() { Rule::default() } else { *random.choice(Rule::ALL).unwrap() };
-        let task = job().rule(rule).after(after);
-        dag.task(key, if random.bool() { task } else { task.when("input.yes") })
-    })
-}
-
-pub async fn random_batches_go_over_to_random_versions(batches: Batches) {
-    let seed = fastrand::u64(..);
-    println!("seed {seed}");
-    for case in 0..CASES {
-        let mut random = fastrand::Rng::with_seed(seed.wrapping_add(case));
-        let batch = batches.begin(random_version(&mut random), json!({ "yes": true })).await;
-        for _ in 0..3 {
-            let ends = fastrand::Rng::with_seed(random.u64(..));
-            let ends = std::cell::RefCell::new(ends);
-            batches.work(|_| if ends.borrow_mut().u8(0..3) == 0 { fails() } else { done() }).await;
-            let before = batches.tasks(batch).await;
-            let new = random_version(&mut random);
-            let dag = Dag::check(new.clone()).unwrap();
-            let again: Vec<&str> =
-                dag.graph().keys().iter().filter(|_| random.u8(0..4) == 0).map(String::as_str).collect();
-            if dag.version() == batches.view(batch).await.version {
-                continue;
-            }
-            batches.renew(batch, new.clone(), &again).await;
-            for task in batches.tasks(batch).await.iter().filter(|task| !again.contains(&task.key.as_str())) {
-                let old = before.iter().find(|old| old.key == task.key && old.state != TaskState::Waiting);
-                assert!(old.is_none_or(|old| (old.state, old.job) == (task.state, task.job)), "{task:?}");
-            }
-        }
-        batches.work(|_| done()).await;
-        batches.assert_sound(batch).await;
-    }
+pub async fn a_task_is_decided_once_when_reruns_and_skips_meet(batches: Batches) {
+    let batch = batches.begin(graph("m", &[("c", &[]), ("p", &[]), ("x", &["p"])]), json!({})).await;
+    let tasks = batches.numbers(batch, &["c"]).await;
+    batches.operate(batch, BatchVerb::Cancel { tasks }).await;
+    batches.work(|_| done()).await;
+    batches.assert_states(batch, "c canceled, p succeeded, x succeeded").await;
+    // The new task is skipped because of `c`; that is known as soon as the end of `p` is taken back, and then `x` can run.
+    let new = Definition::new("m")
+        .task("c", job())
+        .task("p", job())
+        .task("skipped", job().after(["c", "p"]))
+        .task("x", job().rule(Rule::AllDone).after(["skipped"]));
+    batches.renew(batch, new, &["p", "x"]).await;
+    batches.assert_states(batch, "c canceled, p active, skipped skipped, x active").await;
+    let claimed = batches.scene.claim(100).await;
+    assert_eq!(claimed.len(), 2, "one job for each task that runs");
 }
