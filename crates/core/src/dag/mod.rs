@@ -29,6 +29,8 @@ pub mod progress;
 pub mod rule;
 pub mod schema;
 mod schema_cost;
+mod schema_size;
+mod stack;
 pub mod state;
 pub mod stored;
 pub mod template;

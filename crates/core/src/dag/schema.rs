@@ -3,11 +3,13 @@
 use std::error::Error;
 use std::fmt;
 
-use boon::{Compiler, SchemaIndex, Schemas, UrlLoader};
+use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader};
 use serde_json::Value;
 use thiserror::Error;
 
 use super::schema_cost::{self, CHECKS_MAX};
+use super::schema_size::{self, PatternSizes};
+use super::stack;
 
 /// Under which name the schema refers to itself.
 const PLACE: &str = "milepost:input";
@@ -35,6 +37,7 @@ pub struct InputSchema {
     schemas: Schemas,
     root: SchemaIndex,
     source: Value,
+    patterns: PatternSizes,
 }
 
 impl InputSchema {
@@ -43,17 +46,24 @@ impl InputSchema {
     /// # Errors
     /// [`InvalidSchema`] says what is wrong.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
-        let invalid = |e: boon::CompileError| InvalidSchema { why: shorten(&format!("{e:#}")) };
+        let invalid = |error: CompileError| InvalidSchema {
+            why: match error {
+                // It reads a pattern twice, and reports what only the second reading refuses as its own fault.
+                CompileError::Bug(error) => shorten(&format!("a pattern cannot be used: {error}")),
+                error => shorten(&format!("{error:#}")),
+            },
+        };
         if let Some(place) = schema_cost::embedded_id(schema) {
             return Err(InvalidSchema {
                 why: format!("{place}: only the schema as a whole can have an $id; use $anchor or $defs"),
             });
         }
+        let patterns = schema_size::measure(schema).map_err(|why| InvalidSchema { why: shorten(&why) })?;
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler.use_loader(Box::new(Nothing));
         compiler.add_resource(PLACE, schema.clone()).map_err(invalid)?;
-        let root = compiler.compile(PLACE, &mut schemas).map_err(invalid)?;
-        Ok(Self { schemas, root, source: schema.clone() })
+        let root = stack::large(|| compiler.compile(PLACE, &mut schemas)).map_err(invalid)?;
+        Ok(Self { schemas, root, source: schema.clone(), patterns })
     }
 
     /// Checks an input.
@@ -61,13 +71,16 @@ impl InputSchema {
     /// # Errors
     /// [`InvalidInput`] says what is wrong and where.
     pub fn check(&self, input: &Value) -> Result<(), InvalidInput> {
-        if schema_cost::count(&self.source, input).is_err() {
+        if schema_cost::count(&self.source, &self.patterns, input).is_err() {
             let why = format!(
                 "the check takes more than {CHECKS_MAX} steps; simplify the schema, or split the input"
             );
             return Err(InvalidInput { why });
         }
-        self.schemas.validate(input, self.root).map_err(|e| InvalidInput { why: shorten(&format!("{e:#}")) })
+        stack::large(|| {
+            let checked = self.schemas.validate(input, self.root);
+            checked.map_err(|error| InvalidInput { why: shorten(&format!("{error:#}")) })
+        })
     }
 }
 
@@ -120,5 +133,25 @@ mod tests {
         assert!(outside.why.contains("/etc/hostname"), "{outside}");
         let wrong = InputSchema::compile(&json!({"type": "sometimes"})).unwrap_err();
         assert!(wrong.why.contains("type"), "{wrong}");
+    }
+
+    #[test]
+    fn a_schema_in_many_levels_leaves_the_stack_alone() {
+        let deep = (0..120).fold(json!(true), |inner, _| json!({ "not": inner }));
+        assert_eq!(InputSchema::compile(&deep).unwrap().check(&json!(1)), Ok(()));
+        let next = |at: usize| (at.to_string(), json!({"$ref": format!("#/$defs/{}", at + 1)}));
+        let mut levels: serde_json::Map<String, Value> = (0..900).map(next).collect();
+        levels.insert("900".to_owned(), json!({"type": "string"}));
+        let chain = InputSchema::compile(&json!({"$ref": "#/$defs/0", "$defs": levels})).unwrap();
+        assert_eq!(chain.check(&json!("text")), Ok(()));
+        assert!(chain.check(&json!(1)).unwrap_err().why.contains("want string"));
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_is_the_fault_of_the_schema() {
+        for (pattern, fault) in [("(", "unclosed group"), ("(?=a)b", "look-around")] {
+            let why = InputSchema::compile(&json!({ "pattern": pattern })).unwrap_err().why;
+            assert!(why.contains(fault) && !why.contains("bug"), "{why}");
+        }
     }
 }

@@ -8,9 +8,14 @@ use std::collections::HashMap;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use super::schema_size::{NO_SCHEMAS, PatternSizes};
+
 /// The most checks of a value against a part of a schema.
 pub(super) const CHECKS_MAX: u64 = 1_000_000;
-/// The deepest walk: a reference that leads back to itself without a step into the input has no end.
+/// How many characters of a text against one of a pattern are as much work as a check.
+const MATCHES_A_CHECK: usize = 100;
+/// The deepest walk, of schemas in one another: a reference that leads back to itself without a step into the input has no end, and a
+/// validator that recurses needs a stack for each.
 const DEPTH_MAX: usize = 1000;
 
 /// A schema and an input that take too much work.
@@ -26,10 +31,9 @@ pub(super) fn embedded_id(schema: &Value) -> Option<String> {
             {
                 Some(pointer.to_owned())
             }
-            // Members of these are no schemas.
             Value::Object(members) => members
                 .iter()
-                .filter(|(name, _)| !["enum", "const", "default", "examples"].contains(&name.as_str()))
+                .filter(|(name, _)| !NO_SCHEMAS.contains(&name.as_str()))
                 .find_map(|(name, member)| find(member, &format!("{pointer}/{name}"))),
             Value::Array(items) => {
                 items.iter().enumerate().find_map(|(at, item)| find(item, &format!("{pointer}/{at}")))
@@ -44,10 +48,40 @@ pub(super) fn embedded_id(schema: &Value) -> Option<String> {
 ///
 /// # Errors
 /// [`TooMuch`] if there are more than [`CHECKS_MAX`], or if they have no end.
-pub(super) fn count(schema: &Value, input: &Value) -> Result<(), TooMuch> {
+pub(super) fn count(schema: &Value, patterns: &PatternSizes, input: &Value) -> Result<(), TooMuch> {
     let mut anchors = HashMap::new();
     collect_anchors(schema, &mut anchors);
-    Walk { root: schema, anchors, left: CHECKS_MAX }.visit(schema, input, 0)
+    let is_followed = follows_evaluation(schema);
+    Walk { root: schema, anchors, patterns, is_followed, left: CHECKS_MAX }.visit(schema, input, 0)
+}
+
+/// Whether a check has to know which members and items others have looked at.
+fn follows_evaluation(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.iter().any(|(name, member)| name.starts_with("unevaluated") || follows_evaluation(member))
+        }
+        Value::Array(items) => items.iter().any(follows_evaluation),
+        _ => false,
+    }
+}
+
+/// How many values there are, and text for 64 bytes each.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 1 + text.len() / 64,
+        Value::Array(items) => items.iter().map(weight).fold(1, usize::saturating_add),
+        Value::Object(members) => members.values().map(weight).fold(1, usize::saturating_add),
+        _ => 1,
+    }
+}
+
+fn length(input: &Value) -> usize {
+    match input {
+        Value::Array(items) => items.len(),
+        Value::Object(members) => members.len(),
+        _ => 0,
+    }
 }
 
 fn collect_anchors<'s>(schema: &'s Value, anchors: &mut HashMap<&'s str, &'s Value>) {
@@ -68,6 +102,9 @@ fn collect_anchors<'s>(schema: &'s Value, anchors: &mut HashMap<&'s str, &'s Val
 struct Walk<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, &'s Value>,
+    patterns: &'s PatternSizes,
+    /// Whether each check notes all members and items.
+    is_followed: bool,
     left: u64,
 }
 
@@ -78,7 +115,7 @@ impl<'s> Walk<'s> {
     }
 
     fn visit(&mut self, schema: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
-        self.spend(1)?;
+        self.spend(if self.is_followed { 1 + length(input) } else { 1 })?;
         if depth > DEPTH_MAX {
             return Err(TooMuch);
         }
@@ -106,13 +143,14 @@ impl<'s> Walk<'s> {
             }
             "not" | "if" | "then" | "else" => self.visit(value, input, depth),
             "dependentSchemas" | "dependencies" => self.each_of(value, input, depth),
-            "enum" => self.spend(value.as_array().map_or(1, Vec::len)),
+            "enum" => self.spend(weight(value)),
+            "pattern" => self.matches(value.as_str().unwrap_or_default(), input.as_str().unwrap_or_default()),
             "properties" => self.properties(value, input, depth),
-            "patternProperties" => value
-                .as_object()
-                .into_iter()
-                .flat_map(|parts| parts.values())
-                .try_for_each(|part| self.children(part, input, depth)),
+            "patternProperties" => value.as_object().into_iter().flatten().try_for_each(|(pattern, part)| {
+                let mut names = input.as_object().into_iter().flat_map(|members| members.keys());
+                names.try_for_each(|name| self.matches(pattern, name))?;
+                self.children(part, input, depth)
+            }),
             "additionalProperties" | "unevaluatedProperties" if input.is_object() => {
                 self.children(value, input, depth)
             }
@@ -127,10 +165,16 @@ impl<'s> Walk<'s> {
             {
                 self.items(value, input, depth)
             }
-            // Up to 20 items are compared with one another.
-            "uniqueItems" => self.spend(input.as_array().map_or(0, |items| items.len().saturating_mul(20))),
+            // Up to 20 items are compared with one another, more are hashed.
+            "uniqueItems" if input.is_array() => self.spend(weight(input).saturating_mul(20)),
             _ => Ok(()),
         }
+    }
+
+    /// A text against a pattern: in the worst case each character against each of the pattern.
+    fn matches(&mut self, pattern: &str, text: &str) -> Result<(), TooMuch> {
+        let size = self.patterns.get(pattern).copied().unwrap_or_default();
+        self.spend(1 + text.len().saturating_mul(size) / MATCHES_A_CHECK)
     }
 
     /// The schema that a reference names. The validator has refused those that lead outside.
@@ -180,6 +224,7 @@ impl<'s> Walk<'s> {
 mod tests {
     use serde_json::{Map, json};
 
+    use super::super::schema_size::measure;
     use super::*;
 
     /// n levels of which each refers twice to the next one.
@@ -196,21 +241,44 @@ mod tests {
         json!({"$ref": "#/$defs/0", "$defs": defs})
     }
 
+    fn counted(schema: &Value, input: &Value) -> Result<(), TooMuch> {
+        count(schema, &measure(schema).unwrap(), input)
+    }
+
+    #[test]
+    fn a_long_text_against_a_large_pattern_is_too_much() {
+        let large = json!({"pattern": "(a?){1000}b"});
+        assert_eq!(counted(&large, &json!("a".repeat(100_000))), Err(TooMuch));
+        assert_eq!(counted(&large, &json!("a".repeat(100))), Ok(()));
+        let names: Map<String, Value> = (0..1000).map(|at| (at.to_string(), json!(1))).collect();
+        let day = json!({"patternProperties": {"^\\d{4}-\\d{2}-\\d{2}$": {"type": "integer"}}});
+        assert_eq!(counted(&day, &json!(names)), Ok(()));
+    }
+
+    #[test]
+    fn what_notes_all_members_at_each_check_pays_for_them() {
+        let members: Map<String, Value> = (0..2_000).map(|at| (format!("a{at}"), json!(at))).collect();
+        let parts: Vec<Value> = (0..1_000).map(|_| json!({"minProperties": 1})).collect();
+        let noting = json!({"unevaluatedProperties": true, "allOf": parts});
+        assert_eq!(counted(&noting, &json!(members)), Err(TooMuch));
+        assert_eq!(counted(&json!({"allOf": noting["allOf"]}), &json!(members)), Ok(()));
+    }
+
     #[test]
     fn a_schema_that_doubles_per_level_is_too_much() {
         for keyword in ["allOf", "anyOf", "oneOf", "dependentSchemas"] {
-            assert_eq!(count(&doubling(40, keyword), &json!({})), Err(TooMuch), "{keyword}");
-            assert_eq!(count(&doubling(8, keyword), &json!({})), Ok(()), "{keyword}");
+            assert_eq!(counted(&doubling(40, keyword), &json!({})), Err(TooMuch), "{keyword}");
+            assert_eq!(counted(&doubling(8, keyword), &json!({})), Ok(()), "{keyword}");
         }
         // A level of the schema for each level of the input.
         let node = json!({"$ref": "#"});
         let below = json!({"properties": {"a": {"allOf": [node, node]}}});
         let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
-        assert_eq!(count(&below, &nested(40)), Err(TooMuch));
-        assert_eq!(count(&below, &nested(8)), Ok(()));
-        assert_eq!(count(&json!({"$ref": "#"}), &json!(1)), Err(TooMuch), "without an end");
+        assert_eq!(counted(&below, &nested(40)), Err(TooMuch));
+        assert_eq!(counted(&below, &nested(8)), Ok(()));
+        assert_eq!(counted(&json!({"$ref": "#"}), &json!(1)), Err(TooMuch), "without an end");
         let anchored = json!({"$anchor": "a", "allOf": [{"$ref": "#a"}, {"$dynamicRef": "#a"}]});
-        assert_eq!(count(&anchored, &json!(1)), Err(TooMuch));
+        assert_eq!(counted(&anchored, &json!(1)), Err(TooMuch));
     }
 
     #[test]
@@ -222,10 +290,10 @@ mod tests {
             "additionalProperties": false
         }}, "$ref": "#/$defs/node"});
         let leaves: Vec<Value> = (0..10_000).map(|id| json!({"id": id, "children": []})).collect();
-        assert_eq!(count(&tree, &json!({"id": 0, "children": leaves})), Ok(()));
+        assert_eq!(counted(&tree, &json!({"id": 0, "children": leaves})), Ok(()));
         let numbers = json!({"type": "array", "items": {"type": "integer"}, "uniqueItems": true});
-        assert_eq!(count(&numbers, &json!(vec![1; 40_000])), Ok(()));
-        assert_eq!(count(&json!(true), &json!({"a": 1})), Ok(()));
+        assert_eq!(counted(&numbers, &json!(vec![1; 40_000])), Ok(()));
+        assert_eq!(counted(&json!(true), &json!({"a": 1})), Ok(()));
     }
 
     #[test]
