@@ -161,6 +161,7 @@ queries! {
     BATCH_DUE_BATCHES = "batch/due_batches",
     BATCH_DUE_TASK = "batch/due_task",
     BATCH_DUE_TASKS = "batch/due_tasks",
+    BATCH_IS_DUE = "batch/is_due",
     BATCHES_DUE_TO_GO = "batch/due_to_go",
     BATCH_ENDED_ROOT = "batch/ended_root",
     BATCH_FORGET_BATCH = "batch/forget_batch",

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::start::NewBatch;
-use milepost_core::dag::schema::InputSchema;
+use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::error::StoreError;
 use milepost_core::port::BatchStore;
 use serde_json::{Value, json};
@@ -86,9 +84,7 @@ pub(super) async fn run(args: StartArgs, store: &dyn BatchStore) -> Result<Outco
     };
     let (_, definition) = store.dag(&args.dag, Some(version)).await?;
     if let Some(schema) = &definition.input_schema {
-        InputSchema::compile(schema)?
-            .check(&input)
-            .map_err(|invalid| StoreError::from(InvalidBatch::Input { why: invalid.why }))?;
+        check_fit(schema, &input).map_err(StoreError::from)?;
     }
     let mut batch = NewBatch::new(&args.dag, &input)?;
     batch.key.clone_from(&args.key);

@@ -6,8 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
 use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::start::NewBatch;
-use milepost_core::dag::schema::InputSchema;
+use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::error::StoreError;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
 use milepost_core::port::Store;
@@ -142,7 +141,7 @@ impl AddArgs {
 }
 
 /// Refuses an input that does not fit the DAG of today. One that is not there yet may come before the first tick.
-async fn check_fit(batch: &BatchTemplate, store: &dyn Store) -> Result<()> {
+async fn check_input(batch: &BatchTemplate, store: &dyn Store) -> Result<()> {
     match store.dag(&batch.dag, None).await {
         Err(StoreError::Batch(missing @ InvalidBatch::NoSuchDag { .. })) => {
             output::note(format_args!("{missing}. Until then its ticks start nothing"));
@@ -152,8 +151,7 @@ async fn check_fit(batch: &BatchTemplate, store: &dyn Store) -> Result<()> {
         Ok((_, definition)) => {
             let Some(schema) = &definition.input_schema else { return Ok(()) };
             let input = serde_json::from_str(batch.input.get())?;
-            let unfit = |why| StoreError::from(InvalidBatch::Input { why });
-            Ok(InputSchema::compile(schema)?.check(&input).map_err(|invalid| unfit(invalid.why))?)
+            Ok(check_fit(schema, &input).map_err(StoreError::from)?)
         }
     }
 }
@@ -168,7 +166,7 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
         bail!("there is a schedule {name} already; --replace puts this one in its place");
     }
     if let Makes::Batch(batch) = &schedule.makes {
-        check_fit(batch, store.as_ref()).await?;
+        check_input(batch, store.as_ref()).await?;
     }
     store.put_schedule(&schedule, Source::Operator).await?;
     if before.as_ref().is_some_and(|view| view.source == Source::Config) {

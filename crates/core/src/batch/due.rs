@@ -1,12 +1,17 @@
 //! A task whose rule holds: what it becomes.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::ITEMS_MAX;
+use super::start::check_fit;
 use crate::dag::definition::{Task, Work};
-use crate::dag::expression::{EvaluationError, Expression, Item, Scope, TaskValue, Values};
+use crate::dag::expression::{EvaluationError, Expression, Item, STEPS_MAX, Scope, TaskValue, Values};
+use crate::dag::json::is_within;
 use crate::dag::rule::Outcome;
-use crate::dag::template::Template;
+use crate::dag::stack;
+use crate::dag::template::{Template, count_expressions};
 use crate::finish::Failure;
 use crate::ident::BatchId;
 use crate::job::PAYLOAD_BYTES_MAX;
@@ -17,8 +22,28 @@ pub const EXPRESSION: &str = "expression";
 /// The error code of a task that reads more than it may.
 pub const READS_TOO_MUCH: &str = "reads_too_much";
 
+/// The error code of a task whose bulk job or DAG does not exist, or does not take what it is given.
+pub const CANNOT_START: &str = "cannot_start";
+/// How many steps expressions take at most, and how many parts the values have at most that they read, where others wait for a transaction: about
+/// a millisecond.
+const LITTLE_STEPS: u64 = 10_000;
+/// How many bytes the expressions of such a task have together: they are compiled first.
+const LITTLE_BYTES: usize = 1_000;
+
+/// How long a store works out tasks that take much, but for the last one, before it writes what they become.
+pub const WORKS_OUT_FOR: Duration = Duration::from_millis(500);
+
+/// How much work it may be to find what a task becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// So little that it can be done within a transaction.
+    Little,
+    /// All that expressions and a schema may take, which can be a second: outside of transactions, where nobody waits for it.
+    Full,
+}
+
 /// A task whose rule holds, with all that its expressions read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DueTask {
     /// Its batch.
     pub batch: BatchId,
@@ -32,10 +57,12 @@ pub struct DueTask {
     pub reads: Vec<ReadTask>,
     /// Of an item of a task that goes over a list: the item and its place.
     pub item: Option<(Value, u32)>,
+    /// Of a task that is a batch: the schema for the input of its DAG, if that has one.
+    pub schema: Option<Value>,
 }
 
 /// What one predecessor left.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReadTask {
     /// Its key.
     pub key: String,
@@ -63,45 +90,97 @@ pub enum Becomes {
 }
 
 impl DueTask {
-    /// What it becomes. Its condition and its list are looked at for the task as a whole, its payload for each item.
+    /// What it becomes; `None`: that takes more than this effort. Its condition and its list are looked at for the task as a whole, its
+    /// payload for each item.
     #[must_use]
-    pub fn becomes(&self) -> Becomes {
-        self.work_out()
-            .unwrap_or_else(|message| Becomes::Failed(Failure { code: EXPRESSION.to_owned(), message }))
+    pub fn becomes(&self, effort: Effort) -> Option<Becomes> {
+        if effort == Effort::Little && !self.is_little() {
+            return None;
+        }
+        let steps = if effort == Effort::Little { LITTLE_STEPS } else { STEPS_MAX };
+        stack::large(|| {
+            let reads: Vec<TaskValue<'_>> = self
+                .reads
+                .iter()
+                .map(|read| TaskValue { key: &read.key, state: read.state, output: &read.output })
+                .collect();
+            let item = self.item.as_ref().map(|(value, index)| Item { value, index: *index });
+            let scope = Scope::new(&Values { input: &self.input, tasks: &reads, item }, steps);
+            let becomes = self.work_out(&scope).unwrap_or_else(Becomes::Failed);
+            (effort == Effort::Full || !scope.is_exhausted()).then_some(becomes)
+        })
     }
 
-    fn work_out(&self) -> Result<Becomes, String> {
-        let reads: Vec<TaskValue<'_>> = self
-            .reads
-            .iter()
-            .map(|read| TaskValue { key: &read.key, state: read.state, output: &read.output })
-            .collect();
-        let item = self.item.as_ref().map(|(value, index)| Item { value, index: *index });
-        let scope = Scope::new(&Values { input: &self.input, tasks: &reads, item });
+    /// Whether all that is looked at is small; nothing is compiled for this answer.
+    fn is_little(&self) -> bool {
+        let mut parts = LITTLE_STEPS;
+        let texts = self.spec.when.iter().chain(&self.spec.each).map(String::len).sum::<usize>();
+        let item = self.item.as_ref().map(|(item, _)| item);
+        let values = [&self.input, &self.spec.payload].into_iter().chain(item);
+        self.schema.is_none()
+            && values
+                .chain(self.reads.iter().map(|read| &read.output))
+                .all(|value| is_within(value, &mut parts))
+            && texts + count_expressions(&self.spec.payload).1 <= LITTLE_BYTES
+    }
+
+    fn work_out(&self, scope: &Scope) -> Result<Becomes, Failure> {
+        let failed = |message: String| Failure { code: EXPRESSION.to_owned(), message };
         if self.item.is_none() {
             if let Some(when) = &self.spec.when
-                && !evaluate("when", when, |when| when.holds(&scope))?
+                && !evaluate("when", when, |when| when.holds(scope)).map_err(failed)?
             {
                 return Ok(Becomes::Skipped);
             }
             if let Some(each) = &self.spec.each {
-                let items = evaluate("each", each, |each| each.list(&scope))?;
+                let items = evaluate("each", each, |each| each.list(scope)).map_err(failed)?;
                 return if items.len() > ITEMS_MAX {
-                    Err(format!("each: it gives {} items; at most {ITEMS_MAX} are possible", items.len()))
+                    let count = items.len();
+                    Err(failed(format!("each: it gives {count} items; at most {ITEMS_MAX} are possible")))
                 } else {
                     Ok(Becomes::Items(items))
                 };
             }
         }
-        let template = Template::compile(&self.spec.template()).map_err(|e| format!("payload: {e}"))?;
-        let payload = template.render(&scope, PAYLOAD_BYTES_MAX).map_err(|e| format!("payload: {e}"))?;
-        check_payload(&payload.to_string(), PAYLOAD_BYTES_MAX).map_err(|e| e.to_string())?;
+        let payload = self.payload(scope).map_err(failed)?;
         Ok(match self.spec.work() {
             Some(Work::Bulk { .. }) => Becomes::Bulk(payload),
-            Some(Work::Batch { .. }) => Becomes::Batch(payload),
+            Some(Work::Batch { .. }) => {
+                self.check_input(&payload)?;
+                Becomes::Batch(payload)
+            }
             _ => Becomes::Job(payload),
         })
     }
+
+    fn payload(&self, scope: &Scope) -> Result<Value, String> {
+        let template = Template::compile(&self.spec.template()).map_err(|e| format!("payload: {e}"))?;
+        let payload = template.render(scope, PAYLOAD_BYTES_MAX).map_err(|e| format!("payload: {e}"))?;
+        check_payload(&payload.to_string(), PAYLOAD_BYTES_MAX).map_err(|e| e.to_string())?;
+        Ok(payload)
+    }
+
+    /// Checks the input of the batch that the task is.
+    fn check_input(&self, input: &Value) -> Result<(), Failure> {
+        let Some(schema) = &self.schema else { return Ok(()) };
+        check_fit(schema, input)
+            .map_err(|invalid| Failure { code: CANNOT_START.to_owned(), message: invalid.to_string() })
+    }
+}
+
+/// Works out what tasks become that take much: the first, and the others until it is over.
+#[must_use]
+pub fn work_out(due: Vec<DueTask>, is_over: impl Fn() -> bool) -> Vec<(DueTask, Becomes)> {
+    let mut worked_out = Vec::with_capacity(due.len());
+    for task in due {
+        if let Some(becomes) = task.becomes(Effort::Full) {
+            worked_out.push((task, becomes));
+        }
+        if is_over() {
+            break;
+        }
+    }
+    worked_out
 }
 
 fn evaluate<T>(
@@ -131,14 +210,20 @@ mod tests {
                 read("load", Outcome::Skipped, Value::Null),
             ],
             item: None,
+            schema: None,
         }
     }
 
     #[test]
     fn a_condition_decides_before_the_payload_is_made() {
         let broken = Task::job("mail").payload(json!("${ input.nothing }"));
-        assert_eq!(due(broken.clone().when("tasks.count.output.rows > 5")).becomes(), Becomes::Skipped);
-        let Becomes::Failed(failure) = due(broken.when("tasks.count.output.rows == 3")).becomes() else {
+        assert_eq!(
+            due(broken.clone().when("tasks.count.output.rows > 5")).becomes(Effort::Full).unwrap(),
+            Becomes::Skipped
+        );
+        let Becomes::Failed(failure) =
+            due(broken.when("tasks.count.output.rows == 3")).becomes(Effort::Full).unwrap()
+        else {
             panic!("a payload without a value");
         };
         assert_eq!(failure.code, EXPRESSION);
@@ -152,24 +237,30 @@ mod tests {
             "text": "${ tasks.count.output.rows } rows, load was ${ tasks.load.state }",
         }));
         let expected = json!({"day": "2026-11-01", "text": "3 rows, load was skipped"});
-        assert_eq!(due(spec).becomes(), Becomes::Job(expected));
+        assert_eq!(due(spec).becomes(Effort::Full).unwrap(), Becomes::Job(expected));
     }
 
     #[test]
     fn a_list_becomes_items_and_each_item_a_job() {
         let spec = Task::each("mail", "input.to").payload(json!({"to": "${ item }", "n": "${ index }"}));
-        assert_eq!(due(spec.clone()).becomes(), Becomes::Items(vec![json!("a"), json!("b")]));
+        assert_eq!(
+            due(spec.clone()).becomes(Effort::Full).unwrap(),
+            Becomes::Items(vec![json!("a"), json!("b")])
+        );
         let item = DueTask { item: Some((json!("b"), 1)), ..due(spec) };
-        assert_eq!(item.becomes(), Becomes::Job(json!({"to": "b", "n": 1})));
+        assert_eq!(item.becomes(Effort::Full).unwrap(), Becomes::Job(json!({"to": "b", "n": 1})));
     }
 
     #[test]
     fn an_expression_without_a_value_says_which_one() {
-        let Becomes::Failed(failure) = due(Task::job("mail").when("input.day > 3")).becomes() else {
+        let Becomes::Failed(failure) =
+            due(Task::job("mail").when("input.day > 3")).becomes(Effort::Full).unwrap()
+        else {
             panic!("a text is not more than a number");
         };
         assert!(failure.message.starts_with("when = \"input.day > 3\": "), "{}", failure.message);
-        let Becomes::Failed(failure) = due(Task::each("mail", "input.day")).becomes() else {
+        let Becomes::Failed(failure) = due(Task::each("mail", "input.day")).becomes(Effort::Full).unwrap()
+        else {
             panic!("a text is no list");
         };
         assert!(failure.message.contains("a list"), "{}", failure.message);
@@ -180,9 +271,12 @@ mod tests {
         let payload = json!({"day": "${ input.day }"});
         let expected = json!({"day": "2026-11-01"});
         assert_eq!(
-            due(Task::bulk("push").payload(payload.clone())).becomes(),
+            due(Task::bulk("push").payload(payload.clone())).becomes(Effort::Full).unwrap(),
             Becomes::Bulk(expected.clone())
         );
-        assert_eq!(due(Task::batch("etl").payload(payload)).becomes(), Becomes::Batch(expected));
+        assert_eq!(
+            due(Task::batch("etl").payload(payload)).becomes(Effort::Full).unwrap(),
+            Becomes::Batch(expected)
+        );
     }
 }

@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::InvalidBatch;
+use crate::dag::schema::InputSchema;
 use crate::dag::version::Version;
 use crate::ident::BatchId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_key, check_name};
@@ -79,4 +81,27 @@ pub struct Started {
     pub batch: BatchId,
     /// Whether it was there before, under the same key; then nothing was changed.
     pub duplicate: bool,
+}
+
+/// Checks the input of a batch against the schema of its DAG. That can take a second: it is neither for a thread of a runtime nor for a
+/// transaction.
+///
+/// # Errors
+/// [`InvalidBatch::Input`] says what is wrong and where.
+pub fn check_fit(schema: &Value, input: &Value) -> Result<(), InvalidBatch> {
+    let unfit = |why| InvalidBatch::Input { why };
+    let schema = InputSchema::compile(schema).map_err(|invalid| unfit(invalid.to_string()))?;
+    schema.check(input).map_err(|invalid| unfit(invalid.to_string()))
+}
+
+/// The same for JSON texts.
+///
+/// # Errors
+/// As [`check_fit`], also for a text that is no JSON.
+pub fn check_fit_of_texts(schema: &str, input: &str) -> Result<(), InvalidBatch> {
+    let read = |text: &str| {
+        serde_json::from_str(text)
+            .map_err(|error| InvalidBatch::Input { why: format!("it is not JSON: {error}") })
+    };
+    check_fit(&read(schema)?, &read(input)?)
 }

@@ -90,6 +90,21 @@ pub(super) fn weight(value: &Cel, max: u64) -> u64 {
     sum
 }
 
+/// Whether a value has at most so many parts, counted as [`weight`] does.
+pub(crate) fn is_within(value: &Value, parts: &mut u64) -> bool {
+    let own = match value {
+        Value::String(text) => 1 + text.len() as u64 / 64,
+        _ => 1,
+    };
+    *parts = parts.saturating_sub(own);
+    *parts > 0
+        && match value {
+            Value::Array(items) => items.iter().all(|item| is_within(item, parts)),
+            Value::Object(members) => members.values().all(|member| is_within(member, parts)),
+            _ => true,
+        }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

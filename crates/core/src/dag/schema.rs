@@ -62,7 +62,7 @@ impl InputSchema {
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler.use_loader(Box::new(Nothing));
         compiler.add_resource(PLACE, schema.clone()).map_err(invalid)?;
-        let root = stack::large(|| compiler.compile(PLACE, &mut schemas)).map_err(invalid)?;
+        let root = stack::large(|| compiler.compile(PLACE, &mut schemas).map_err(invalid))?;
         Ok(Self { schemas, root, source: schema.clone(), patterns })
     }
 

@@ -4,6 +4,6 @@
 const BYTES: usize = 64 << 20;
 
 /// Runs a function on a large stack: threads of a runtime have 2 MiB, and an overflow ends the process.
-pub(super) fn large<T>(run: impl FnOnce() -> T) -> T {
+pub(crate) fn large<T>(run: impl FnOnce() -> T) -> T {
     stacker::grow(BYTES, run)
 }

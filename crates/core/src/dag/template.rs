@@ -204,7 +204,7 @@ fn whole(pieces: &[Piece], scope: &Scope, bytes_left: &mut usize) -> Result<Valu
 }
 
 /// Returns how many expressions the strings of a value have, and how many bytes these have together. It compiles nothing.
-pub(super) fn count_expressions(value: &Value) -> (usize, usize) {
+pub(crate) fn count_expressions(value: &Value) -> (usize, usize) {
     let add = |one: (usize, usize), other: (usize, usize)| (one.0 + other.0, one.1 + other.1);
     match value {
         Value::String(text) => {
@@ -281,14 +281,14 @@ fn end(text: &str) -> Option<usize> {
 mod tests {
     use serde_json::json;
 
-    use super::super::expression::{Item, Values};
+    use super::super::expression::{Item, STEPS_MAX, Values};
     use super::*;
 
     fn render(template: Value, bytes_max: usize) -> Result<Value, RenderError> {
         let input = json!({"n": 3, "to": "é", "list": [1, "a"], "big": "x".repeat(600)});
         let item = json!({"id": 7});
         let item = Some(Item { value: &item, index: 2 });
-        let scope = Scope::new(&Values { input: &input, tasks: &[], item });
+        let scope = Scope::new(&Values { input: &input, tasks: &[], item }, STEPS_MAX);
         Template::compile(&template).unwrap().render(&scope, bytes_max)
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::READ_BYTES_MAX;
-use milepost_core::batch::due::{Becomes, DueTask, READS_TOO_MUCH, ReadTask};
+use milepost_core::batch::due::{Becomes, DueTask, Effort, READS_TOO_MUCH, ReadTask};
 use milepost_core::dag::definition::Work;
 use milepost_core::dag::state::TaskState;
 use milepost_core::finish::{Failure, UNREADABLE};
@@ -15,7 +15,6 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use super::start::check_input;
 use crate::row::{self, Decoded, named};
 use crate::session::{Query, Session};
 use crate::statement;
@@ -26,6 +25,8 @@ const ROUNDS_MAX: usize = 20;
 /// Tasks worked out at once: PostgreSQL ends a transaction whose client computes for longer than
 /// `idle_in_transaction_session_timeout`.
 const ROUND_ROWS: i64 = 500;
+/// How many tasks that take much one round notes, with all that they read.
+const LARGE_MAX: usize = 16;
 /// One transaction begins no further round after this; the rest is left to the next one.
 const ROUNDS_TOOK: Duration = Duration::from_millis(500);
 
@@ -50,33 +51,71 @@ pub(crate) async fn go_on(session: &mut Session<'_>, left: Option<&PgRow>) -> De
     Ok(())
 }
 
-/// Works due tasks out, of these batches or of all: at most a page. Answers how many.
-pub(super) async fn work_out(session: &mut Session<'_>, batches: Option<&[Uuid]>) -> Decoded<u64> {
-    let mut worked_out = 0;
+/// What a transaction made of due tasks.
+#[derive(Debug, Default)]
+pub(super) struct WorkedOut {
+    /// How many it worked out.
+    pub(super) count: u64,
+    /// Some that take more than can be done in a transaction; they stay due.
+    pub(super) large: Vec<DueTask>,
+}
+
+/// Works due tasks out, of these batches or of all: at most a page.
+pub(super) async fn work_out(session: &mut Session<'_>, batches: Option<&[Uuid]>) -> Decoded<WorkedOut> {
+    let mut all = WorkedOut::default();
     let begun = Instant::now();
     for _ in 0..ROUNDS_MAX {
-        let due = take(session, batches, ROUND_ROWS).await?;
+        let due = take(session, batches, None, ROUND_ROWS).await?;
         if due.is_empty() {
-            return Ok(worked_out);
+            return Ok(all);
         }
-        worked_out += due.len() as u64;
-        become_all(session, due).await?;
-        if worked_out >= u64::from(PAGE_ROWS) || begun.elapsed() >= ROUNDS_TOOK {
+        let round = tokio::task::spawn_blocking(move || evaluate(due)).await;
+        let Round { little, large } = round.map_err(|e| sqlx::Error::Decode(Box::new(e)))?;
+        all.count += little.len() as u64;
+        become_all(session, little).await?;
+        all.large = large;
+        // Those that take much would be taken again.
+        let is_full = all.count >= u64::from(PAGE_ROWS) || begun.elapsed() >= ROUNDS_TOOK;
+        if is_full || !all.large.is_empty() {
             break;
         }
     }
     session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
-    Ok(worked_out)
+    Ok(all)
+}
+
+/// Due tasks become what was worked out outside of the transaction, but for those of which something has changed since. Answers how many.
+pub(super) async fn become_as_worked_out(
+    session: &mut Session<'_>,
+    worked_out: Vec<(DueTask, Becomes)>,
+) -> Decoded<u64> {
+    let batches = worked_out.iter().map(|(due, _)| due.batch.0).collect::<Vec<_>>();
+    let tasks = worked_out.iter().map(|(due, _)| due.task.cast_signed()).collect();
+    let standing = take(session, Some(&batches), Some(tasks), ROUND_ROWS).await?;
+    let mut little = Vec::new();
+    for (due, becomes) in worked_out {
+        let at = (due.batch.0, due.task.cast_signed());
+        if standing.iter().any(|(place, is)| *place == at && is.as_ref() == Ok(&due)) {
+            little.push((at, Ok(due), becomes));
+        }
+    }
+    let count = little.len() as u64;
+    become_all(session, little).await?;
+    Ok(count)
 }
 
 /// A due task, or why it cannot be worked out.
 type Due = (Place, Result<DueTask, Failure>);
 
-/// Locks due tasks and loads what they read.
-async fn take(session: &mut Session<'_>, batches: Option<&[Uuid]>, most: i64) -> Decoded<Vec<Due>> {
-    let rows = session
-        .rows(sqlx::query(statement::BATCH_DUE).bind(batches.map(<[Uuid]>::to_vec)).bind(most))
-        .await?;
+/// Locks due tasks, of these batches or these tasks of theirs (aligned), and loads what they read.
+async fn take(
+    session: &mut Session<'_>,
+    batches: Option<&[Uuid]>,
+    tasks: Option<Vec<i32>>,
+    most: i64,
+) -> Decoded<Vec<Due>> {
+    let query = sqlx::query(statement::BATCH_DUE).bind(batches.map(<[Uuid]>::to_vec)).bind(most).bind(tasks);
+    let rows = session.rows(query).await?;
     let mut reading = Vec::new();
     for row in &rows {
         if row.try_get("reads")? {
@@ -112,6 +151,7 @@ fn due_task(row: &PgRow, (batch, task): Place, reads: Vec<ReadTask>) -> Decoded<
         input: json(row.try_get("input")?)?.unwrap_or_default(),
         reads,
         item: item.map(|item| (item, number)),
+        schema: json(row.try_get("schema")?)?,
     })
 }
 
@@ -149,25 +189,38 @@ async fn reads(
     Ok(all)
 }
 
-/// Evaluates the expressions of due tasks: of the first, and of the others until [`ROUNDS_TOOK`]. The rest stays due.
-fn evaluate(due: Vec<Due>) -> Vec<(Place, Result<DueTask, Failure>, Becomes)> {
+/// A due task that was worked out.
+type Worked = (Place, Result<DueTask, Failure>, Becomes);
+
+/// What became of the tasks that one round took.
+#[derive(Default)]
+struct Round {
+    little: Vec<Worked>,
+    large: Vec<DueTask>,
+}
+
+/// Evaluates the expressions of due tasks: of the first, and of the others until [`ROUNDS_TOOK`]. The rest stays due, as do those that take much.
+fn evaluate(due: Vec<Due>) -> Round {
     let begun = Instant::now();
-    let mut evaluated = Vec::with_capacity(due.len());
+    let mut round = Round::default();
     for (place, task) in due {
-        let becomes = task.as_ref().map_or_else(|failure| Becomes::Failed(failure.clone()), DueTask::becomes);
-        evaluated.push((place, task, becomes));
+        match task.as_ref().map(|due| due.becomes(Effort::Little)) {
+            Ok(Some(becomes)) => round.little.push((place, task, becomes)),
+            Err(why) => round.little.push((place, Err(why.clone()), Becomes::Failed(why.clone()))),
+            Ok(None) if round.large.len() < LARGE_MAX => round.large.extend(task),
+            Ok(None) => {}
+        }
         if begun.elapsed() >= ROUNDS_TOOK {
             break;
         }
     }
-    evaluated
+    round
 }
 
 /// Lets due tasks become what they are to become.
-async fn become_all(session: &mut Session<'_>, due: Vec<Due>) -> Decoded<()> {
+async fn become_all(session: &mut Session<'_>, worked_out: Vec<Worked>) -> Decoded<()> {
     let (mut jobs, mut ends) = (Jobs::default(), Ends::default());
-    let worked_out = tokio::task::spawn_blocking(move || evaluate(due)).await;
-    for (place, task, becomes) in worked_out.map_err(|e| sqlx::Error::Decode(Box::new(e)))? {
+    for (place, task, becomes) in worked_out {
         match becomes {
             Becomes::Job(payload) => jobs.add(place, &payload),
             Becomes::Skipped => ends.add(place, TaskState::Skipped, "its condition is false".to_owned()),
@@ -213,11 +266,6 @@ async fn become_other(
         Becomes::Items(items) => ("items", Value::Array(items)),
         Becomes::Job(_) | Becomes::Skipped | Becomes::Failed(_) => return Ok(None),
     };
-    if what == "batch"
-        && let Some(why) = unfit(session, &name, &payload).await?
-    {
-        return Ok(Some(why));
-    }
     let query = sqlx::query(statement::BATCH_RELEASE_OTHER)
         .bind(batch)
         .bind(task)
@@ -225,14 +273,6 @@ async fn become_other(
         .bind(name)
         .bind(payload.to_string());
     session.row(query).await.and_then(row::value)
-}
-
-/// Why an input does not fit the DAG of an inner batch.
-async fn unfit(session: &mut Session<'_>, dag: &str, input: &Value) -> Decoded<Option<String>> {
-    let query = sqlx::query(statement::BATCH_SCHEMA).bind(dag.to_owned()).bind(None::<String>);
-    let Some(row) = session.row(query).await? else { return Ok(None) };
-    let checked = check_input(row.try_get("input_schema")?, input.to_string()).await?;
-    Ok(checked.err().map(|error| error.to_string()))
 }
 
 /// Tasks that become jobs.

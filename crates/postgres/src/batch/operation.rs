@@ -1,13 +1,16 @@
 //! What operators do to batches, and what upkeep does for them.
 
+use std::time::Instant;
+
 use milepost_core::audit::Deed;
+use milepost_core::batch::due::{self, WORKS_OUT_FOR};
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb, IN_ANOTHER_VERSION};
 use milepost_core::dag::state::TaskState;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
 use sqlx::Row;
 
-use super::due::work_out;
+use super::due::{WorkedOut, become_as_worked_out, work_out};
 use super::error::{ILLEGAL, operation_error};
 use super::version::fit;
 use crate::row::{self, Decoded};
@@ -55,16 +58,29 @@ impl PostgresStore {
         if !left.and_then(row::value::<bool>).map_err(fail)? {
             return Ok(0);
         }
-        self.inner.hot.atomically(advance_in).await.map_err(fail)
+        let WorkedOut { count, large } = self.inner.hot.atomically(advance_in).await.map_err(fail)?;
+        if large.is_empty() {
+            return Ok(count);
+        }
+        // Nobody waits for it: neither a transaction nor the threads of the runtime.
+        let large = tokio::task::spawn_blocking(|| {
+            let begun = Instant::now();
+            due::work_out(large, || begun.elapsed() >= WORKS_OUT_FOR)
+        });
+        let large = large.await.map_err(|panic| fail(sqlx::Error::Decode(Box::new(panic))))?;
+        let became = async move |tx: &mut Session<'_>| become_as_worked_out(tx, large).await;
+        Ok(count + self.inner.hot.atomically(became).await.map_err(fail)?)
     }
 }
 
-async fn advance_in(tx: &mut Session<'_>) -> Decoded<u64> {
+async fn advance_in(tx: &mut Session<'_>) -> Decoded<WorkedOut> {
     let spread = tx.row(sqlx::query(statement::BATCH_SPREAD)).await?.ok_or(sqlx::Error::RowNotFound)?;
     let counted: i32 = spread.try_get("counted")?;
     // Where an end was spread the page is full.
-    let worked_out = if counted > 0 { 0 } else { work_out(tx, None).await? };
-    Ok(u64::from(counted.unsigned_abs()) + worked_out)
+    if counted > 0 {
+        return Ok(WorkedOut { count: u64::from(counted.unsigned_abs()), ..WorkedOut::default() });
+    }
+    work_out(tx, None).await
 }
 
 async fn operate_in(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded<BatchOperated> {

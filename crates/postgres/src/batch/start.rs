@@ -2,14 +2,12 @@
 
 use milepost_core::audit::{Deed, made_batch};
 use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::start::{NewBatch, Started};
-use milepost_core::dag::schema::InputSchema;
+use milepost_core::batch::start::{NewBatch, Started, check_fit_of_texts};
 use milepost_core::dag::version::Version;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
-use serde_json::Value;
 use sqlx::{PgConnection, Row};
 
 use super::due::work_out;
@@ -88,13 +86,7 @@ pub(crate) async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<
 /// Checks an input against the schema of a version, if it has one, beside the threads of the runtime: it can take a while.
 pub(super) async fn check_input(schema: Option<String>, input: String) -> Decoded<StoreResult<()>> {
     let Some(schema) = schema else { return Ok(Ok(())) };
-    let check = move || {
-        let not_json = |e: serde_json::Error| StoreError::from(InvalidBatch::Input { why: e.to_string() });
-        let schema: Value = serde_json::from_str(&schema).map_err(not_json)?;
-        let schema = InputSchema::compile(&schema).map_err(|e| InvalidBatch::Input { why: e.to_string() })?;
-        let input: Value = serde_json::from_str(&input).map_err(not_json)?;
-        schema.check(&input).map_err(|e| InvalidBatch::Input { why: e.to_string() }.into())
-    };
+    let check = move || check_fit_of_texts(&schema, &input).map_err(StoreError::from);
     tokio::task::spawn_blocking(check).await.map_err(|e| sqlx::Error::Decode(Box::new(e)))
 }
 

@@ -1,5 +1,6 @@
 //! What earlier pages left to be done.
 
+use milepost_core::batch::due::{Becomes, DueTask};
 use rusqlite::Connection;
 
 use super::settle::Settler;
@@ -16,8 +17,8 @@ pub(crate) fn is_needed(conn: &Connection) -> Result<bool, Failure> {
         || conn.prepare_cached(query::BATCH_DUE_BATCHES)?.exists([1])?)
 }
 
-/// A page of it; answers how many tasks were looked at.
-pub(super) fn advance(conn: &Connection) -> Result<u64, Failure> {
+/// A page of it; answers how many tasks were worked out, and those that are too much for a transaction.
+pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure> {
     let mut settler = Settler::new(conn);
     if conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())? {
         settler.spread_lines()?;
@@ -27,5 +28,16 @@ pub(super) fn advance(conn: &Connection) -> Result<u64, Failure> {
             due.query_map([BATCHES], |row| row::batch_id(row, 0))?.collect::<rusqlite::Result<_>>()?;
     }
     settler.finish()?;
-    Ok(settler.looked)
+    Ok((settler.looked, settler.large))
+}
+
+/// Due tasks become what was worked out outside; answers how many did.
+pub(super) fn become_all(conn: &Connection, worked_out: &[(DueTask, Becomes)]) -> Result<u64, Failure> {
+    let mut settler = Settler::new(conn);
+    for (due, becomes) in worked_out {
+        settler.become_as_worked_out(due, becomes.clone())?;
+    }
+    let changed = settler.looked;
+    settler.finish()?;
+    Ok(changed)
 }

@@ -124,11 +124,8 @@ pub(super) fn number_of(conn: &Connection, id: i64) -> rusqlite::Result<u32> {
 }
 
 /// What the input of batches of a version must look like.
-pub(super) fn input_schema(conn: &Connection, id: i64) -> Result<Option<Value>, Failure> {
-    Ok(conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], |row| {
-        let text: Option<String> = row.get(9)?;
-        text.map(|text| serde_json::from_str(&text).map_err(|e| row::odd(9, Type::Text, e))).transpose()
-    })?)
+pub(super) fn input_schema(conn: &Connection, id: i64) -> rusqlite::Result<Option<String>> {
+    conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], |row| row.get(9))
 }
 
 fn view(row: &Row<'_>) -> rusqlite::Result<VersionView> {

@@ -4,7 +4,8 @@ use std::mem;
 use std::rc::Rc;
 
 use milepost_core::batch::READ_BYTES_MAX;
-use milepost_core::batch::due::{Becomes, DueTask, EXPRESSION, READS_TOO_MUCH};
+use milepost_core::batch::due::{Becomes, CANNOT_START, DueTask, EXPRESSION, Effort, READS_TOO_MUCH};
+use milepost_core::batch::error::InvalidBatch;
 use milepost_core::dag::definition::Task;
 use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
@@ -15,6 +16,7 @@ use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::Value;
 
+use super::dag;
 use super::head::{Head, TaskId};
 use super::output::{Outputs, Unread};
 use super::settle::{Made, Settler};
@@ -25,11 +27,11 @@ use crate::row::{self, Id};
 
 /// How many due tasks are looked for at a time.
 const LOOK: u32 = 100;
-/// The error code of a task whose bulk job or DAG does not exist, or does not take what it is given.
-const CANNOT_START: &str = "cannot_start";
+/// How many tasks that take much one page notes, with all that they read.
+const LARGE_MAX: usize = 16;
 
 impl Settler<'_> {
-    /// Works out some of a batch's tasks that are due.
+    /// Works out some of a batch's tasks that are due; those that take much stay due.
     pub(super) fn work_out(&mut self, batch: BatchId) -> Result<(), Failure> {
         let head = self.head(batch)?;
         if head.stopped {
@@ -39,6 +41,7 @@ impl Settler<'_> {
         let due = statement.query_map((batch.0.as_bytes(), LOOK), |row| row.get(0))?;
         let due = due.collect::<rusqlite::Result<Vec<u32>>>()?;
         let mut desk = Desk::new(self.conn, batch, head);
+        let mut all_are_little = true;
         for &number in &due {
             if self.page.is_over() {
                 return Ok(());
@@ -46,18 +49,53 @@ impl Settler<'_> {
             self.page.take(1);
             self.looked += 1;
             let task = TaskId { batch, number };
-            match desk.work_out(number)? {
-                None => self.make_job(task, TaskState::Due, None)?,
-                Some(becomes) => self.become_this(task, &desk, becomes)?,
+            match desk.look_at(number)? {
+                Look::Plain => self.make_job(task, TaskState::Due, None)?,
+                Look::Unreadable(why) => self.fail(task, &why)?,
+                Look::Task(due) => {
+                    all_are_little &= self.work_out_little(task, &due)?;
+                    desk.keep(*due);
+                }
             }
         }
-        if due.len() == LOOK as usize {
+        // Otherwise the same would be looked at again.
+        if all_are_little && due.len() == LOOK as usize {
             self.due.insert(batch);
         }
         Ok(())
     }
 
-    fn become_this(&mut self, task: TaskId, desk: &Desk<'_>, becomes: Becomes) -> Result<(), Failure> {
+    /// Works a task out if that is little work, which it answers.
+    fn work_out_little(&mut self, task: TaskId, due: &DueTask) -> Result<bool, Failure> {
+        if let Some(becomes) = due.becomes(Effort::Little) {
+            self.become_this(task, due, becomes)?;
+            return Ok(true);
+        }
+        self.looked -= 1;
+        if self.large.len() < LARGE_MAX {
+            self.large.push(due.clone());
+        }
+        Ok(false)
+    }
+
+    /// A task becomes what was worked out outside of the transaction, unless anything that it read has changed since.
+    pub(super) fn become_as_worked_out(&mut self, was: &DueTask, becomes: Becomes) -> Result<(), Failure> {
+        let task = TaskId { batch: was.batch, number: was.task };
+        let head = self.head(was.batch)?;
+        let mut is_due = self.conn.prepare_cached(query::BATCH_IS_DUE)?;
+        if head.stopped || !is_due.exists((was.batch.0.as_bytes(), was.task))? {
+            return Ok(());
+        }
+        match Desk::new(self.conn, was.batch, head).look_at(was.task)? {
+            Look::Task(is) if *is == *was => {
+                self.looked += 1;
+                self.become_this(task, was, becomes)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn become_this(&mut self, task: TaskId, due: &DueTask, becomes: Becomes) -> Result<(), Failure> {
         match becomes {
             Becomes::Skipped => self.skip(task, TaskState::Due, "its condition is false"),
             Becomes::Failed(why) => self.fail(task, &why),
@@ -71,12 +109,12 @@ impl Settler<'_> {
                 self.go_on_as(task, child)
             }
             Becomes::Batch(input) => {
-                let dag = desk.named.as_deref().unwrap_or_default();
+                let dag = due.spec.dag.as_deref().unwrap_or_default();
                 let child = self.start_inner(task, dag, &input.to_string());
                 self.go_on_as(task, child)
             }
             Becomes::Bulk(payload) => {
-                self.start_bulk(task, desk.named.as_deref().unwrap_or_default(), payload)
+                self.start_bulk(task, due.spec.bulk.as_deref().unwrap_or_default(), payload)
             }
         }
     }
@@ -116,6 +154,14 @@ impl Settler<'_> {
     }
 }
 
+/// A due task as it stands in the store.
+enum Look {
+    /// Its job is its own, as it stands.
+    Plain,
+    Task(Box<DueTask>),
+    Unreadable(Why),
+}
+
 /// The due tasks of one batch, and what they have in common.
 struct Desk<'conn> {
     conn: &'conn Connection,
@@ -123,64 +169,63 @@ struct Desk<'conn> {
     head: Rc<Head>,
     /// Its input; once a task needed it.
     input: Option<Value>,
-    /// Of the items of a list: what they all see, and the items.
+    /// Of a batch of items: what they all see, and the items.
     items: Option<Result<(DueTask, Vec<Value>), Why>>,
-    /// The bulk job or the DAG that the task names that was worked out last.
-    named: Option<String>,
+    /// The items, while one is looked at.
+    list: Vec<Value>,
 }
 
 impl<'conn> Desk<'conn> {
     const fn new(conn: &'conn Connection, batch: BatchId, head: Rc<Head>) -> Self {
-        Self { conn, batch, head, input: None, items: None, named: None }
+        Self { conn, batch, head, input: None, items: None, list: Vec::new() }
     }
 
-    /// What a task becomes; `None`: its job as it stands.
-    fn work_out(&mut self, number: u32) -> Result<Option<Becomes>, Failure> {
+    fn look_at(&mut self, number: u32) -> Result<Look, Failure> {
         if self.head.items_of.is_some() {
-            return self.work_out_item(number).map(Some);
+            return self.look_at_item(number);
         }
         let asked = Asked::load(self.conn, self.head.version, number)?;
         if asked.plain {
-            return Ok(None);
+            return Ok(Look::Plain);
         }
         let input = match self.input.take() {
             Some(input) => input,
             None => match input_of(self.conn, self.batch)? {
                 Ok(input) => input,
-                Err(why) => return Ok(Some(Becomes::Failed(why))),
+                Err(why) => return Ok(Look::Unreadable(why)),
             },
         };
         let task = TaskId { batch: self.batch, number };
-        match asked.due(self.conn, task, &self.head, input)? {
-            Ok(due) => {
-                let becomes = due.becomes();
-                self.input = Some(due.input);
-                self.named = due.spec.bulk.or(due.spec.dag);
-                Ok(Some(becomes))
-            }
-            Err(why) => Ok(Some(Becomes::Failed(why))),
-        }
+        Ok(asked
+            .due(self.conn, task, &self.head, input)?
+            .map_or_else(Look::Unreadable, |due| Look::Task(Box::new(due))))
     }
 
-    fn work_out_item(&mut self, number: u32) -> Result<Becomes, Failure> {
+    fn look_at_item(&mut self, number: u32) -> Result<Look, Failure> {
         let items = match self.items.take() {
             Some(items) => items,
             None => self.load_items()?,
         };
-        let becomes = match items {
+        Ok(match items {
             Ok((mut due, mut list)) => {
                 let item = list.get_mut(number as usize).map(mem::take).unwrap_or_default();
                 (due.task, due.item) = (number, Some((item, number)));
-                let becomes = due.becomes();
-                self.items = Some(Ok((due, list)));
-                becomes
+                self.list = list;
+                Look::Task(Box::new(due))
             }
             Err(why) => {
                 self.items = Some(Err(why.clone()));
-                Becomes::Failed(why)
+                Look::Unreadable(why)
             }
-        };
-        Ok(becomes)
+        })
+    }
+
+    /// What the next task sees is the same.
+    fn keep(&mut self, due: DueTask) {
+        match due.item {
+            Some(_) => self.items = Some(Ok((due, mem::take(&mut self.list)))),
+            None => self.input = Some(due.input),
+        }
     }
 
     /// What the task sees that goes over the list, and the list.
@@ -252,7 +297,16 @@ impl Asked {
         let reads = self.reads.iter().map(|&number| outputs.read(TaskId { number, ..task }, head));
         match reads.collect::<Result<Vec<_>, _>>() {
             Ok(reads) => {
-                Ok(Ok(DueTask { batch: task.batch, task: task.number, spec, input, reads, item: None }))
+                let schema = schema_of(conn, spec.dag.as_deref())?;
+                Ok(Ok(DueTask {
+                    batch: task.batch,
+                    task: task.number,
+                    spec,
+                    input,
+                    reads,
+                    item: None,
+                    schema,
+                }))
             }
             Err(Unread::TooMuch) => {
                 let message = format!("the results that it reads have more than {READ_BYTES_MAX} bytes");
@@ -261,6 +315,22 @@ impl Asked {
             Err(Unread::Failed(failure)) => Err(failure),
         }
     }
+}
+
+/// The schema for the input of the DAG that a task names.
+fn schema_of(conn: &Connection, dag: Option<&str>) -> Result<Option<Value>, Failure> {
+    let Some(dag) = dag else { return Ok(None) };
+    // One that there is not is found when the batch starts.
+    let version = match dag::find(conn, dag, None) {
+        Ok(version) => version,
+        Err(Failure::Told(StoreError::Batch(InvalidBatch::NoSuchDag { .. }))) => return Ok(None),
+        Err(failure) => return Err(failure),
+    };
+    let Some(schema) = dag::input_schema(conn, version)? else { return Ok(None) };
+    let schema = serde_json::from_str(&schema);
+    Ok(Some(schema.map_err(|error| {
+        defect("advance_batches", format!("the schema of {dag:?} cannot be read: {error}"))
+    })?))
 }
 
 /// The input of a batch; one that cannot be read is the failure of those of its tasks that read it.

@@ -1,9 +1,10 @@
 //! The port of batches, each verb sent to where it is done.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use milepost_core::audit::{Deed, made_batch};
+use milepost_core::batch::due::{WORKS_OUT_FOR, work_out};
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, Defined, TaskFilter, TaskView, VersionView,
 };
@@ -20,6 +21,7 @@ use rusqlite::Transaction;
 
 use super::{advance, dag, listing, operation, prune, start};
 use crate::command::Hint;
+use crate::failure::defect;
 use crate::query;
 use crate::store::SqliteStore;
 
@@ -48,7 +50,14 @@ impl BatchStore for SqliteStore {
         batch.check(self.options().payload_bytes_max)?;
         let (deed, dag, batch) = (Deed::start_batch(batch.id), batch.dag.clone(), batch.clone());
         let tell = move |started: &Started| made_batch(&dag, *started);
-        self.act_telling("start_batch", Hint::READY, deed, move |tx| start::start(tx, &batch), tell).await
+        // Checking an input can take a while, which others would wait for in the transaction.
+        let asked = batch.clone();
+        let fits = self.read("start_batch", move |conn| start::fit_of_new(conn, &asked)).await?;
+        let start = move |tx: &Transaction<'_>| match fits {
+            Some(version) => start::put(tx, &batch, version),
+            None => start::start(tx, &batch),
+        };
+        self.act_telling("start_batch", Hint::READY, deed, start, tell).await
     }
 
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
@@ -90,7 +99,21 @@ impl BatchStore for SqliteStore {
         if !self.read("advance_batches", advance::is_needed).await? {
             return Ok(0);
         }
-        self.write("advance_batches", Hint::READY, |tx| advance::advance(tx)).await
+        let (worked_out, large) =
+            self.write("advance_batches", Hint::READY, |tx| advance::advance(tx)).await?;
+        if large.is_empty() {
+            return Ok(worked_out);
+        }
+        // Nobody waits for it: neither the store nor the threads of the runtime.
+        let large = tokio::task::spawn_blocking(|| {
+            let begun = Instant::now();
+            work_out(large, || begun.elapsed() >= WORKS_OUT_FOR)
+        })
+        .await;
+        let large = large.map_err(|panic| defect("advance_batches", panic.to_string()))?;
+        let changed =
+            self.write("advance_batches", Hint::READY, move |tx| advance::become_all(tx, &large)).await?;
+        Ok(worked_out + changed)
     }
 
     async fn prune_batches(&self, keep: Duration) -> StoreResult<u64> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use milepost_core::batch::due::DueTask;
 use milepost_core::batch::{PAGE_ROWS, RESULT_BYTES_MAX};
 use milepost_core::dag::rule::{Decision, Rule, Tally, decide};
 use milepost_core::dag::state::TaskState;
@@ -89,6 +90,8 @@ pub(crate) struct Settler<'conn> {
     pub(super) due: BTreeSet<BatchId>,
     /// The number of tasks examined.
     pub(super) looked: u64,
+    /// Due tasks that take more than can be done in a transaction.
+    pub(super) large: Vec<DueTask>,
     /// The batch whose change of state the caller records.
     pub(super) noted_by_caller: Option<BatchId>,
     intake: Option<Intake<'conn>>,
@@ -106,6 +109,7 @@ impl<'conn> Settler<'conn> {
             changed: BTreeMap::new(),
             due: BTreeSet::new(),
             looked: 0,
+            large: Vec::new(),
             noted_by_caller: None,
             intake: None,
         }

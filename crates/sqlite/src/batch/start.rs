@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use milepost_core::batch::DEPTH_MAX;
 use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::start::{NewBatch, Started};
-use milepost_core::dag::schema::InputSchema;
+use milepost_core::batch::start::{NewBatch, Started, check_fit_of_texts};
 use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
@@ -47,6 +46,11 @@ pub(crate) fn put(conn: &Connection, batch: &NewBatch, version: i64) -> Result<S
         Some(same) => Ok(same),
         None => make(conn, batch, version),
     }
+}
+
+/// The version that a batch will have whose input fits that; `None` for one that is there already.
+pub(super) fn fit_of_new(conn: &Connection, batch: &NewBatch) -> Result<Option<i64>, Failure> {
+    if same(conn, batch)?.is_some() { Ok(None) } else { fit(conn, batch).map(Some) }
 }
 
 /// The version that a batch will have, once its input fits that. An error of [`StoreError::Batch`] says why it cannot be.
@@ -118,21 +122,17 @@ fn sizes(conn: &Connection, version: i64) -> rusqlite::Result<(i64, i64)> {
     conn.prepare_cached(query::BATCH_ROOTS)?.query_row([version], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// Holds an input against the schema of a version.
+/// Checks an input against the schema of a version.
 pub(super) fn check_input(conn: &Connection, version: i64, input: &str) -> Result<(), Failure> {
     let Some(schema) = dag::input_schema(conn, version)? else { return Ok(()) };
-    let invalid = |why: String| Failure::Told(InvalidBatch::Input { why }.into());
-    let schema = InputSchema::compile(&schema).map_err(|e| invalid(e.to_string()))?;
-    let input: Value = serde_json::from_str(input).map_err(|e| invalid(format!("it is not JSON: {e}")))?;
-    schema.check(&input).map_err(|e| invalid(format!("it does not fit the schema of its DAG: {}", e.why)))
+    check_fit_of_texts(&schema, input).map_err(|invalid| Failure::Told(invalid.into()))
 }
 
 impl Settler<'_> {
-    /// Starts the batch of a DAG that a task is. An error of [`StoreError::Batch`] says why there is none.
+    /// Starts the batch of a DAG that a task is, whose input was checked. An error of [`StoreError::Batch`] says why there is none.
     pub(super) fn start_inner(&mut self, parent: TaskId, dag: &str, input: &str) -> Result<BatchId, Failure> {
         let depth = self.depth_below(parent)?;
         let version = dag::find(self.conn, dag, None)?;
-        check_input(self.conn, version, input)?;
         let id = BatchId::new();
         let (tasks, roots) = sizes(self.conn, version)?;
         let head = self.head(parent.batch)?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::json::{map, to_cel, to_json, weight};
 use super::super::rule::Outcome;
-use super::{EvaluationError, STEPS_MAX, tree};
+use super::{EvaluationError, tree};
 
 /// The longest words of an error.
 const WHY_CHARS_MAX: usize = 200;
@@ -54,10 +54,10 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Makes values ready.
+    /// Makes values ready, for expressions that take this many steps together: [`STEPS_MAX`], or fewer to try whether these are enough.
     #[must_use]
-    pub fn new(values: &Values<'_>) -> Self {
-        let steps_left = Arc::new(AtomicU64::new(STEPS_MAX));
+    pub fn new(values: &Values<'_>, steps: u64) -> Self {
+        let steps_left = Arc::new(AtomicU64::new(steps));
         let mut context = Context::with_env(Arc::clone(&FUNCTIONS));
         context.add_variable_from_value("input", to_cel(values.input));
         let state = |task: &TaskValue<'_>| Cel::String(Arc::new(task.state.as_str().to_owned()));
@@ -76,8 +76,13 @@ impl Scope {
             pay(&left, value, steps)
         });
         let left = Arc::clone(&steps_left);
-        let _ = context.add_function(tree::COUNT, move |value: Cel| pay(&left, value, 1));
+        let _ = context.add_function(tree::MORE, move || left.load(Ordering::Relaxed) > 0);
         Self { context, steps_left }
+    }
+
+    /// Whether an expression has taken all steps.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.steps_left.load(Ordering::Relaxed) == 0
     }
 
     /// The value of a tree as JSON, which has no shared parts.
@@ -93,7 +98,7 @@ impl Scope {
     pub(super) fn resolve(&self, tree: &IdedExpr) -> Result<Cel, EvaluationError> {
         let value = self.context.resolve(tree);
         // Looked at first: `true || …` hides an error.
-        if self.steps_left.load(Ordering::Relaxed) == 0 {
+        if self.is_exhausted() {
             return Err(EvaluationError::TooManySteps);
         }
         value.map_err(|error| EvaluationError::Failed {

@@ -10,7 +10,7 @@ fn with_scope<T>(look: impl FnOnce(&Scope) -> T) -> T {
         TaskValue { key: "extract", state: Outcome::Succeeded, output: &output },
         TaskValue { key: "a-b", state: Outcome::Failed, output: &Value::Null },
     ];
-    look(&Scope::new(&Values { input: &input, tasks: &tasks, item: None }))
+    look(&Scope::new(&Values { input: &input, tasks: &tasks, item: None }, STEPS_MAX))
 }
 
 fn value(text: &str) -> Result<Value, EvaluationError> {
@@ -123,7 +123,7 @@ fn a_small_expression_makes_no_large_value() {
 #[test]
 fn what_is_passed_to_a_function_is_paid_for() {
     let input = json!({"text": "x".repeat(1_000_000), "list": vec![1; 1000]});
-    let scope = Scope::new(&Values { input: &input, tasks: &[], item: None });
+    let scope = Scope::new(&Values { input: &input, tasks: &[], item: None }, STEPS_MAX);
     for call in [
         "input.text.contains('y')",
         "input.text < input.text",
@@ -132,7 +132,7 @@ fn what_is_passed_to_a_function_is_paid_for() {
     ] {
         let looped = Expression::compile(&format!("input.list.filter(a, {call})")).unwrap();
         assert_eq!(looped.value(&scope), Err(EvaluationError::TooManySteps), "{call}");
-        let scope = Scope::new(&Values { input: &input, tasks: &[], item: None });
+        let scope = Scope::new(&Values { input: &input, tasks: &[], item: None }, STEPS_MAX);
         assert!(Expression::compile(call).unwrap().holds(&scope).is_ok(), "{call}");
     }
 }

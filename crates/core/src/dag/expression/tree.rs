@@ -11,24 +11,21 @@ use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 
 /// The function through which values pay for their size; no text can call it.
 pub(super) const PAY: &str = "@pay";
-/// The function through which elements of lists and maps pay one step, however large they are. CEL copies them, so that this is too little.
-pub(super) const COUNT: &str = "@count";
+/// The function that ends a loop when no steps are left: within `all` and `exists`, an error of one item does not.
+pub(super) const MORE: &str = "@more";
 const KNOWN: &str = "input, tasks, and for each item also item and index";
 /// Types are values too, as in `type(x) == int`.
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 /// Functions and operators that look at no more of their operands than which value they are.
-const FREE: [&str; 10] = [
+const FREE: [&str; 7] = [
     operators::LOGICAL_AND,
     operators::LOGICAL_OR,
     operators::LOGICAL_NOT,
     operators::CONDITIONAL,
     operators::NOT_STRICTLY_FALSE,
     operators::INDEX,
-    "type",
-    "dyn",
     PAY,
-    COUNT,
 ];
 
 pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads), InvalidExpression> {
@@ -151,7 +148,7 @@ fn parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
 }
 
 /// Makes all pay for its size that is gone over, joined, compared, or passed to a function, and each element of a list or map that is written
-/// down: a loop can make it any number of times, and as JSON each is a copy.
+/// down: CEL copies it, and a loop can do so any number of times.
 fn charge_all(tree: &mut IdedExpr) {
     match &mut tree.expr {
         Expr::Call(call) => {
@@ -160,15 +157,11 @@ fn charge_all(tree: &mut IdedExpr) {
                 call.target.as_deref_mut().into_iter().chain(&mut call.args).for_each(charge);
             }
         }
-        Expr::Comprehension(every) => {
-            let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } = &mut **every;
-            [&mut *iter_range, accu_init, loop_cond, loop_step, result].into_iter().for_each(charge_all);
-            charge(iter_range);
-        }
+        Expr::Comprehension(every) => charge_loop(every),
         Expr::Select(select) => charge_all(&mut select.operand),
         Expr::List(list) => list.elements.iter_mut().for_each(|element| {
             charge_all(element);
-            wrap(element, COUNT);
+            wrap(element, PAY);
         }),
         Expr::Map(map) => map.entries.iter_mut().for_each(|entry| charge_entry(&mut entry.expr)),
         Expr::Struct(object) => object.entries.iter_mut().for_each(|entry| charge_entry(&mut entry.expr)),
@@ -176,11 +169,31 @@ fn charge_all(tree: &mut IdedExpr) {
     }
 }
 
+/// A loop pays for what it goes over, and at least one step for each item, so that it ends when none is left.
+fn charge_loop(every: &mut ComprehensionExpr) {
+    let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } = every;
+    [&mut *iter_range, accu_init, &mut *loop_cond, &mut *loop_step, result].into_iter().for_each(charge_all);
+    charge(iter_range);
+    // The condition under which `filter` and `exists_one` take an item.
+    if let Expr::Call(CallExpr { func_name, args, .. }) = &mut loop_step.expr
+        && func_name == operators::CONDITIONAL
+        && let Some(condition) = args.first_mut()
+    {
+        wrap(condition, PAY);
+    }
+    // `all` and `exists` look before each item whether they go on. CEL knows the others by a condition that is a literal, and copies what
+    // they have gathered for each item if they have another one.
+    if !matches!(loop_cond.expr, Expr::Literal(_)) {
+        let more = IdedExpr { id: loop_cond.id, expr: call(MORE, Vec::new()) };
+        loop_cond.expr = call(operators::LOGICAL_AND, vec![more, mem::take(loop_cond)]);
+    }
+}
+
 fn charge_entry(entry: &mut EntryExpr) {
     match entry {
         EntryExpr::MapEntry(entry) => {
             [&mut entry.key, &mut entry.value].into_iter().for_each(charge_all);
-            wrap(&mut entry.value, COUNT);
+            wrap(&mut entry.value, PAY);
         }
         EntryExpr::StructField(field) => charge_all(&mut field.value),
     }
@@ -202,6 +215,9 @@ fn charge(tree: &mut IdedExpr) {
 /// Passes the value of a tree through a function.
 fn wrap(tree: &mut IdedExpr, function: &str) {
     let (id, value) = (tree.id, mem::take(tree));
-    let call = CallExpr { func_name: function.to_owned(), target: None, args: vec![value] };
-    *tree = IdedExpr { id, expr: Expr::Call(call) };
+    *tree = IdedExpr { id, expr: call(function, vec![value]) };
+}
+
+fn call(function: &str, args: Vec<IdedExpr>) -> Expr {
+    Expr::Call(CallExpr { func_name: function.to_owned(), target: None, args })
 }

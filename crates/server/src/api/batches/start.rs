@@ -3,9 +3,8 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::start::NewBatch;
+use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::dag::definition::Definition;
-use milepost_core::dag::schema::InputSchema;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
@@ -101,8 +100,8 @@ async fn start_batch(
 
 fn check_input(definition: &Definition, input: &RawValue) -> Result<(), Problem> {
     let Some(schema) = &definition.input_schema else { return Ok(()) };
-    let refuse = |why: String| Problem::from(StoreError::from(InvalidBatch::Input { why })).at("input");
-    let input = serde_json::from_str(input.get()).map_err(|error| refuse(error.to_string()))?;
-    let schema = InputSchema::compile(schema).map_err(|invalid| refuse(invalid.to_string()))?;
-    schema.check(&input).map_err(|invalid| refuse(invalid.why))
+    let refuse = |invalid: InvalidBatch| Problem::from(StoreError::from(invalid)).at("input");
+    let input = serde_json::from_str(input.get())
+        .map_err(|error| refuse(InvalidBatch::Input { why: error.to_string() }))?;
+    check_fit(schema, &input).map_err(refuse)
 }

@@ -4,6 +4,7 @@ pub mod changes;
 pub mod data;
 pub mod ends;
 pub mod inner;
+pub mod large;
 pub mod model;
 pub mod operations;
 pub mod random_versions;
@@ -111,6 +112,10 @@ macro_rules! batch_conformance {
                 a_rerun_of_one_task_leaves_what_follows
                 a_job_of_a_batch_is_not_rerun_by_itself
                 a_rerun_of_a_hub_takes_back_what_stood_in_line
+            }
+            large {
+                a_task_that_reads_much_becomes_what_it_says
+                a_task_that_takes_too_much_fails_alone
             }
             versions {
                 a_mended_definition_brings_a_failed_batch_to_its_end
