@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::schema_size::{NO_SCHEMAS, PatternSizes};
 
 /// The most checks of a value against a part of a schema.
-pub(super) const CHECKS_MAX: u64 = 250_000;
+pub(super) const CHECKS_MAX: u64 = 1_000_000;
 /// How many characters of a text against one of a pattern are as much work as a check.
 const MATCHES_A_CHECK: usize = 100;
 /// The deepest walk, of schemas in one another: a reference that leads back to itself without a step into the input has no end, and a
