@@ -61,7 +61,7 @@ pub struct BrokenHistory {
 ///
 /// # Errors
 /// [`BrokenHistory`] at the first entry that is off the allowed graph, that does not start where the one
-/// before it ended, whose token falls, or whose claim does not raise it by one.
+/// before it ended, whose token changes without a claim, or whose claim does not raise it.
 pub fn fold<'a>(
     entries: impl IntoIterator<Item = &'a HistoryEntry>,
 ) -> Result<Option<JobState>, BrokenHistory> {
@@ -94,8 +94,8 @@ fn fold_from<'a>(
         if !allowed {
             return Err(broken(format!("{state:?} to {} is not on the graph", entry.to)));
         }
-        let raised = i32::from(entry.verb == Verb::Claim);
-        if entry.token.0 != token.0 + raised {
+        let follows = if entry.verb == Verb::Claim { entry.token > token } else { entry.token == token };
+        if !follows {
             return Err(broken(format!("token {} follows {token}", entry.token)));
         }
         token = entry.token;

@@ -69,8 +69,8 @@ made_by_clients! {
     MoveId
 }
 
-/// The fence of one claim: every claim raises it by one and it is never lowered. A write of a running
-/// job that carries an older token changes nothing and is told so.
+/// The fence of one claim: every claim raises it, by one unless a standby of PostgreSQL was promoted, and it is never lowered. A write of a
+/// running job that carries an older token changes nothing and is told so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]

@@ -23,6 +23,9 @@ gates as materialized (
     from worker cross join milepost.open_gates($4::text[], $5::text[], $6::smallint[], $7::timestamptz[]) g
     where exists (select from limited)
 ),
+floor as materialized (
+    select milepost.run_token_floor() as least_token
+),
 ready as materialized (
     select l.place, l.state, l.ready_at
     from worker
@@ -42,7 +45,7 @@ ready as materialized (
 ),
 taken as (
     update milepost.live l
-    set state = 'running', ready_at = null, token = l.token + 1, attempt = l.attempt + 1,
+    set state = 'running', ready_at = null, token = greatest(l.token, (select least_token from floor)) + 1, attempt = l.attempt + 1,
         worker_id = $1, claim_id = $2, started_at = now()
     from ready
     -- The very version that is locked: no second look into an index.

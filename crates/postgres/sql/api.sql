@@ -233,6 +233,9 @@ begin
     if owners is null then
         return query select i.id, false from unnest(ids) i(id);
     else
+        if owners <> ids then
+            perform milepost.confirm_replication();
+        end if;
         return query select i.owner, i.owner <> i.id from unnest(ids, owners) i(id, owner);
     end if;
 end

@@ -113,6 +113,7 @@ begin
             select b.id into batch_id from milepost.batch b where b.id = new_id;
         end if;
         if found then
+            perform milepost.confirm_replication();
             due_made := 0;
             duplicate := true;
             return;

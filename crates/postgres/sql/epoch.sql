@@ -1,4 +1,4 @@
--- Epochs of the database: see migrations/0016_epoch.sql.
+-- What a failover can take back. Epochs of the database: see migrations/0016_epoch.sql.
 
 -- Returns the id of the current epoch; begins one if the last one has ended.
 create or replace function milepost.current_epoch() returns text language plpgsql as $$
@@ -23,5 +23,21 @@ begin
     where (left(e.id, 8), e.started_at, e.relation) is distinct from (left(excluded.id, 8), excluded.started_at, excluded.relation);
     -- Either this one, or that of a concurrent caller.
     return (select e.id from milepost.running_epoch e);
+end
+$$;
+
+-- A promoted standby may lack claims that workers were told of. Run tokens are larger than this, which rises with each promotion (the
+-- timeline): no run token is given a second time for another run. 0 before the first one.
+create or replace function milepost.run_token_floor() returns int language sql stable parallel safe as $$
+    select least(('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int - 1, 20000) * 100000
+$$;
+
+-- Called before an answer that rests on a commit of before: with synchronous replication, a commit is seen although no standby has it, when
+-- the connection that waited for the standby was ended. The transaction of the caller then waits, since it writes something too.
+create or replace function milepost.confirm_replication() returns void language plpgsql as $$
+begin
+    if current_setting('synchronous_standby_names') <> '' then
+        perform pg_logical_emit_message(true, 'milepost', '');
+    end if;
 end
 $$;

@@ -264,6 +264,9 @@ begin
     if made > 0 then
         perform milepost.wake_relay();
     end if;
+    if true = any (duplicates) then
+        perform milepost.confirm_replication();
+    end if;
     return query select * from unnest(ids, seqs, duplicates);
 end
 $$;

@@ -92,6 +92,15 @@ impl Server {
         copy(&self.home.path().join("copy"), &self.data());
     }
 
+    /// Starts it as a standby and promotes it, which begins a new timeline; it must be stopped.
+    pub async fn start_promoted(&self) {
+        std::fs::write(self.data().join("standby.signal"), "").expect("written");
+        tokio::task::block_in_place(|| {
+            self.pg_ctl_start();
+            self.pg_ctl(&["promote"]);
+        });
+    }
+
     /// Starts it again; returns when it accepts connections.
     pub async fn start(&self) {
         tokio::task::block_in_place(|| self.pg_ctl_start());

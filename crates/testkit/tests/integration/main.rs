@@ -10,6 +10,7 @@ mod changes;
 mod doctor;
 mod emits;
 mod epochs;
+mod failover;
 mod kills;
 mod layout;
 mod lost_replies;

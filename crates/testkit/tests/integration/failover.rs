@@ -1,0 +1,164 @@
+//! Standbys that are promoted, and commits that no standby has.
+
+use std::sync::Arc;
+
+use milepost_core::batch::start::NewBatch;
+use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::event::{Aggregate, NewEvent};
+use milepost_core::finish::{End, Finish, Finished};
+use milepost_core::port::StoreResult;
+use milepost_testkit::scene::KIND;
+use milepost_testkit::server::Server;
+use milepost_testkit::{Scene, database, wait};
+use sqlx::{Connection, Executor, PgConnection};
+
+const DONE: End = End::Succeed { result: None };
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_failover_took_back_ends_no_other_run() {
+    let server = Server::create().await;
+    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+    let id = scene.enqueue(Scene::job()).await;
+    server.stop().await;
+    server.copy_files();
+    server.start().await;
+    let claimed = || async { scene.claim_for(scene.worker, 1).await.is_ok_and(|jobs| !jobs.is_empty()) };
+    wait::until("it is claimed", claimed).await;
+    let lost = scene.store.held(scene.worker).await.unwrap().remove(0);
+
+    server.crash().await;
+    server.put_files_back();
+    server.start_promoted().await;
+    wait::until("it is claimed again", claimed).await;
+    let run = scene.store.held(scene.worker).await.unwrap().remove(0);
+    assert_eq!((run.run.job, lost.run.job, run.attempt, lost.attempt), (id, id, 1, 1));
+    assert!(run.run.token > lost.run.token, "{} after {}", run.run.token, lost.run.token);
+    assert_eq!(scene.finish(&lost, DONE).await, Finished::Fenced);
+    assert_eq!(scene.finish(&run, DONE).await, Finished::Accepted);
+    scene.assert_history_folds(id).await;
+}
+
+/// A server on which commits wait for a standby that never comes.
+struct Lonely {
+    server: Server,
+    admin: PgConnection,
+    scene: Scene,
+}
+
+impl Lonely {
+    async fn create() -> Self {
+        let server = Server::create().await;
+        let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+        let admin = PgConnection::connect(&server.url()).await.unwrap();
+        Self { server, admin, scene }
+    }
+
+    async fn wait_for_standby(&mut self, name: &str) {
+        let set = format!("alter system set synchronous_standby_names = '{name}'");
+        self.admin.execute(sqlx::AssertSqlSafe(set)).await.unwrap();
+        self.admin.execute("select pg_reload_conf()").await.unwrap();
+        let url = self.server.url();
+        wait::until("it is set", || async {
+            let mut fresh = PgConnection::connect(&url).await.unwrap();
+            let shown: String =
+                sqlx::query_scalar("show synchronous_standby_names").fetch_one(&mut fresh).await.unwrap();
+            shown == name
+        })
+        .await;
+    }
+
+    /// The number of connections whose commit waits for a standby.
+    async fn waiting(&self) -> i64 {
+        let mut fresh = PgConnection::connect(&self.server.url()).await.unwrap();
+        let count = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'";
+        sqlx::query_scalar(count).fetch_one(&mut fresh).await.unwrap()
+    }
+
+    /// Ends the connections whose commit waits: what they wrote is seen from then on.
+    async fn end_waiting(&mut self) {
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+        self.admin.execute(end).await.unwrap();
+    }
+
+    /// Makes a call whose answer is lost while its commit waits, and another one that is answered from that commit, but not before a
+    /// standby has it.
+    async fn told_when_safe<T: Send + 'static>(
+        &mut self,
+        call: impl Future<Output = StoreResult<()>> + Send + 'static,
+        again: impl Future<Output = StoreResult<T>> + Send + 'static,
+    ) -> T {
+        self.wait_for_standby("nobody").await;
+        let lost = tokio::spawn(call);
+        wait::until("its commit waits", || async { self.waiting().await > 0 }).await;
+        self.end_waiting().await;
+        lost.await.unwrap().expect_err("its answer was lost");
+        let again = tokio::spawn(again);
+        wait::until("the other one waits", || async { again.is_finished() || self.waiting().await > 0 })
+            .await;
+        assert!(!again.is_finished(), "answered from a commit that no standby has");
+        self.wait_for_standby("").await;
+        again.await.unwrap().expect("answered")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_no_standby_has_is_not_taken_in_hand() {
+    let mut lonely = Lonely::create().await;
+    let id = lonely.scene.enqueue(Scene::job()).await;
+    let (scene, store, worker) = (lonely.scene.clone(), lonely.scene.store.clone(), lonely.scene.worker);
+    let claim = async move { scene.claim_for(worker, 1).await.map(drop) };
+    let held = lonely.told_when_safe(claim, async move { store.held(worker).await }).await;
+    assert_eq!(held.iter().map(|job| job.run.job).collect::<Vec<_>>(), [id]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_no_standby_has_is_not_confirmed() {
+    let mut lonely = Lonely::create().await;
+    let job = lonely.scene.running(Scene::job()).await;
+    let finish = [Finish { run: job.run, end: DONE, grouped: false, task: false }];
+    let (store, worker) = (lonely.scene.store.clone(), lonely.scene.worker);
+    let (again, repeated) = (store.clone(), finish.clone());
+    let told = lonely
+        .told_when_safe(async move { store.finish_many(worker, &finish).await.map(drop) }, async move {
+            again.finish_many(worker, &repeated).await
+        })
+        .await;
+    assert_eq!(told, [Finished::Repeated]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_standby_has_is_no_duplicate_yet() {
+    let mut lonely = Lonely::create().await;
+    let job = [Scene::job().key("once")];
+    let event = NewEvent::new(Aggregate::new("order", "1"), "order.paid", &1).unwrap();
+    let dag = Dag::check(Definition::new("d").task("a", Task::job(KIND))).unwrap();
+    let store = lonely.scene.store.clone();
+    store.define_dag(&dag).await.unwrap();
+    let batch = NewBatch::new("d", &1).unwrap().key("once");
+
+    let (first, again, same) = (store.clone(), store.clone(), job.clone());
+    let made = lonely
+        .told_when_safe(async move { first.enqueue_many(&job).await.map(drop) }, async move {
+            again.enqueue_many(&same).await
+        })
+        .await;
+    assert!(made[0].duplicate);
+
+    let (first, again, same) = (store.clone(), store.clone(), event.clone());
+    let emitted = lonely
+        .told_when_safe(
+            async move { first.emit(&event).await.map(drop) },
+            async move { again.emit(&same).await },
+        )
+        .await;
+    assert!(emitted.duplicate);
+
+    let (first, again, same) = (store.clone(), store, batch.clone());
+    let started = lonely
+        .told_when_safe(async move { first.start_batch(&batch).await.map(drop) }, async move {
+            again.start_batch(&same).await
+        })
+        .await;
+    assert!(started.duplicate);
+}
