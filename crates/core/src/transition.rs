@@ -67,6 +67,13 @@ impl Verb {
             _ => verb,
         }
     }
+
+    /// Whether a run that ends by this verb spends no attempt: it was given back, or stopped by an operator who can let it go on, and had
+    /// not failed.
+    #[must_use]
+    pub const fn spares_attempt(self, has_failed: bool) -> bool {
+        matches!(self, Self::Yield) || matches!(self, Self::Abort) && !has_failed
+    }
 }
 
 /// Whether a job that is to run finds the way free: no predecessor open and a slot in its group.

@@ -1,5 +1,5 @@
 -- Ends runs that stopped on request: $1 jobs, $2 run tokens, $3 verbs (cancel or abort; null: the requested one, if there
--- is one), $4 error codes and $5 messages of attempts that failed meanwhile. Returns the jobs whose end was accepted.
+-- is one), $4 error codes and $5 messages of attempts that failed meanwhile. An abort does not spend an attempt that has not failed. Returns the jobs whose end was accepted.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[])
         as i(id, token, verb, error_code, error_message)
@@ -25,10 +25,10 @@ aborted as materialized (
 ),
 stayed as (
     update milepost.live l
-    set state = 'aborted', worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null
+    set state = 'aborted', attempt = l.attempt - (a.error_code is null)::int, worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null
     from aborted a
     where l.id = a.id
-    returning l.id, l.token, l.attempt, a.worker_id, a.stop_note, a.error_code, a.error_message
+    returning l.id, l.token, l.attempt + (a.error_code is null)::int as attempt, a.worker_id, a.stop_note, a.error_code, a.error_message
 ),
 logged as (
     insert into milepost.history

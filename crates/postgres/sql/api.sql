@@ -414,6 +414,8 @@ begin
         ready_at = case when next_state in ('pending', 'retry_wait') then ready end,
         due_at = case when next_state = 'blocked' then ready end,
         timed = case when next_state = 'blocked' and delay > 0 then true end,
+        -- An abort spends no attempt.
+        attempt = attempt - (now_state = 'running' and what = 'abort')::int,
         worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null, failed_at = null
     where id = job;
 

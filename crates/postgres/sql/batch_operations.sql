@@ -67,7 +67,7 @@ begin
     ),
     rested as (
         update milepost.live l
-        set state = w.state_after, ready_at = null, due_at = null, timed = null, failed_at = null, worker_id = null, claim_id = null,
+        set state = w.state_after, attempt = l.attempt - (w.state = 'running')::int, ready_at = null, due_at = null, timed = null, failed_at = null, worker_id = null, claim_id = null,
             stop_verb = null, stop_at = null, stop_note = null
         from waiting w where l.id = w.id and w.does = 'abort'
     ),

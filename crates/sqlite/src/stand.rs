@@ -90,8 +90,8 @@ impl<'conn> Mover<'conn> {
 
     fn let_rest(&mut self, from: &Standing, step: &Step<'_>) -> rusqlite::Result<()> {
         let blocked = step.to == JobState::Blocked;
-        // A yield does not spend the attempt.
-        let spared = u32::from(step.verb == Verb::Yield);
+        let runs = from.state == JobState::Running;
+        let spared = u32::from(runs && step.verb.spares_attempt(step.failure.is_some()));
         self.rest.execute((
             Id(&from.job),
             step.to.as_str(),

@@ -9,7 +9,7 @@ with lost as (
                  coalesce(lag(h.token) over (order by h.pos), 0) as token_before
           from milepost.history h where h.job_id = j.id
       ) c where c.from_state is distinct from c.before or (c.before is null) <> (c.verb = 'create')
-            or c.token <> c.token_before + case when c.verb = 'claim' then 1 else 0 end)
+            or case when c.verb = 'claim' then c.token <= c.token_before else c.token <> c.token_before end)
 )
 insert into milepost.ended (id, ended_at, state, token, attempt, max_attempts)
 select j.id, h.at, h.to_state, h.token, h.attempt,

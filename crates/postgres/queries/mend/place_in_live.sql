@@ -9,7 +9,7 @@ with lost as (
                  coalesce(lag(h.token) over (order by h.pos), 0) as token_before
           from milepost.history h where h.job_id = j.id
       ) c where c.from_state is distinct from c.before or (c.before is null) <> (c.verb = 'create')
-            or c.token <> c.token_before + case when c.verb = 'claim' then 1 else 0 end)
+            or case when c.verb = 'claim' then c.token <= c.token_before else c.token <> c.token_before end)
 )
 insert into milepost.live (id, kind, queue, priority, group_key, state, ready_at, due_at, timed, started_at, token, attempt, max_attempts, worker_id)
 select j.id, j.kind, j.queue, j.priority, j.group_key, h.to_state,
@@ -17,7 +17,7 @@ select j.id, j.kind, j.queue, j.priority, j.group_key, h.to_state,
        case when h.to_state = 'blocked' then coalesce(h.ready_at, now()) end,
        case when h.to_state = 'blocked' and h.ready_at > now() then true end,
        case when h.to_state = 'running' then h.at end,
-       h.token, h.attempt - case when h.verb = 'yield' then 1 else 0 end,
+       h.token, h.attempt - case when h.verb = 'yield' or h.verb = 'abort' and h.from_state = 'running' and h.error_code is null then 1 else 0 end,
            greatest(j.max_attempts, h.attempt, coalesce((
                select max(a.attempt + case when a.verb = 'resume' then 1 else j.max_attempts end) from milepost.history a
                where a.job_id = j.id and (a.verb in ('rerun', 'resume') or (a.verb = 'retry_now' and a.from_state = 'failed'))

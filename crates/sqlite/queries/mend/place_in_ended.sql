@@ -9,7 +9,7 @@ WITH lost AS (
                  coalesce(lag(h.token) OVER (ORDER BY h.pos), 0) AS token_before
           FROM milepost_history h WHERE h.job_id = j.id
       ) c WHERE c.from_state IS DISTINCT FROM c.before OR (c.before IS NULL) <> (c.verb = 'create')
-            OR c.token <> c.token_before + CASE WHEN c.verb = 'claim' THEN 1 ELSE 0 END)
+            OR CASE WHEN c.verb = 'claim' THEN c.token <= c.token_before ELSE c.token <> c.token_before END)
 )
 INSERT INTO milepost_ended (id, kind, queue, ended_at_ms, state, token, attempt, max_attempts)
 SELECT j.id, j.kind, j.queue, h.at_ms, h.to_state, h.token, h.attempt,

@@ -9,7 +9,7 @@ WITH lost AS (
                  coalesce(lag(h.token) OVER (ORDER BY h.pos), 0) AS token_before
           FROM milepost_history h WHERE h.job_id = j.id
       ) c WHERE c.from_state IS DISTINCT FROM c.before OR (c.before IS NULL) <> (c.verb = 'create')
-            OR c.token <> c.token_before + CASE WHEN c.verb = 'claim' THEN 1 ELSE 0 END)
+            OR CASE WHEN c.verb = 'claim' THEN c.token <= c.token_before ELSE c.token <> c.token_before END)
 )
 INSERT INTO milepost_live (id, kind, queue, priority, group_key, state, ready_at_ms, due_at_ms, timed, started_at_ms, token, attempt, max_attempts, worker_id)
 SELECT j.id, j.kind, j.queue, j.priority, j.group_key, h.to_state,
@@ -17,7 +17,7 @@ SELECT j.id, j.kind, j.queue, j.priority, j.group_key, h.to_state,
        CASE WHEN h.to_state = 'blocked' THEN coalesce(h.ready_at_ms, ?2) END,
        CASE WHEN h.to_state = 'blocked' AND h.ready_at_ms > ?2 THEN 1 END,
        CASE WHEN h.to_state = 'running' THEN h.at_ms END,
-       h.token, h.attempt - CASE WHEN h.verb = 'yield' THEN 1 ELSE 0 END,
+       h.token, h.attempt - CASE WHEN h.verb = 'yield' OR h.verb = 'abort' AND h.from_state = 'running' AND h.error_code IS NULL THEN 1 ELSE 0 END,
            max(j.max_attempts, h.attempt, coalesce((
                SELECT max(a.attempt + CASE WHEN a.verb = 'resume' THEN 1 ELSE j.max_attempts END) FROM milepost_history a
                WHERE a.job_id = j.id AND (a.verb IN ('rerun', 'resume') OR (a.verb = 'retry_now' AND a.from_state = 'failed'))

@@ -205,7 +205,8 @@ pub async fn a_rerun_forgets_how_far_the_job_was(scene: Scene) {
 
 pub async fn a_job_resumed_after_its_last_attempt_gets_one_more(scene: Scene) {
     let job = scene.running(Scene::job().max_attempts(1)).await;
-    scene.finish(&job, End::Abort).await;
+    scene.operate(job.run.job, Operation::new(Verb::Abort).grace(LONG)).await.unwrap();
+    scene.finish(&job, retry(LONG)).await;
     scene.operate(job.run.job, Operation::new(Verb::Resume)).await.unwrap();
     let again = scene.claim(1).await.remove(0);
     assert_eq!((again.attempt, again.max_attempts), (2, 2));
@@ -240,6 +241,30 @@ pub async fn times_out_of_reach_are_refused(scene: Scene) {
     scene.operate(last, Operation::new(Verb::Snooze).delay(WAIT_MAX)).await.unwrap();
     assert!(scene.claim(1).await.is_empty(), "the longest wait is a wait");
     assert_eq!(scene.store.jobs(&JobFilter::default()).await.unwrap().len(), 1, "and can be shown");
+}
+
+pub async fn a_run_that_is_aborted_spends_no_attempt(scene: Scene) {
+    let abort = |grace| Operation::new(Verb::Abort).grace(grace);
+    let mut job = scene.running(Scene::job().max_attempts(2)).await;
+    for pauses in 1..=4 {
+        if pauses % 2 == 0 {
+            scene.operate(job.run.job, abort(LONG)).await.unwrap();
+            scene.finish(&job, End::Abort).await;
+        } else {
+            scene.operate(job.run.job, abort(Duration::ZERO)).await.unwrap();
+        }
+        assert_eq!(scene.state(job.run.job).await, JobState::Aborted);
+        scene.operate(job.run.job, Operation::new(Verb::Resume)).await.unwrap();
+        job = scene.claim(1).await.remove(0);
+        assert_eq!((job.attempt, job.max_attempts), (1, 2), "after {pauses} pauses");
+    }
+    // One that failed while it was asked to stop is spent.
+    scene.operate(job.run.job, abort(LONG)).await.unwrap();
+    scene.finish(&job, retry(LONG)).await;
+    assert_eq!(scene.state(job.run.job).await, JobState::Aborted);
+    scene.operate(job.run.job, Operation::new(Verb::Resume)).await.unwrap();
+    assert_eq!(scene.claim(1).await[0].attempt, 2);
+    scene.assert_history_folds(job.run.job).await;
 }
 
 pub async fn a_snoozed_job_is_not_claimed_before_its_time(scene: Scene) {

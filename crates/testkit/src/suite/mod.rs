@@ -65,6 +65,7 @@ macro_rules! conformance {
                 a_rerun_goes_on_from_the_last_token
                 a_rerun_forgets_how_far_the_job_was
                 a_job_resumed_after_its_last_attempt_gets_one_more
+                a_run_that_is_aborted_spends_no_attempt
                 a_snoozed_job_is_not_claimed_before_its_time
                 a_running_job_is_asked_to_stop_and_fenced_off_after_its_grace
                 operations_on_a_job_that_does_not_exist_say_so
