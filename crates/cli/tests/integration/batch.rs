@@ -17,6 +17,7 @@ on_each_store! {
     a_mended_definition_is_shown_and_runs,
     a_task_can_be_marked_and_a_subtree_canceled,
     a_batch_is_aborted_and_resumed,
+    a_batch_is_started_for_a_day,
 }
 
 /// How long anything may take.
@@ -281,4 +282,34 @@ fn a_batch_is_aborted_and_resumed(place: Place) {
     let _work = Work::start(&place);
     place.run(&["batch", "resume", &id]).ok();
     until(&place, &id, |shown| shown["state"] == "done");
+}
+
+fn a_batch_is_started_for_a_day(place: Place) {
+    chain(&place);
+    let daily = "name = \"daily\"\n[tasks.a]\nkind = \"second\"\npayload = \"${ tick.previous_date }\"\n";
+    place.write("daily.toml", daily);
+    place.run(&["batch", "define", "daily.toml"]).ok();
+    let start = |more: &[&str]| place.run(&[&["batch", "start", "daily"], more].concat());
+    let _work = Work::start(&place);
+    for (more, at, zone, tick) in [
+        (
+            &["--nominal-at", "2026-11-22", "--zone", "Europe/Berlin"][..],
+            "2026-11-21T23:00:00Z",
+            "Europe/Berlin",
+            "2026-11-22 in Europe/Berlin",
+        ),
+        (&["--nominal-at", "2026-11-22"], "2026-11-22T00:00:00Z", "UTC", "2026-11-22 in UTC"),
+        (&["--nominal-at", "2026-11-22T03:30:00+02:00"], "2026-11-22T01:30:00Z", "UTC", "2026-11-22 in UTC"),
+    ] {
+        let id = start(&[more, &["--json"]].concat()).json()["batch"].as_str().unwrap().to_owned();
+        place.run(&["batch", "watch", &id]).ok();
+        let shown = show(&place, &id);
+        assert_eq!((&shown["nominal_at"], &shown["nominal_zone"]), (&at.into(), &zone.into()));
+        let job = shown["tasks"][0]["job"].as_str().unwrap();
+        assert_eq!(place.run(&["jobs", "show", job, "--json"]).json()["payload"], "2026-11-21");
+        let table = place.run(&["batch", "show", &id]).ok().out;
+        assert!(table.contains(tick), "{table}");
+    }
+    refused(start(&["--nominal-at", "2026-11-31"]), "a time looks like");
+    refused(start(&["--nominal-at", "2026-11-22", "--zone", "Europe/Berlim"]), "Europe/Berlin");
 }

@@ -1,8 +1,9 @@
 //! A task whose rule holds: what it becomes.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ITEMS_MAX;
+use super::nominal::NominalTime;
 use crate::dag::definition::{Task, Work};
 use crate::dag::expression::{EvaluationError, Expression, Item, Scope, TaskValue, Values};
 use crate::dag::rule::Outcome;
@@ -28,6 +29,8 @@ pub struct DueTask {
     pub spec: Task,
     /// The input of its batch.
     pub input: Value,
+    /// The tick that its batch is for.
+    pub nominal: Option<NominalTime>,
     /// What the predecessors left that it reads.
     pub reads: Vec<ReadTask>,
     /// Of an item of a task that goes over a list: the item and its place.
@@ -77,7 +80,8 @@ impl DueTask {
             .map(|read| TaskValue { key: &read.key, state: read.state, output: &read.output })
             .collect();
         let item = self.item.as_ref().map(|(value, index)| Item { value, index: *index });
-        let scope = Scope::new(&Values { input: &self.input, tasks: &reads, item });
+        let tick = self.nominal.as_ref().map_or_else(|| Value::Object(Map::new()), NominalTime::value);
+        let scope = Scope::new(&Values { input: &self.input, tick: &tick, tasks: &reads, item });
         if self.item.is_none() {
             if let Some(when) = &self.spec.when
                 && !evaluate("when", when, |when| when.holds(&scope))?
@@ -126,6 +130,7 @@ mod tests {
             task: 0,
             spec,
             input: json!({"day": "2026-11-01", "to": ["a", "b"]}),
+            nominal: None,
             reads: vec![
                 read("count", Outcome::Succeeded, json!({"rows": 3})),
                 read("load", Outcome::Skipped, Value::Null),
@@ -153,6 +158,24 @@ mod tests {
         }));
         let expected = json!({"day": "2026-11-01", "text": "3 rows, load was skipped"});
         assert_eq!(due(spec).becomes(), Becomes::Job(expected));
+    }
+
+    #[test]
+    fn expressions_see_the_tick_of_the_batch() {
+        let at = "2026-11-01T23:30:00Z".parse().unwrap();
+        let nominal = NominalTime { at, zone: "Europe/Berlin".to_owned() };
+        let with_tick = |spec| DueTask { nominal: Some(nominal.clone()), ..due(spec) };
+        let dates = Task::job("mail").payload(json!("${ tick.previous_date } to ${ tick.date }"));
+        assert_eq!(with_tick(dates.clone()).becomes(), Becomes::Job(json!("2026-11-01 to 2026-11-02")));
+        let Becomes::Failed(failure) = due(dates.clone()).becomes() else { panic!("there is no tick") };
+        assert_eq!(failure.code, EXPRESSION);
+        let if_any = |when: &str| dates.clone().payload(json!(1)).when(when);
+        for when in ["size(tick) == 0", "!has(tick.date)"] {
+            assert_eq!(due(if_any(when)).becomes(), Becomes::Job(json!(1)), "{when}");
+            assert_eq!(with_tick(if_any(when)).becomes(), Becomes::Skipped, "{when}");
+        }
+        let either = json!("${ has(tick.date) ? tick.date : input.day }");
+        assert_eq!(due(dates.clone().payload(either)).becomes(), Becomes::Job(json!("2026-11-01")));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 pub mod due;
 pub mod error;
 pub mod listing;
+pub mod nominal;
 pub mod operation;
 pub mod rerun;
 pub mod start;

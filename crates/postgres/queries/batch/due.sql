@@ -1,7 +1,8 @@
 -- Locks due tasks of batches that are not stopped: of $1 (null: of all), at most $2. Answers what they do. Batches that an operator changes
 -- at the moment are passed over: the right to settle comes before tasks in the order of locks (settle.sql), and nobody waits for it here.
 select a.id as batch_id, t.task, d.spec::text as spec, i.input::text as input,
-       case when a.items_of is not null then (select (l.input -> t.task)::text from milepost.batch_input l where l.batch_id = a.id) end as item, cardinality(d.reads) > 0 as reads
+       case when a.items_of is not null then (select (l.input -> t.task)::text from milepost.batch_input l where l.batch_id = a.id) end as item, cardinality(d.reads) > 0 as reads,
+       a.nominal_at, a.nominal_zone
 from milepost.batch a
 join milepost.batch_input i on i.batch_id = case when a.items_of is null then a.id else a.parent_id end
 cross join lateral (

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::{Becomes, DueTask, READS_TOO_MUCH, ReadTask};
+use milepost_core::batch::nominal::NominalTime;
 use milepost_core::dag::definition::Work;
 use milepost_core::dag::state::TaskState;
 use milepost_core::finish::{Failure, UNREADABLE};
@@ -110,6 +111,7 @@ fn due_task(row: &PgRow, (batch, task): Place, reads: Vec<ReadTask>) -> Decoded<
         task: number,
         spec: serde_json::from_str(row.try_get("spec")?).map_err(|e| sqlx::Error::Decode(Box::new(e)))?,
         input: json(row.try_get("input")?)?.unwrap_or_default(),
+        nominal: NominalTime::of_columns(row::time(row, "nominal_at")?, row.try_get("nominal_zone")?),
         reads,
         item: item.map(|item| (item, number)),
     })

@@ -113,6 +113,41 @@ async fn a_rerun_in_sql_takes_a_batch_to_the_latest_version_if_its_input_was_che
     batches.assert_states(batch, "a active, b waiting").await;
 }
 
+#[tokio::test]
+async fn a_batch_that_is_started_in_sql_can_have_a_tick() {
+    let (_database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    batches
+        .define(Definition::new("d").task("a", job().payload(json!("${ tick.date } in ${ tick.zone }"))))
+        .await;
+    let start = async |more: &str| {
+        let sql = format!("select batch_id from milepost.start_batch('d', {more})");
+        sqlx::query_scalar::<_, uuid::Uuid>(sqlx::AssertSqlSafe(sql)).fetch_one(store.pool()).await
+    };
+    for (more, date) in [
+        (
+            "nominal_at => '2026-11-21T23:30:00Z', nominal_zone => 'Europe/Berlin'",
+            "2026-11-22 in Europe/Berlin",
+        ),
+        ("nominal_at => '2026-11-21T23:30:00Z'", "2026-11-21 in UTC"),
+    ] {
+        let batch = BatchId(start(more).await.unwrap());
+        batches.advance().await;
+        let job = &batches.claim(batch).await["a"];
+        assert_eq!(job.payload, json!(date).to_string());
+        batches.finish(job, done()).await;
+    }
+    for bad in [
+        "nominal_zone => 'UTC'",
+        "nominal_at => now(), nominal_zone => 'CEST'",
+        "nominal_at => now(), nominal_zone => 'ABC3DEF'",
+        "nominal_at => now(), nominal_zone => 'Europe/Berlim'",
+    ] {
+        let refused = start(bad).await.unwrap_err();
+        assert_eq!(refused.as_database_error().unwrap().code().as_deref(), Some("MP011"), "{bad}");
+    }
+}
+
 /// A transaction of an operator who has the right to change the batch, and changes nothing yet.
 async fn operator<'c>(connection: &'c mut PgConnection, batch: BatchId) -> Transaction<'c, Postgres> {
     let mut tx = connection.begin().await.unwrap();

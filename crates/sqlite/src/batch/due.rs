@@ -252,7 +252,16 @@ impl Asked {
         let reads = self.reads.iter().map(|&number| outputs.read(TaskId { number, ..task }, head));
         match reads.collect::<Result<Vec<_>, _>>() {
             Ok(reads) => {
-                Ok(Ok(DueTask { batch: task.batch, task: task.number, spec, input, reads, item: None }))
+                let nominal = head.nominal.clone();
+                Ok(Ok(DueTask {
+                    batch: task.batch,
+                    task: task.number,
+                    spec,
+                    input,
+                    nominal,
+                    reads,
+                    item: None,
+                }))
             }
             Err(Unread::TooMuch) => {
                 let message = format!("the results that it reads have more than {READ_BYTES_MAX} bytes");

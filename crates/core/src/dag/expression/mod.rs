@@ -1,4 +1,4 @@
-//! Expressions: CEL over a batch's input and over what a task's predecessors left.
+//! Expressions: CEL over a batch's input and tick, and over what a task's predecessors left.
 //!
 //! They end, and soon: CEL has no loops but over lists, a text is bounded in size and nesting, and what is gone over, joined, passed to a
 //! function, put into a list or returned pays for its size out of [`STEPS_MAX`]. There are no dates and no regular expressions.
@@ -112,13 +112,15 @@ pub struct Reads {
     pub all_tasks: bool,
     /// Whether it reads `item` or `index`.
     pub item: bool,
+    /// Whether it reads `input`.
+    pub input: bool,
 }
 
 impl Reads {
-    /// Whether it reads nothing but the input, so that its value is known when the batch starts.
+    /// Whether it reads nothing but the tick, so that its value is known before there is a batch.
     #[must_use]
-    pub fn only_input(&self) -> bool {
-        self.tasks.is_empty() && !self.all_tasks && !self.item
+    pub fn only_tick(&self) -> bool {
+        self.tasks.is_empty() && !self.all_tasks && !self.item && !self.input
     }
 }
 

@@ -13,7 +13,7 @@ use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 pub(super) const PAY: &str = "@pay";
 /// The function through which elements of lists and maps pay one step, however large they are. CEL copies them, so that this is too little.
 pub(super) const COUNT: &str = "@count";
-const KNOWN: &str = "input, tasks, and for each item also item and index";
+const KNOWN: &str = "input, tick, tasks, and for each item also item and index";
 /// Types are values too, as in `type(x) == int`.
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
@@ -88,7 +88,8 @@ fn read<'t>(
     match &tree.expr {
         Expr::Ident(name) if bound.contains(&name.as_str()) || name.starts_with('@') => {}
         Expr::Ident(name) => match name.as_str() {
-            "input" => {}
+            "input" => reads.input = true,
+            "tick" => {}
             "tasks" => reads.all_tasks = true,
             "item" | "index" => reads.item = true,
             name if TYPES.contains(&name) => {}

@@ -138,6 +138,11 @@ macro_rules! batch_conformance {
                 a_batch_that_cannot_start_does_not_stop_its_schedule
                 a_schedule_of_batches_comes_back_as_it_was_put
                 run_now_starts_a_batch_beside_the_ticks
+                expressions_know_the_tick_and_its_date
+                a_batch_without_a_tick_has_none_in_expressions
+                a_batch_that_an_operator_starts_can_have_a_tick
+                a_daily_settlement_knows_its_day
+                an_input_of_a_schedule_reads_its_tick_and_nothing_else
             }
             changes {
                 a_batch_and_its_tasks_are_told
