@@ -15,6 +15,7 @@ on_each_store! {
     an_input_that_does_not_fit_starts_nothing,
     a_failed_task_is_told_and_runs_again,
     a_mended_definition_is_shown_and_runs,
+    only_items_that_failed_run_again,
     a_task_can_be_marked_and_a_subtree_canceled,
     a_batch_is_aborted_and_resumed,
     a_batch_is_started_for_a_day,
@@ -210,6 +211,33 @@ fn a_failed_task_is_told_and_runs_again(place: Place) {
     let shown = show(&place, &id);
     assert_eq!((state(&shown, "second"), &shown["state"]), ("succeeded", &"done".into()));
     assert!(shown["history"].to_string().contains("ready now"), "{shown:#}");
+}
+
+fn only_items_that_failed_run_again(place: Place) {
+    let dag =
+        "name = \"listed\"\n[tasks.list]\nkind = \"item\"\neach = \"[1, 2, 3]\"\npayload = \"${ item }\"\n";
+    place.write("listed.toml", dag);
+    let program = "read n; echo $n >> ran; test $n != 2 || test -e ready || exit 65";
+    let config = format!(
+        "[batch.listed]\nfile = \"listed.toml\"\n[kinds.item]\nexec = {{ program = \"sh\", args = [\"-c\", \"{program}\"] }}\n"
+    );
+    place.write("milepost.toml", config);
+    place.run(&["batch", "define", "listed.toml"]).ok();
+    let id = place.run(&["batch", "start", "listed", "--json"]).json()["batch"].as_str().unwrap().to_owned();
+    let _work = Work::start(&place);
+    assert_eq!(place.run(&["batch", "watch", &id]).status, 1);
+    let shown = place.run(&["batch", "show", &id]).ok().out;
+    assert!(shown.contains(&format!("milepost batch rerun {id} --failed")), "{shown}");
+    let preview = place.run(&["batch", "rerun", &id, "--failed"]).err;
+    let words = "1 task in batch ";
+    assert!(preview.contains(words) && preview.contains("will run again: list/1\nnow 1 failed"), "{preview}");
+    place.write("ready", "");
+    let ran = place.run(&["batch", "rerun", &id, "--failed", "--yes", "--json"]).json();
+    assert_eq!((&ran["tasks"], &ran["operated"]["changed"]), (&json!(["list/1"]), &1.into()));
+    place.run(&["batch", "watch", &id]).ok();
+    let mut items: Vec<_> = place.read("ran").lines().map(str::to_owned).collect();
+    items.sort();
+    assert_eq!(items, ["1", "2", "2", "3"], "each once but the one that failed");
 }
 
 fn a_mended_definition_is_shown_and_runs(place: Place) {

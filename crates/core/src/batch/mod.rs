@@ -4,6 +4,7 @@
 
 pub mod due;
 pub mod error;
+pub mod inside;
 pub mod listing;
 pub mod nominal;
 pub mod operation;

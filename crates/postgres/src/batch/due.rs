@@ -8,6 +8,7 @@ use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::{Becomes, DueTask, READS_TOO_MUCH, ReadTask};
 use milepost_core::batch::nominal::NominalTime;
 use milepost_core::dag::definition::Work;
+use milepost_core::dag::rule::Outcome;
 use milepost_core::dag::state::TaskState;
 use milepost_core::finish::{Failure, UNREADABLE};
 use milepost_core::ident::BatchId;
@@ -137,7 +138,9 @@ async fn reads(
             *of_task = Err(Failure { code: READS_TOO_MUCH.to_owned(), message });
         }
         let state: TaskState = named(&row, "state")?;
-        if let (Ok(reads), Some(state)) = (&mut *of_task, state.outcome()) {
+        // One that was tried again since its successor was decided had failed.
+        let state = state.outcome().unwrap_or(Outcome::Failed);
+        if let Ok(reads) = of_task {
             match json(row.try_get("output")?) {
                 Ok(output) => reads.push(ReadTask {
                     key: row.try_get("key")?,

@@ -244,6 +244,22 @@ pub(crate) async fn a_batch_goes_over_to_the_latest_version(place: Place) {
     assert_eq!(place.get(&batch).await.body["number"], 2);
 }
 
+pub(crate) async fn a_rerun_of_what_failed_counts_items(place: Place) {
+    let list = json!({"kind": "k", "each": "[{'n': 1}, {}, {'n': 3}, {}]", "payload": "${ item.n }"});
+    define(&place, json!({"name": "listed", "tasks": {"list": list}})).await;
+    let started = place.post("/v1/batches", &json!({"dag": "listed"})).await;
+    while place.store.advance_batches().await.unwrap() > 0 {}
+    let id = started.body["id"].as_str().unwrap().to_owned();
+    let batch = format!("/v1/batches/{id}");
+    let said = operate(&place, &batch, json!({"operation": "rerun", "failed": true, "dry": true})).await.body;
+    assert_eq!(said["rerun"]["tasks"], json!(["list/1", "list/3"]), "two of the items have no n");
+    assert_eq!(said["rerun"]["counts"]["failed"], 2);
+    let preview = place.page(&format!("/batches/{id}/rerun?what=failed")).await.1;
+    assert!(preview.contains("2 tasks run again") && preview.contains("list/1, list/3"), "{preview}");
+    let done = operate(&place, &batch, json!({"operation": "rerun", "failed": true})).await.body;
+    assert_eq!((&done["operated"]["changed"], &done["operated"]["generation"]), (&json!(2), &json!(2)));
+}
+
 pub(crate) async fn batches_that_cannot_be_are_refused(place: Place) {
     let batch = started(&place).await;
     for (body, code, at) in [

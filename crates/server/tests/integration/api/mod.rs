@@ -195,6 +195,7 @@ on_both! {
         an_operator_changes_a_batch
         a_batch_is_stopped_and_goes_on
         a_batch_goes_over_to_the_latest_version
+        a_rerun_of_what_failed_counts_items
         batches_that_cannot_be_are_refused
     }
     access {
