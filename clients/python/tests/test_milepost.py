@@ -26,6 +26,17 @@ class ClientTest(unittest.TestCase):
         listed = {job["id"] for job in self.client.jobs(kind=kind)}
         self.assertEqual(listed, {job.id for job in created})
 
+    def test_a_batch_is_started_once_under_its_key_and_for_its_day(self):
+        dag, key = str(uuid.uuid4()), str(uuid.uuid4())
+        tasks = {"a": {"kind": dag, "payload": "${ input.n } on ${ tick.date }"}}
+        self.client.ask("POST", "/v1/dags", {"name": dag, "tasks": tasks})
+        day = {"key": key, "nominal_at": "2026-11-21T23:30:00Z", "nominal_zone": "Europe/Berlin"}
+        first, again = (self.client.start_batch(dag, {"n": 7}, **day) for _ in range(2))
+        self.assertEqual((again.id, first.duplicate, again.duplicate), (first.id, False, True))
+        [job] = self.client.jobs(kind=dag)
+        self.assertEqual(self.client.job(job["id"])["payload"], "7 on 2026-11-22")
+        self.assertNotEqual(self.client.start_batch(dag, {"n": 8}, nominal_at=day["nominal_at"]).id, first.id)
+
     def test_a_refusal_says_what_and_where(self):
         with self.assertRaises(Problem) as refused:
             self.client.create(NewJob("", 1))

@@ -24,7 +24,16 @@ export interface NewJob {
   start_at?: string;
 }
 
-/** The job that stands for a request; `duplicate`: it was there before, under the same key. */
+/** A batch to be started. `nominal_at` is the tick that it is for (ISO 8601), `nominal_zone` the time zone of the tick's date. */
+export interface NewBatch {
+  dag: string;
+  input?: Json;
+  key?: string;
+  nominal_at?: string;
+  nominal_zone?: string;
+}
+
+/** The job or batch that stands for a request; `duplicate`: it was there before, under the same key. */
 export type Created = { id: string; duplicate: boolean };
 
 /** A job in a list. Times are ISO 8601. */
@@ -120,6 +129,12 @@ export class Client {
     const headers = { "Idempotency-Key": randomUUID() };
     const answer = await this.ask<{ jobs: Created[] }>("POST", "/v1/jobs/create-many", { jobs }, { headers, tries: 4 });
     return answer.jobs;
+  }
+
+  /** Starts a batch of a DAG; resolves when it is durable. Tried again if need be, as `create` is. */
+  async startBatch(batch: NewBatch): Promise<Created> {
+    const headers: Record<string, string> = batch.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
+    return await this.ask("POST", "/v1/batches", batch, { headers, tries: 4 });
   }
 
   /** A job. */

@@ -1,6 +1,6 @@
 /** Milepost for TypeScript and JavaScript: create jobs and run them, over the HTTP API of `milepost serve`. */
 
 export { Client, Problem, Unreachable } from "./client.js";
-export type { AskOptions, ClientOptions, Created, JobFilter, JobOperation, JobRow, JobState, JobView, Json, NewJob } from "./client.js";
+export type { AskOptions, ClientOptions, Created, JobFilter, JobOperation, JobRow, JobState, JobView, Json, NewBatch, NewJob } from "./client.js";
 export { Cancelled, Failed, Job, Snooze, Worker } from "./worker.js";
 export type { Handler, WorkerOptions } from "./worker.js";

@@ -43,6 +43,17 @@ async function codes(id: string): Promise<(string | undefined)[]> {
   return attempts.map((attempt) => attempt.error_code);
 }
 
+test("a batch is started once under its key and for its day", async () => {
+  const [dag, key] = [randomUUID(), randomUUID()];
+  await client.ask("POST", "/v1/dags", { name: dag, tasks: { a: { kind: dag, payload: "${ input.n } on ${ tick.date }" } } });
+  const batch = { dag, key, input: { n: 7 }, nominal_at: "2026-11-21T23:30:00Z", nominal_zone: "Europe/Berlin" };
+  const first = await client.startBatch(batch);
+  const again = await client.startBatch(batch);
+  assert.deepEqual([again.id, first.duplicate, again.duplicate], [first.id, false, true]);
+  for await (const job of client.jobs({ kind: dag })) assert.equal((await client.job(job.id)).payload, "7 on 2026-11-22");
+  assert.notEqual((await client.startBatch({ dag, input: { n: 8 }, nominal_at: batch.nominal_at })).id, first.id);
+});
+
 test("a job is created once under its key", async () => {
   const key = randomUUID();
   const first = await client.create({ kind: "mail", payload: { to: "ada" }, key });

@@ -57,7 +57,7 @@ create unique index dag_task_key on milepost.dag_task (version_id, key);
 
 -- A run of a version. The counts are of its tasks by state.
 -- stop: what an operator wants: nothing starts. items_of: its tasks are the items of a list (its input) over which this
--- task of the parent's version goes.
+-- task of the parent's version goes. nominal_zone: the time zone of the date of nominal_at.
 create table milepost.batch (
     id uuid primary key,
     dag text not null,
@@ -79,6 +79,7 @@ create table milepost.batch (
     items_of int,
     depth int not null default 1,
     nominal_at timestamptz check (nominal_at between '0001-01-02 00:00Z' and '9999-12-30 00:00Z'),
+    nominal_zone text check ((nominal_zone is null) = (nominal_at is null)),
     traceparent text,
     created_at timestamptz not null default now(),
     updated_at timestamptz not null default now(),

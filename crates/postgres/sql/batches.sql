@@ -5,16 +5,24 @@
 
 -- Starts a batch: it and all its tasks; those that wait for none can run when the caller commits. key: at most one batch of the DAG
 -- ever has it; the one that has it is answered with duplicate = true and nothing is changed. version: its 64 digits, or as many of the
--- first as tell it from others; null: the latest. input_checked: the caller has held the input against the DAG's schema.
+-- first as tell it from others; null: the latest. input_checked: the caller has held the input against the DAG's schema. nominal_at: the
+-- tick that it is for, which its expressions see as `tick`; nominal_zone: the time zone of the tick's date, by its IANA name (default UTC).
 create or replace function milepost.start_batch(
     dag text, key text default null, input jsonb default '{}', version text default null, input_checked boolean default false,
     id uuid default null, nominal_at timestamptz default null,
-    traceparent text default null
+    traceparent text default null, nominal_zone text default null
 ) returns table (batch_id uuid, duplicate boolean) language plpgsql as $$
 declare
     made record;
 begin
-    select * into made from milepost.begin_batch(dag, key, input, version, input_checked, id, nominal_at, traceparent);
+    if nominal_zone is not null and nominal_at is null then
+        raise exception using errcode = 'MP011', message = 'nominal_zone is the time zone of nominal_at; give that too';
+    end if;
+    -- Others are known to PostgreSQL as well: abbreviations, and rules such as ABC3DEF.
+    if nominal_zone <> 'UTC' and not exists (select from pg_timezone_names z where z.name = nominal_zone) then
+        raise exception using errcode = 'MP011', message = format('there is no time zone %L; zones have names such as Europe/Berlin', nominal_zone);
+    end if;
+    select * into made from milepost.begin_batch(dag, key, input, version, input_checked, id, nominal_at, traceparent, nominal_zone);
     if made.due_made > 0 then
         perform milepost.wake_to_advance();
     end if;
@@ -22,10 +30,10 @@ begin
 end
 $$;
 
--- The same, for those who work out what is due themselves: answers how many tasks that are.
+-- The same, for those who work out what is due and check the time zone themselves: answers how many tasks are due.
 create or replace function milepost.begin_batch(
     dag text, key text, input jsonb, version text, input_checked boolean, id uuid, nominal_at timestamptz,
-    traceparent text, out batch_id uuid, out duplicate boolean, out due_made int
+    traceparent text, nominal_zone text, out batch_id uuid, out duplicate boolean, out due_made int
 ) language plpgsql as $$
 #variable_conflict use_variable
 declare
@@ -53,7 +61,7 @@ begin
     end if;
     select m.batch_id, m.duplicate, m.due_made into batch_id, duplicate, due_made
     from milepost.make_batch(
-        coalesce(id, milepost.uuid_v7()), dag, chosen.id, key, coalesce(input, '{}'), nominal_at, traceparent, null, null, null, 1) m;
+        coalesce(id, milepost.uuid_v7()), dag, chosen.id, key, coalesce(input, '{}'), nominal_at, nominal_zone, traceparent, null, null, null, 1) m;
 end
 $$;
 
@@ -82,7 +90,7 @@ $$;
 
 -- Makes a batch and its tasks. items_of: its tasks are the items of the list that is its input.
 create or replace function milepost.make_batch(
-    new_id uuid, of_dag text, of_version bigint, new_key text, new_input jsonb, nominal timestamptz, trace text, parent uuid, parent_number int,
+    new_id uuid, of_dag text, of_version bigint, new_key text, new_input jsonb, nominal timestamptz, zone text, trace text, parent uuid, parent_number int,
     of_items int, at_depth int, out batch_id uuid, out duplicate boolean, out due_made int
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
@@ -102,9 +110,9 @@ begin
     end if;
     loop
         insert into milepost.batch (id, dag, version_id, key, state, waiting, due, active, failed, aborted, succeeded, skipped, canceled,
-                                    parent_id, parent_task, items_of, depth, nominal_at, traceparent)
+                                    parent_id, parent_task, items_of, depth, nominal_at, nominal_zone, traceparent)
         values (new_id, of_dag, of_version, new_key, 'running', waiting, due_made, plain, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal,
-                trace)
+                case when nominal is not null then coalesce(zone, 'UTC') end, trace)
         on conflict do nothing;
         exit when found;
         -- A separate statement: it sees the row for which the insert waited.
@@ -219,7 +227,7 @@ begin
                 return null;
             end if;
             select * into made from milepost.make_batch(
-                milepost.uuid_v7(), a.dag, a.version_id, null, payload, a.nominal_at, a.traceparent, of_batch, of_task, of_task, a.depth + 1);
+                milepost.uuid_v7(), a.dag, a.version_id, null, payload, a.nominal_at, a.nominal_zone, a.traceparent, of_batch, of_task, of_task, a.depth + 1);
         else
             begin
                 inner_version := milepost.find_version(name, null);
@@ -227,7 +235,7 @@ begin
                 return format('there is no DAG "%s"; `milepost batch list --dags` shows those that there are', name);
             end;
             select * into made from milepost.make_batch(
-                milepost.uuid_v7(), name, inner_version.id, null, payload, a.nominal_at, a.traceparent, of_batch, of_task, null, a.depth + 1);
+                milepost.uuid_v7(), name, inner_version.id, null, payload, a.nominal_at, a.nominal_zone, a.traceparent, of_batch, of_task, null, a.depth + 1);
         end if;
         update milepost.batch_task set state = 'active', child_id = made.batch_id where batch_id = of_batch and task = of_task;
         if made.due_made > 0 then

@@ -2,7 +2,7 @@
 --
 -- Locks, in this order: jobs (live, by id), the tasks that end, their successors (by batch and number), batches (descending, so that inner ones come
 -- before those they are tasks of), groups. Advisory, before all of these: (19797, bucket of the batch) shared while its ends are settled, exclusive
--- while an operator changes which tasks run.
+-- while an operator changes which tasks run; of batches that lie in one another the inner ones first where all are known (join_inside).
 
 -- The advisory lock (19797, …) that stands for a batch. Few locks, which batches share.
 create or replace function milepost.settling_bucket(batch uuid) returns int language sql immutable parallel safe as $$

@@ -43,6 +43,7 @@ const API: &str = concat!(
     include_str!("../sql/batches.sql"),
     include_str!("../sql/batch_versions.sql"),
     include_str!("../sql/batch_operations.sql"),
+    include_str!("../sql/batch_reruns.sql"),
     include_str!("../sql/events.sql"),
     include_str!("../sql/changes.sql"),
     include_str!("../sql/relay.sql"),

@@ -117,7 +117,7 @@ impl ScheduleStore for PostgresStore {
     }
 
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {
-        let Some(batch) = &tick.batch else { return self.tick_jobs(tick, None).await };
+        let Some(batch) = &tick.batch else { return self.tick_jobs(tick, tick.refused.clone()).await };
         match self.fitting(batch).await? {
             Ok(version) => self.tick_batch(tick, batch, version).await,
             Err(refused) => self.tick_jobs(tick, Some(refused)).await,
@@ -178,8 +178,10 @@ impl PostgresStore {
             .bind(batch.key.clone())
             .bind(batch.input.get().to_owned())
             .bind(batch.id.0)
-            .bind(batch.nominal_at.map(jiff_sqlx::Timestamp::from))
-            .bind(i64::from(tick.dropped));
+            .bind(batch.nominal.as_ref().map(|nominal| jiff_sqlx::Timestamp::from(nominal.at)))
+            .bind(i64::from(tick.dropped))
+            .bind(batch.traceparent.map(|it| it.to_string()))
+            .bind(batch.nominal.as_ref().map(|nominal| nominal.zone.clone()));
         let row = self.inner.hot.row(query).await;
         let started = row.and_then(|row| row.as_ref().map(started).transpose());
         let started = started.map_err(|e| self.fail("tick_schedule", e))?;

@@ -8,6 +8,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use milepost_core::batch::nominal::NominalTime;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::job::{KeyHolder, NewJob};
@@ -86,8 +87,17 @@ pub(crate) async fn check_same_batch(
     made: BatchId,
 ) -> Result<(), Problem> {
     let Some(made) = store.batch(made).await? else { return Ok(()) };
-    let same = is_same_json(made.input.get(), asked.input.get());
-    if same { Ok(()) } else { Err(taken(format_args!("batch {} was started", made.row.id), "other input")) }
+    let same_input = is_same_json(made.input.get(), asked.input.get());
+    // A store keeps milliseconds.
+    let tick = |nominal: NominalTime| (nominal.at.as_millisecond(), nominal.zone);
+    let same_tick = made.row.nominal().map(tick) == asked.nominal.clone().map(tick);
+    match (same_input, same_tick) {
+        (true, true) => Ok(()),
+        (false, _) => Err(taken(format_args!("batch {} was started", made.row.id), "other input")),
+        (true, false) => {
+            Err(taken(format_args!("batch {} was started", made.row.id), "another nominal time"))
+        }
+    }
 }
 
 /// Refuses, before anything is created, jobs of a request whose key other ones were created with; answers whether it is a repetition. The

@@ -51,7 +51,7 @@ CREATE UNIQUE INDEX milepost_dag_task_key ON milepost_dag_task (version_id, key)
 
 -- A run of a version. The counts are of its tasks by state.
 -- stop: what an operator wants: nothing starts. items_of: its tasks are the items of a list (its input) over which this
--- task of the parent's version goes.
+-- task of the parent's version goes. nominal_zone: the time zone of the date of nominal_at_ms.
 CREATE TABLE milepost_batch (
     id            BLOB    NOT NULL PRIMARY KEY,
     dag           TEXT    NOT NULL,
@@ -73,6 +73,7 @@ CREATE TABLE milepost_batch (
     items_of      INTEGER,
     depth         INTEGER NOT NULL DEFAULT 1,
     nominal_at_ms INTEGER,
+    nominal_zone  TEXT    CHECK ((nominal_zone IS NULL) = (nominal_at_ms IS NULL)),
     traceparent   TEXT,
     created_at_ms INTEGER NOT NULL,
     updated_at_ms INTEGER NOT NULL,

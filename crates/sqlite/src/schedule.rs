@@ -165,7 +165,7 @@ fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Ticked>, Failure> {
     // What refuses a batch is looked at first, in the same transaction.
     let fit = tick.batch.as_ref().map(|batch| batch::fit(conn, batch)).transpose();
     let (version, refused) = match fit {
-        Ok(version) => (version, None),
+        Ok(version) => (version, tick.refused.clone()),
         Err(Failure::Told(StoreError::Batch(invalid))) => (None, Some(invalid)),
         Err(failure) => return Err(failure),
     };

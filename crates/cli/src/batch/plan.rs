@@ -5,7 +5,6 @@ use milepost_core::batch::listing::{BatchView, TaskFilter};
 use milepost_core::batch::rerun::{Change, Chosen, Rerun};
 use milepost_core::batch::subject::Subject;
 use milepost_core::dag::checked::Dag;
-use milepost_core::dag::state::Counts;
 use milepost_core::port::BatchStore;
 
 use super::find;
@@ -18,7 +17,8 @@ const NAMES: usize = 12;
 pub(super) async fn pinned(chosen: &Chosen, subject: &Subject, store: &dyn BatchStore) -> Result<Rerun> {
     known(chosen, subject)?;
     let again = find::all_tasks(subject.row.id, chosen.filter(subject)?, store).await?;
-    Ok(Rerun::pinned(subject, again)?)
+    let inside = chosen.inside(subject, None, store).await?;
+    Ok(Rerun::pinned(chosen, subject, again, inside)?)
 }
 
 /// In the latest version, if that is another one.
@@ -31,7 +31,8 @@ pub(super) async fn latest(chosen: &Chosen, subject: &Subject, store: &dyn Batch
     let then = Subject { row: subject.row.clone(), dag: Some(Dag::check(definition)?) };
     known(chosen, &then)?;
     let tasks = find::all_tasks(subject.row.id, TaskFilter::default(), store).await?;
-    Ok(Rerun::in_version(chosen, subject, (to, then.dag()?.clone()), tasks)?)
+    let inside = chosen.inside(subject, Some(then.dag()?), store).await?;
+    Ok(Rerun::in_version(chosen, subject, (to, then.dag()?.clone()), tasks, inside)?)
 }
 
 /// Tells which tasks may have been meant where one is named that there is not.
@@ -47,12 +48,25 @@ fn known(chosen: &Chosen, subject: &Subject) -> Result<()> {
 /// What will run, and from what it comes back.
 pub(super) fn preview(plan: &Rerun, row: &BatchView) -> String {
     let change = plan.change.as_ref().map(|change| change_preview(change, row)).unwrap_or_default();
-    let total = words::count(row.counts.total());
-    let tasks = format!("{} of {total} in batch {}", words::tasks(plan.again.len() as u64), row.id);
-    if plan.again.is_empty() {
-        return format!("{change}{tasks} will run again");
+    let (counts, total) = (plan.counts(), words::count(row.counts.total()));
+    let inside = counts.total() - plan.again.len() as u64;
+    let tasks = match inside {
+        0 => format!("{} of {total} in batch {}", words::tasks(counts.total()), row.id),
+        inside => format!(
+            "{} in batch {}, {} of them in inner batches,",
+            words::tasks(counts.total()),
+            row.id,
+            words::count(inside)
+        ),
+    };
+    let resumed: Vec<&str> = plan.resumed().collect();
+    let resumed = match resumed.as_slice() {
+        [] => String::new(),
+        paths => format!("\nstopped, and going on: {}", words::some(paths, NAMES)),
+    };
+    if counts.total() == 0 {
+        return format!("{change}{tasks} will run again{resumed}");
     }
-    let counts: Counts = plan.again.iter().map(|task| task.state).collect();
     let active = match counts.active {
         active if active > 0 && plan.change.is_none() => format!(
             "\n{} under way: while a job runs it cannot be run again; `milepost batch abort` stops it",
@@ -60,8 +74,8 @@ pub(super) fn preview(plan: &Rerun, row: &BatchView) -> String {
         ),
         _ => String::new(),
     };
-    let keys = words::some(&plan.keys().collect::<Vec<_>>(), NAMES);
-    format!("{change}{tasks} will run again: {keys}\nnow {}{active}", words::counts(&counts))
+    let keys = words::some(&plan.keys(), NAMES);
+    format!("{change}{tasks} will run again: {keys}\nnow {}{active}{resumed}", words::counts(&counts))
 }
 
 fn change_preview(change: &Change, row: &BatchView) -> String {

@@ -18,7 +18,9 @@ const EXAMPLES: &str = "\
 What is run again is decided anew. --task runs just these tasks; what comes
 after them stays as it is, while --downstream-of takes it along. What waits for
 a task that failed waits still, and goes on by itself when --failed has made it
-succeed.
+succeed. In a list or an inner batch --failed runs only what failed there; the
+items and tasks that succeeded keep their results. --task starts a list or an
+inner batch anew.
 
 With --version latest the batch goes over to the latest version of its DAG:
 for a definition that was mended. Tasks with the same keys keep what they have,
@@ -63,7 +65,7 @@ struct ChosenArgs {
     /// A task and all that comes after it; may be given several times
     #[arg(long, value_name = "TASK", group = "what")]
     downstream_of: Vec<String>,
-    /// The tasks that have failed or were aborted
+    /// The tasks and items that have failed or were aborted, in inner batches too
     #[arg(long, group = "what")]
     failed: bool,
 }
@@ -108,7 +110,7 @@ pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
     let operated = operate::operate(&subject, plan.verb(), &args.why, Duration::ZERO, store).await?;
     let id = subject.row.id;
     if args.json {
-        let mut told = json!({ "batch": id, "operated": operated, "tasks": plan.keys().collect::<Vec<_>>() });
+        let mut told = json!({ "batch": id, "operated": operated, "tasks": plan.keys() });
         if let (Some(told), Some(change)) = (told.as_object_mut(), &plan.change) {
             told.insert("version".to_owned(), json!(change.to.number));
             told.insert("new".to_owned(), json!(change.new));

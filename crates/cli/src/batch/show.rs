@@ -131,7 +131,7 @@ fn print_facts(row: &BatchView, now: Timestamp) -> Result<()> {
         ("progress", Some(words::bar(&row.counts))),
         ("tasks", Some(words::counts(&row.counts))),
         ("run", (row.generation > 1).then(|| format!("rerun {}", row.generation - 1))),
-        ("tick", row.nominal_at.map(|at| exact(at, now))),
+        ("tick", row.nominal().map(|tick| format!("{}, {}", exact(tick.at, now), tick.dated()))),
         ("started", Some(exact(row.created_at, now))),
         ("moved", row.ended_at.is_none().then(|| exact(row.updated_at, now))),
         ("ended", row.ended_at.map(|at| exact(at, now))),

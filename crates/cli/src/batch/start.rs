@@ -3,26 +3,37 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use jiff::civil::Date;
+use milepost_core::batch::nominal::{NominalTime, ZONE_DEFAULT};
 use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::error::StoreError;
 use milepost_core::port::BatchStore;
 use serde_json::{Value, json};
 
 use super::{find, watch};
+use crate::args::point_in_time;
 use crate::input;
 use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
+
+/// The length of a date such as 2026-05-01.
+const DATE_CHARS: usize = 10;
 
 const EXAMPLES: &str = "\
 The input is what the expressions of the DAG see as `input`. It must fit the
 DAG's input schema, if it has one. Of a DAG at most one batch has a key:
 starting it again answers the same batch and changes nothing.
 
+With --nominal-at the batch is for a tick, as if a schedule had started it: the
+expressions see `tick.date` and `tick.time`. So a day is made up for by hand.
+`milepost schedules backfill` makes up for the ticks of a schedule.
+
 Examples:
   milepost batch start settlement
   milepost batch start settlement --key 2026-11-01 --input '{\"day\": \"2026-11-01\"}'
+  milepost batch start settlement --key 2026-11-01 --nominal-at 2026-11-01 --zone Europe/Berlin
   jq '{day: .}' day.json | milepost batch start settlement --input-file - --watch";
 
 #[derive(Debug, Args)]
@@ -39,6 +50,12 @@ pub(crate) struct StartArgs {
     /// A file with the input; - for standard input
     #[arg(long, value_name = "FILE")]
     input_file: Option<PathBuf>,
+    /// The tick that it is for: a time, or a date, which stands for its first instant in the zone
+    #[arg(long, value_name = "TIME")]
+    nominal_at: Option<String>,
+    /// The time zone of the tick's date: an IANA name [default: UTC]
+    #[arg(long, requires = "nominal_at")]
+    zone: Option<String>,
     /// Which version: its number, or its first digits [default: the latest]
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
@@ -53,6 +70,11 @@ pub(crate) struct StartArgs {
 }
 
 impl StartArgs {
+    fn nominal(&self) -> Result<Option<NominalTime>> {
+        let zone = self.zone.as_deref().unwrap_or(ZONE_DEFAULT);
+        self.nominal_at.as_deref().map(|text| nominal(text, zone)).transpose()
+    }
+
     fn input(&self) -> Result<Value> {
         let (text, place) = match (&self.input, &self.input_file) {
             (Some(text), _) => (text.clone(), "--input".to_owned()),
@@ -75,6 +97,19 @@ impl StartArgs {
     }
 }
 
+/// A nominal time: a time, or the first instant of a date in the time zone.
+fn nominal(text: &str, zone: &str) -> Result<NominalTime> {
+    let at = match text.parse::<Date>() {
+        Ok(date) if text.len() == DATE_CHARS => NominalTime::of_date(date, zone)?,
+        _ => NominalTime {
+            at: point_in_time(text).map_err(|why| anyhow!("--nominal-at {text}: {why}, or 2026-05-01"))?,
+            zone: zone.to_owned(),
+        },
+    };
+    at.check()?;
+    Ok(at)
+}
+
 pub(super) async fn run(args: StartArgs, store: &dyn BatchStore) -> Result<Outcome> {
     let input = args.input()?;
     let latest = find::dag(&args.dag, store).await?;
@@ -88,6 +123,7 @@ pub(super) async fn run(args: StartArgs, store: &dyn BatchStore) -> Result<Outco
     }
     let mut batch = NewBatch::new(&args.dag, &input)?;
     batch.key.clone_from(&args.key);
+    batch.nominal = args.nominal()?;
     // The one whose schema was looked at, even when another one is stored meanwhile.
     batch.version = Some(version);
     let teller = args.redis.teller();

@@ -111,8 +111,10 @@ pub(super) fn remedies(row: &BatchView, failed: &[TaskView]) -> Vec<(String, &'s
         }
     }
     remedies.truncate(3);
-    if let Some(key) = plain.filter(|_| !row.state.is_ended()) {
+    if !failed.is_empty() && !row.state.is_ended() {
         remedies.push((format!("milepost batch rerun {id} --failed"), "runs what failed again"));
+    }
+    if let Some(key) = plain.filter(|_| !row.state.is_ended()) {
         let mark = format!("milepost batch mark {id} {key} success");
         remedies.push((mark, "goes on as if it had succeeded"));
         remedies.push((

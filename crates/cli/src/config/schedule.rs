@@ -46,7 +46,7 @@ pub(crate) struct ScheduleEntry {
     /// The DAG of which each tick starts a batch, of its latest version.
     #[serde(default)]
     pub(super) dag: Option<String>,
-    /// With `dag`, the input of each batch. The default is `{}`.
+    /// With `dag`, the input of each batch. Texts in it may hold expressions over the tick, written `$${ tick.date }` here. The default is `{}`.
     #[serde(default)]
     pub(super) input: Option<Json>,
     /// The input of each job. The default is `null`.

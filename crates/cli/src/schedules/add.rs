@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
 use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::nominal::NominalTime;
 use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::error::StoreError;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
@@ -32,14 +33,16 @@ with * go by what the clock shows. See `milepost schedules preview`.
 Ticks are missed when no worker runs for longer than --misfire-grace.
 
 With --dag each tick starts a batch of the latest version of that DAG; its key
-names schedule and tick, so that a tick has at most one.
+names schedule and tick, so that a tick has at most one. Texts of --input may
+hold expressions over the tick: ${ tick.date } is its date in the time zone.
 
 Examples:
   milepost schedules add nightly --cron '0 3 * * *' --zone Europe/Berlin --kind report
   milepost schedules add poll --every 10m --kind poll --payload '{\"feed\": 7}'
   milepost schedules add invoices --cron '0 6 1 * *' --kind invoice \\
       --misfire all --misfire-max 12 --group invoices
-  milepost schedules add settlement --cron '30 4 * * *' --dag settlement --input '{\"country\": \"DE\"}'";
+  milepost schedules add settlement --cron '30 4 * * *' --dag settlement --zone Europe/Berlin \\
+      --input '{\"day\": \"${ tick.date }\"}'";
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP, group = ArgGroup::new("makes").required(true))]
@@ -59,7 +62,7 @@ pub(crate) struct AddArgs {
     /// The DAG of which each tick starts a batch
     #[arg(long, group = "makes")]
     dag: Option<String>,
-    /// The input of each batch, as JSON [default: {}]
+    /// The input of each batch, as JSON, with expressions over `tick` [default: {}]
     #[arg(long, value_name = "JSON", requires = "dag")]
     input: Option<String>,
     /// The input of each job, as JSON
@@ -141,7 +144,7 @@ impl AddArgs {
 }
 
 /// Refuses an input that does not fit the DAG of today. One that is not there yet may come before the first tick.
-async fn check_input(batch: &BatchTemplate, store: &dyn Store) -> Result<()> {
+async fn check_input(batch: &BatchTemplate, spec: &Spec, store: &dyn Store) -> Result<()> {
     match store.dag(&batch.dag, None).await {
         Err(StoreError::Batch(missing @ InvalidBatch::NoSuchDag { .. })) => {
             output::note(format_args!("{missing}. Until then its ticks start nothing"));
@@ -150,7 +153,10 @@ async fn check_input(batch: &BatchTemplate, store: &dyn Store) -> Result<()> {
         Err(error) => Err(error.into()),
         Ok((_, definition)) => {
             let Some(schema) = &definition.input_schema else { return Ok(()) };
-            let input = serde_json::from_str(batch.input.get())?;
+            // Of the tick of today: the value of an expression can depend on it, its type hardly.
+            let tick = NominalTime { at: store.clock().await?.now, zone: spec.zone_name().to_owned() };
+            let input = batch.input_at(&tick).map_err(StoreError::from)?;
+            let input = serde_json::from_str(input.get())?;
             Ok(check_fit(schema, &input).map_err(StoreError::from)?)
         }
     }
@@ -166,7 +172,7 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
         bail!("there is a schedule {name} already; --replace puts this one in its place");
     }
     if let Makes::Batch(batch) = &schedule.makes {
-        check_input(batch, store.as_ref()).await?;
+        check_input(batch, &schedule.spec, store.as_ref()).await?;
     }
     store.put_schedule(&schedule, Source::Operator).await?;
     if before.as_ref().is_some_and(|view| view.source == Source::Config) {

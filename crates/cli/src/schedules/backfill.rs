@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use milepost_core::batch::listing::BatchFilter;
+use milepost_core::error::StoreError;
 use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
 use milepost_core::schedule::{Made, Makes, Order, Schedule, Spec};
@@ -120,7 +121,7 @@ fn ticks(spec: &Spec, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<
 
 /// What a tick has.
 async fn look(schedule: &Schedule, tick: Timestamp, store: &dyn Store) -> Result<TickDocument> {
-    let order = schedule.tick(tick);
+    let order = schedule.tick(tick).map_err(StoreError::from)?;
     let id = found(&order, store).await?.map(|(id, _)| id);
     Ok(TickDocument { tick, key: order.key().unwrap_or_default().to_owned(), before: id.is_some(), id })
 }
@@ -147,7 +148,8 @@ pub(super) async fn found(order: &Order, store: &dyn Store) -> Result<Option<(St
 async fn make_all(schedule: &Schedule, found: &mut [TickDocument], store: &dyn Store) -> Result<()> {
     let mut made = 0;
     for tick in found.iter_mut().filter(|tick| !tick.before) {
-        let one = store.make(&schedule.name, &schedule.tick(tick.tick)).await.with_context(|| {
+        let order = schedule.tick(tick.tick).map_err(StoreError::from)?;
+        let one = store.make(&schedule.name, &order).await.with_context(|| {
             format!("the tick at {} got none; {made} before it were made, and the rest waits", tick.tick)
         })?;
         tick.before = one.is_duplicate();

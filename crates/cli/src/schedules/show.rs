@@ -41,7 +41,8 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn Store) -> Result<Outcome> {
 /// What the last tick made, and where that stands.
 async fn last_made(view: &ScheduleView, store: &dyn Store) -> Result<Option<String>> {
     let Some(last_at) = view.last_at else { return Ok(None) };
-    Ok(found(&view.schedule.tick(last_at), store).await?.map(|(id, state)| format!("{id} ({state})")))
+    let Ok(order) = view.schedule.tick(last_at) else { return Ok(None) };
+    Ok(found(&order, store).await?.map(|(id, state)| format!("{id} ({state})")))
 }
 
 fn print(

@@ -15,8 +15,10 @@ on_each_store! {
     an_input_that_does_not_fit_starts_nothing,
     a_failed_task_is_told_and_runs_again,
     a_mended_definition_is_shown_and_runs,
+    only_items_that_failed_run_again,
     a_task_can_be_marked_and_a_subtree_canceled,
     a_batch_is_aborted_and_resumed,
+    a_batch_is_started_for_a_day,
 }
 
 /// How long anything may take.
@@ -211,6 +213,33 @@ fn a_failed_task_is_told_and_runs_again(place: Place) {
     assert!(shown["history"].to_string().contains("ready now"), "{shown:#}");
 }
 
+fn only_items_that_failed_run_again(place: Place) {
+    let dag =
+        "name = \"listed\"\n[tasks.list]\nkind = \"item\"\neach = \"[1, 2, 3]\"\npayload = \"${ item }\"\n";
+    place.write("listed.toml", dag);
+    let program = "read n; echo $n >> ran; test $n != 2 || test -e ready || exit 65";
+    let config = format!(
+        "[batch.listed]\nfile = \"listed.toml\"\n[kinds.item]\nexec = {{ program = \"sh\", args = [\"-c\", \"{program}\"] }}\n"
+    );
+    place.write("milepost.toml", config);
+    place.run(&["batch", "define", "listed.toml"]).ok();
+    let id = place.run(&["batch", "start", "listed", "--json"]).json()["batch"].as_str().unwrap().to_owned();
+    let _work = Work::start(&place);
+    assert_eq!(place.run(&["batch", "watch", &id]).status, 1);
+    let shown = place.run(&["batch", "show", &id]).ok().out;
+    assert!(shown.contains(&format!("milepost batch rerun {id} --failed")), "{shown}");
+    let preview = place.run(&["batch", "rerun", &id, "--failed"]).err;
+    let words = "1 task in batch ";
+    assert!(preview.contains(words) && preview.contains("will run again: list/1\nnow 1 failed"), "{preview}");
+    place.write("ready", "");
+    let ran = place.run(&["batch", "rerun", &id, "--failed", "--yes", "--json"]).json();
+    assert_eq!((&ran["tasks"], &ran["operated"]["changed"]), (&json!(["list/1"]), &1.into()));
+    place.run(&["batch", "watch", &id]).ok();
+    let mut items: Vec<_> = place.read("ran").lines().map(str::to_owned).collect();
+    items.sort();
+    assert_eq!(items, ["1", "2", "2", "3"], "each once but the one that failed");
+}
+
 fn a_mended_definition_is_shown_and_runs(place: Place) {
     chain(&place);
     let id = start(&place, &[]);
@@ -281,4 +310,34 @@ fn a_batch_is_aborted_and_resumed(place: Place) {
     let _work = Work::start(&place);
     place.run(&["batch", "resume", &id]).ok();
     until(&place, &id, |shown| shown["state"] == "done");
+}
+
+fn a_batch_is_started_for_a_day(place: Place) {
+    chain(&place);
+    let daily = "name = \"daily\"\n[tasks.a]\nkind = \"second\"\npayload = \"${ tick.previous_date }\"\n";
+    place.write("daily.toml", daily);
+    place.run(&["batch", "define", "daily.toml"]).ok();
+    let start = |more: &[&str]| place.run(&[&["batch", "start", "daily"], more].concat());
+    let _work = Work::start(&place);
+    for (more, at, zone, tick) in [
+        (
+            &["--nominal-at", "2026-11-22", "--zone", "Europe/Berlin"][..],
+            "2026-11-21T23:00:00Z",
+            "Europe/Berlin",
+            "2026-11-22 in Europe/Berlin",
+        ),
+        (&["--nominal-at", "2026-11-22"], "2026-11-22T00:00:00Z", "UTC", "2026-11-22 in UTC"),
+        (&["--nominal-at", "2026-11-22T03:30:00+02:00"], "2026-11-22T01:30:00Z", "UTC", "2026-11-22 in UTC"),
+    ] {
+        let id = start(&[more, &["--json"]].concat()).json()["batch"].as_str().unwrap().to_owned();
+        place.run(&["batch", "watch", &id]).ok();
+        let shown = show(&place, &id);
+        assert_eq!((&shown["nominal_at"], &shown["nominal_zone"]), (&at.into(), &zone.into()));
+        let job = shown["tasks"][0]["job"].as_str().unwrap();
+        assert_eq!(place.run(&["jobs", "show", job, "--json"]).json()["payload"], "2026-11-21");
+        let table = place.run(&["batch", "show", &id]).ok().out;
+        assert!(table.contains(tick), "{table}");
+    }
+    refused(start(&["--nominal-at", "2026-11-31"]), "a time looks like");
+    refused(start(&["--nominal-at", "2026-11-22", "--zone", "Europe/Berlim"]), "Europe/Berlin");
 }

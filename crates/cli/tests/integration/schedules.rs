@@ -13,6 +13,7 @@ on_each_store! {
     a_schedule_of_batches_is_made_shown_and_run,
     a_worker_starts_the_batches_of_its_configuration,
     a_backfill_starts_the_batches_that_are_missing_and_none_twice,
+    a_backfill_gives_each_batch_its_day,
     a_backfill_enqueues_the_jobs_that_are_missing,
     a_backfill_that_cannot_be_is_refused,
 }
@@ -195,7 +196,7 @@ fn a_worker_starts_the_batches_of_its_configuration(place: Place) {
     let schedules = |dag: &str| {
         format!(
             "[batch.close]\nfile = \"close.toml\"\n[kinds.mail]\nexec = {{ program = \"true\" }}\n\
-             [[schedules]]\nname = \"s\"\nevery = \"1s\"\ndag = \"{dag}\"\ninput = {{ country = \"DE\" }}\n"
+             [[schedules]]\nname = \"s\"\nevery = \"1s\"\ndag = \"{dag}\"\ninput = {{ country = \"$${{ tick.zone }}\" }}\n"
         )
     };
     place.write("milepost.toml", schedules("close"));
@@ -218,6 +219,9 @@ fn a_worker_starts_the_batches_of_its_configuration(place: Place) {
     let all = found.len();
     found.dedup();
     assert_eq!(found.len(), all, "one batch a tick");
+    let started = done().json()[0]["id"].as_str().unwrap().to_owned();
+    let shown = place.run(&["batch", "show", &started, "--json"]).json();
+    assert_eq!(shown["input"], serde_json::json!({ "country": "UTC" }));
 
     place.write("milepost.toml", schedules("clsoe"));
     until("the schedule says why it starts nothing", &|| {
@@ -264,6 +268,33 @@ fn a_backfill_starts_the_batches_that_are_missing_and_none_twice(place: Place) {
     assert_eq!(keys, [key(3), key(1), key(2)], "in the order of the ticks, newest first");
     let again = backfill(&[]).ok();
     assert!(again.err.contains("all 3 ticks have their batch"), "{}", again.err);
+}
+
+fn a_backfill_gives_each_batch_its_day(place: Place) {
+    define(&place);
+    let day = |input: &'static str| {
+        ["days", "--cron", "30 23 * * *", "--zone", "Europe/Berlin", "--dag", "close", "--input", input]
+    };
+    let refused = add(&place, &day(r#"{"country": "${ input.day }"}"#));
+    assert!(refused.status == 1 && refused.err.contains("read `tick` and nothing else"), "{}", refused.err);
+    let unfit = add(&place, &day(r#"{"country": "${ size(tick.date) }"}"#));
+    assert!(unfit.status == 1 && unfit.err.contains("the input cannot be used"), "{}", unfit.err);
+    add(&place, &day(r#"{"country": "${ tick.date }"}"#)).ok();
+    place.run(&[&["schedules", "backfill", "days", "--yes"], &THREE_DAYS[..]].concat()).ok();
+    let batches = place.run(&["batch", "list", "--json"]).json();
+    let mut days: Vec<_> = batches
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let shown = place.run(&["batch", "show", row["id"].as_str().unwrap(), "--json"]).json();
+            (row["nominal_at"].to_string(), shown["input"]["country"].to_string())
+        })
+        .collect();
+    days.sort();
+    let expected =
+        [("\"2026-03-01T22:30:00Z\"", "\"2026-03-01\""), ("\"2026-03-02T22:30:00Z\"", "\"2026-03-02\"")];
+    assert_eq!(days, expected.map(|(tick, day)| (tick.to_owned(), day.to_owned())));
 }
 
 fn a_backfill_enqueues_the_jobs_that_are_missing(place: Place) {

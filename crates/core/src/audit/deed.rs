@@ -301,7 +301,9 @@ impl Deed {
             BatchVerb::Resume => "batch.resume",
             BatchVerb::Cancel { .. } => "batch.cancel",
             BatchVerb::Mark { .. } => "batch.mark",
-            BatchVerb::Rerun { .. } | BatchVerb::RerunIn { .. } => "batch.rerun",
+            BatchVerb::Rerun { .. } | BatchVerb::RerunFailed { .. } | BatchVerb::RerunIn { .. } => {
+                "batch.rerun"
+            }
         };
         Self::of(what, Subject::Batch(operation.batch))
     }

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ITEMS_MAX;
+use super::nominal::NominalTime;
 use super::start::check_fit;
 use crate::dag::definition::{Task, Work};
-use crate::dag::expression::{EvaluationError, Expression, Item, STEPS_MAX, Scope, TaskValue, Values};
+use crate::dag::expression::{
+    EvaluationError, Expression, Item, LITTLE_STEPS_MAX, STEPS_MAX, Scope, TaskValue, Values,
+};
 use crate::dag::json::is_within;
 use crate::dag::rule::Outcome;
 use crate::dag::stack;
@@ -24,10 +27,7 @@ pub const READS_TOO_MUCH: &str = "reads_too_much";
 
 /// The error code of a task whose bulk job or DAG does not exist, or does not take what it is given.
 pub const CANNOT_START: &str = "cannot_start";
-/// How many steps expressions take at most, and how many parts the values have at most that they read, where others wait for a transaction: about
-/// a millisecond.
-const LITTLE_STEPS: u64 = 10_000;
-/// How many bytes the expressions of such a task have together: they are compiled first.
+/// How many bytes the expressions of a task have together that are evaluated within a transaction: they are compiled first.
 const LITTLE_BYTES: usize = 1_000;
 
 /// How long a store works out tasks that take much, but for the last one, before it writes what they become.
@@ -53,6 +53,8 @@ pub struct DueTask {
     pub spec: Task,
     /// The input of its batch.
     pub input: Value,
+    /// The tick that its batch is for.
+    pub nominal: Option<NominalTime>,
     /// What the predecessors left that it reads.
     pub reads: Vec<ReadTask>,
     /// Of an item of a task that goes over a list: the item and its place.
@@ -97,7 +99,7 @@ impl DueTask {
         if effort == Effort::Little && !self.is_little() {
             return None;
         }
-        let steps = if effort == Effort::Little { LITTLE_STEPS } else { STEPS_MAX };
+        let steps = if effort == Effort::Little { LITTLE_STEPS_MAX } else { STEPS_MAX };
         stack::large(|| {
             let reads: Vec<TaskValue<'_>> = self
                 .reads
@@ -105,7 +107,9 @@ impl DueTask {
                 .map(|read| TaskValue { key: &read.key, state: read.state, output: &read.output })
                 .collect();
             let item = self.item.as_ref().map(|(value, index)| Item { value, index: *index });
-            let scope = Scope::new(&Values { input: &self.input, tasks: &reads, item }, steps);
+            let tick = self.nominal.as_ref().map_or_else(|| Value::Object(Map::new()), NominalTime::value);
+            let values = Values { input: &self.input, tick: &tick, tasks: &reads, item };
+            let scope = Scope::new(&values, steps);
             let becomes = self.work_out(&scope).unwrap_or_else(Becomes::Failed);
             (effort == Effort::Full || !scope.is_exhausted()).then_some(becomes)
         })
@@ -113,7 +117,7 @@ impl DueTask {
 
     /// Whether all that is looked at is small; nothing is compiled for this answer.
     fn is_little(&self) -> bool {
-        let mut parts = LITTLE_STEPS;
+        let mut parts = LITTLE_STEPS_MAX;
         let texts = self.spec.when.iter().chain(&self.spec.each).map(String::len).sum::<usize>();
         let item = self.item.as_ref().map(|(item, _)| item);
         let values = [&self.input, &self.spec.payload].into_iter().chain(item);
@@ -205,6 +209,7 @@ mod tests {
             task: 0,
             spec,
             input: json!({"day": "2026-11-01", "to": ["a", "b"]}),
+            nominal: None,
             reads: vec![
                 read("count", Outcome::Succeeded, json!({"rows": 3})),
                 read("load", Outcome::Skipped, Value::Null),
@@ -238,6 +243,32 @@ mod tests {
         }));
         let expected = json!({"day": "2026-11-01", "text": "3 rows, load was skipped"});
         assert_eq!(due(spec).becomes(Effort::Full).unwrap(), Becomes::Job(expected));
+    }
+
+    #[test]
+    fn expressions_see_the_tick_of_the_batch() {
+        let at = "2026-11-01T23:30:00Z".parse().unwrap();
+        let nominal = NominalTime { at, zone: "Europe/Berlin".to_owned() };
+        let with_tick = |spec| DueTask { nominal: Some(nominal.clone()), ..due(spec) };
+        let dates = Task::job("mail").payload(json!("${ tick.previous_date } to ${ tick.date }"));
+        assert_eq!(
+            with_tick(dates.clone()).becomes(Effort::Full).unwrap(),
+            Becomes::Job(json!("2026-11-01 to 2026-11-02"))
+        );
+        let Becomes::Failed(failure) = due(dates.clone()).becomes(Effort::Full).unwrap() else {
+            panic!("there is no tick")
+        };
+        assert_eq!(failure.code, EXPRESSION);
+        let if_any = |when: &str| dates.clone().payload(json!(1)).when(when);
+        for when in ["size(tick) == 0", "!has(tick.date)"] {
+            assert_eq!(due(if_any(when)).becomes(Effort::Full).unwrap(), Becomes::Job(json!(1)), "{when}");
+            assert_eq!(with_tick(if_any(when)).becomes(Effort::Full).unwrap(), Becomes::Skipped, "{when}");
+        }
+        let either = json!("${ has(tick.date) ? tick.date : input.day }");
+        assert_eq!(
+            due(dates.clone().payload(either)).becomes(Effort::Full).unwrap(),
+            Becomes::Job(json!("2026-11-01"))
+        );
     }
 
     #[test]

@@ -42,6 +42,12 @@ pub enum InvalidBatch {
         /// What is wrong, and where.
         why: String,
     },
+    /// The nominal time cannot be taken.
+    #[error("the nominal time cannot be used: {why}")]
+    NominalTime {
+        /// What is wrong.
+        why: String,
+    },
     /// There is no such batch.
     #[error("there is no batch {0}")]
     NoSuchBatch(BatchId),

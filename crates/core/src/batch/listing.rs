@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::nominal::NominalTime;
 use crate::dag::state::{BatchState, Counts, TaskState};
 use crate::dag::version::Version;
 use crate::ident::{BatchId, JobId};
@@ -90,14 +91,24 @@ pub struct BatchView {
     pub counts: Counts,
     /// The task that it is, of another batch.
     pub parent: Option<ParentTask>,
-    /// The tick of a schedule that it stands for.
+    /// The tick that it is for.
     pub nominal_at: Option<Timestamp>,
+    /// The time zone of the tick's date.
+    pub nominal_zone: Option<String>,
     /// When it was started.
     pub created_at: Timestamp,
     /// When something last changed.
     pub updated_at: Timestamp,
     /// When its last task ended.
     pub ended_at: Option<Timestamp>,
+}
+
+impl BatchView {
+    /// The tick that it is for.
+    #[must_use]
+    pub fn nominal(&self) -> Option<NominalTime> {
+        NominalTime::of_columns(self.nominal_at, self.nominal_zone.clone())
+    }
 }
 
 /// A task that is a batch of its own.

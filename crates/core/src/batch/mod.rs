@@ -4,7 +4,9 @@
 
 pub mod due;
 pub mod error;
+pub mod inside;
 pub mod listing;
+pub mod nominal;
 pub mod operation;
 pub mod rerun;
 pub mod start;

@@ -64,6 +64,14 @@ pub enum BatchVerb {
         /// Their numbers.
         tasks: Vec<u32>,
     },
+    /// The same, and what has failed or was aborted in the batches that other tasks of it are, at any depth. What has succeeded there keeps
+    /// its results; the tasks that these batches are become active again, and go on from their ends.
+    RerunFailed {
+        /// Numbers of tasks of the batch itself.
+        tasks: Vec<u32>,
+        /// The inner batches that the operator has seen.
+        inside: Vec<SeenBatch>,
+    },
     /// The same in another version of its DAG, which the batch has from then on. A task is the one with the same key: it keeps its
     /// state and its job. Those that the version does not have are given up, those that only it has are decided.
     RerunIn {
@@ -71,7 +79,18 @@ pub enum BatchVerb {
         version: Version,
         /// The numbers that the tasks have in it; there may be none.
         tasks: Vec<u32>,
+        /// Also what has failed in the batches that other tasks are, as in [`RerunFailed`](Self::RerunFailed).
+        inside: Option<Vec<SeenBatch>>,
     },
+}
+
+/// An inner batch as an operator has seen it; in another generation by now nothing is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenBatch {
+    /// The batch.
+    pub batch: BatchId,
+    /// Its generation.
+    pub generation: u32,
 }
 
 /// What became of it.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::InvalidBatch;
+use super::nominal::NominalTime;
 use crate::dag::schema::InputSchema;
 use crate::dag::version::Version;
 use crate::ident::BatchId;
@@ -26,8 +27,8 @@ pub struct NewBatch {
     pub key: Option<String>,
     /// What its expressions see as `input`, as JSON text.
     pub input: Box<RawValue>,
-    /// The tick of a schedule that it stands for.
-    pub nominal_at: Option<Timestamp>,
+    /// The tick that it is for, which expressions see as `tick`. The time zone is of the tick's date.
+    pub nominal: Option<NominalTime>,
     /// The span of a trace that its tasks follow from: the one under way where it was made.
     pub traceparent: Option<Traceparent>,
 }
@@ -42,13 +43,20 @@ impl NewBatch {
             .map_err(|e| InvalidBatch::Input { why: format!("it is not JSON: {e}") })?;
         let id = BatchId::new();
         let traceparent = Traceparent::current();
-        Ok(Self { id, dag: dag.into(), version: None, key: None, input, nominal_at: None, traceparent })
+        Ok(Self { id, dag: dag.into(), version: None, key: None, input, nominal: None, traceparent })
     }
 
     /// The batch with this key: at most one batch of the DAG ever has it.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// The batch for this tick, whose date is of the time zone with this IANA name: as if a schedule had started it.
+    #[must_use]
+    pub fn nominal_at(mut self, at: Timestamp, zone: impl Into<String>) -> Self {
+        self.nominal = Some(NominalTime { at, zone: zone.into() });
         self
     }
 
@@ -68,6 +76,7 @@ impl NewBatch {
         if let Some(key) = &self.key {
             check_key("key of the batch", key, KEY_BYTES_MAX).map_err(InvalidBatch::Name)?;
         }
+        self.nominal.as_ref().map_or(Ok(()), NominalTime::check)?;
         check_payload(self.input.get(), input_bytes_max)
             .map_err(|invalid| InvalidBatch::Input { why: invalid.to_string().replace("the payload", "it") })
     }

@@ -120,6 +120,7 @@ impl Template {
             all.tasks.extend(reads.tasks.iter().cloned());
             all.all_tasks |= reads.all_tasks;
             all.item |= reads.item;
+            all.input |= reads.input;
         }
         all
     }
@@ -288,7 +289,7 @@ mod tests {
         let input = json!({"n": 3, "to": "é", "list": [1, "a"], "big": "x".repeat(600)});
         let item = json!({"id": 7});
         let item = Some(Item { value: &item, index: 2 });
-        let scope = Scope::new(&Values { input: &input, tasks: &[], item }, STEPS_MAX);
+        let scope = Scope::new(&Values { input: &input, tick: &Value::Null, tasks: &[], item }, STEPS_MAX);
         Template::compile(&template).unwrap().render(&scope, bytes_max)
     }
 

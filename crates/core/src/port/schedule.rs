@@ -82,7 +82,8 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
     /// repeat that gives what it is known by: it is made once.
     async fn run_schedule_now(&self, name: &str, asked: Option<Uuid>) -> StoreResult<Made> {
         let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
-        self.make(name, &view.schedule.run_now(self.clock().await?.now, asked)).await
+        let order = view.schedule.run_now(self.clock().await?.now, asked)?;
+        self.make(name, &order).await
     }
 
     /// Makes what the schedule of this name orders, beside its ticks. What has its key already is answered instead.

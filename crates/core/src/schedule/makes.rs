@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{InvalidSchedule, as_ms_opt};
+use crate::batch::error::InvalidBatch;
+use crate::batch::nominal::NominalTime;
 use crate::batch::start::{NewBatch, Started};
+use crate::dag::expression::{LITTLE_STEPS_MAX, Scope, Values};
+use crate::dag::template::Template;
 use crate::ident::{BatchId, JobId};
 use crate::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
 use crate::trace::Traceparent;
@@ -53,21 +57,25 @@ pub struct JobTemplate {
 pub struct BatchTemplate {
     /// The name of its DAG.
     pub dag: String,
-    /// Its input, as JSON text.
+    /// Its input, as JSON text. Texts in it may hold `${ … }` with expressions over `tick`.
     #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub input: Box<RawValue>,
 }
 
 impl Makes {
-    /// What is made for the tick at `nominal_at`, under this key.
-    pub(super) fn order(&self, key: impl FnOnce(uuid::Uuid) -> String, nominal_at: Timestamp) -> Order {
-        match self.clone() {
+    /// What is made for this tick, under this key.
+    pub(super) fn order(
+        &self,
+        key: impl FnOnce(uuid::Uuid) -> String,
+        tick: NominalTime,
+    ) -> Result<Order, InvalidBatch> {
+        Ok(match self.clone() {
             Self::Job(JobTemplate { kind, queue, payload, priority, max_attempts, group, timeout }) => {
                 let id = JobId::new();
                 Order::Job(NewJob {
                     id,
                     key: Some(key(id.0)),
-                    nominal_at: Some(nominal_at),
+                    nominal_at: Some(tick.at),
                     start: StartAt::Now,
                     kind,
                     queue,
@@ -79,13 +87,14 @@ impl Makes {
                     traceparent: Traceparent::current(),
                 })
             }
-            Self::Batch(BatchTemplate { dag, input }) => {
-                let id = BatchId::new();
-                let (key, nominal_at) = (Some(key(id.0)), Some(nominal_at));
+            Self::Batch(template) => {
+                let (id, input) = (BatchId::new(), template.input_at(&tick)?);
+                let (key, nominal) = (Some(key(id.0)), Some(tick));
                 let traceparent = Traceparent::current();
-                Order::Batch(NewBatch { id, dag, version: None, key, input, nominal_at, traceparent })
+                let dag = template.dag;
+                Order::Batch(NewBatch { id, dag, version: None, key, input, nominal, traceparent })
             }
-        }
+        })
     }
 
     /// How many ticks one transaction sees to; what is left over stays due. A batch may have very many tasks.
@@ -124,6 +133,31 @@ impl Makes {
             Some(dag) => Self::Batch(BatchTemplate { dag, input: job.payload }),
             None => Self::Job(job),
         }
+    }
+}
+
+impl BatchTemplate {
+    /// The input of the batch of this tick.
+    ///
+    /// # Errors
+    /// [`InvalidBatch::Input`] when an expression in it cannot be used, reads more than `tick`, or has no value for this tick.
+    pub fn input_at(&self, tick: &NominalTime) -> Result<Box<RawValue>, InvalidBatch> {
+        if !self.input.get().contains("${") {
+            return Ok(self.input.clone());
+        }
+        let refuse = |why: String| InvalidBatch::Input { why };
+        let input = serde_json::from_str(self.input.get()).map_err(|e| refuse(e.to_string()))?;
+        let template = Template::compile(&input).map_err(|e| refuse(e.to_string()))?;
+        if !template.reads().only_tick() {
+            return Err(refuse(
+                "the expressions in the input of a schedule read `tick` and nothing else".to_owned(),
+            ));
+        }
+        let values = Values { input: &Value::Null, tick: &tick.value(), tasks: &[], item: None };
+        let input = template
+            .render(&Scope::new(&values, LITTLE_STEPS_MAX), PAYLOAD_BYTES_MAX)
+            .map_err(|e| refuse(e.to_string()))?;
+        to_raw_value(&input).map_err(|e| refuse(e.to_string()))
     }
 }
 

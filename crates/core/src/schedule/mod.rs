@@ -24,7 +24,10 @@ pub use error::InvalidSchedule;
 pub use makes::{BatchTemplate, JobTemplate, Made, Makes, Order};
 pub use spec::{Every, Spec};
 pub use tick::{Refusal, Tick, Ticked};
+pub(crate) use zone::named as zone_named;
 
+use crate::batch::error::InvalidBatch;
+use crate::batch::nominal::NominalTime;
 use crate::error::{InvalidJob, UnknownName};
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX};
 use crate::text::is_unprintable;
@@ -88,19 +91,29 @@ impl Schedule {
             return Err(InvalidSchedule::Name { name: self.name.chars().take(60).collect() });
         }
         self.misfire.check()?;
-        self.tick(Timestamp::UNIX_EPOCH).check()
+        self.tick(Timestamp::UNIX_EPOCH).map_err(InvalidSchedule::Batch)?.check()
     }
 
     /// What the tick at `nominal_at` makes. Its key names schedule and tick, so that a tick has at most one.
-    #[must_use]
-    pub fn tick(&self, nominal_at: Timestamp) -> Order {
-        self.makes.order(|_| format!("{KEY_PREFIX}{}/{nominal_at}", self.name), nominal_at)
+    ///
+    /// # Errors
+    /// [`InvalidBatch::Input`] when an expression in the input of its batch has no value.
+    pub fn tick(&self, nominal_at: Timestamp) -> Result<Order, InvalidBatch> {
+        self.makes.order(|_| format!("{KEY_PREFIX}{}/{nominal_at}", self.name), self.nominal(nominal_at))
     }
 
     /// What an operator asked for at `now`, beside the ticks; `asked` is what the asking is known by when it is repeated.
-    #[must_use]
-    pub fn run_now(&self, now: Timestamp, asked: Option<Uuid>) -> Order {
-        self.makes.order(|id| format!("{KEY_PREFIX}{}/now/{}", self.name, asked.unwrap_or(id)), now)
+    ///
+    /// # Errors
+    /// As [`tick`](Self::tick).
+    pub fn run_now(&self, now: Timestamp, asked: Option<Uuid>) -> Result<Order, InvalidBatch> {
+        let key = |id| format!("{KEY_PREFIX}{}/now/{}", self.name, asked.unwrap_or(id));
+        self.makes.order(key, self.nominal(now))
+    }
+
+    /// A time with the time zone by whose clock it ticks.
+    fn nominal(&self, at: Timestamp) -> NominalTime {
+        NominalTime { at, zone: self.spec.zone_name().to_owned() }
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Tick {
     pub jobs: Vec<NewJob>,
     /// The batch to start.
     pub batch: Option<NewBatch>,
+    /// Why there is none although one is due: its input has no value for the tick.
+    pub refused: Option<InvalidBatch>,
     /// The last of their ticks.
     pub last_at: Option<Timestamp>,
     /// How many missed ticks make nothing; counted up to a bound.
@@ -70,6 +72,7 @@ impl ScheduleView {
             version: self.version,
             jobs: Vec::new(),
             batch: None,
+            refused: None,
             last_at: None,
             dropped: 0,
             next_at: spec.next_after(now),
@@ -86,15 +89,17 @@ impl ScheduleView {
             version: self.version,
             jobs: Vec::new(),
             batch: None,
+            refused: None,
             last_at: fire.last().copied(),
             dropped,
             next_at,
         };
         for nominal_at in fire {
             match self.schedule.tick(nominal_at) {
-                Order::Job(job) => tick.jobs.push(job),
+                Ok(Order::Job(job)) => tick.jobs.push(job),
                 // Of these there is one a step.
-                Order::Batch(batch) => tick.batch = Some(batch),
+                Ok(Order::Batch(batch)) => tick.batch = Some(batch),
+                Err(refused) => tick.refused = Some(refused),
             }
         }
         Some(tick)

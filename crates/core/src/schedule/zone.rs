@@ -17,7 +17,7 @@ const SPREAD: f64 = 0.1;
 static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 /// The zone of this name. The machine's own data go first: they are updated more often than binaries.
-pub(super) fn named(name: &str) -> Result<TimeZone, InvalidSchedule> {
+pub(crate) fn named(name: &str) -> Result<TimeZone, InvalidSchedule> {
     tz::db()
         .get(name)
         .or_else(|_| BUNDLED.get(name))

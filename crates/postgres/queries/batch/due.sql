@@ -5,7 +5,8 @@ select a.id as batch_id, t.task, d.spec::text as spec, i.input::text as input,
        case when a.items_of is not null then (select (l.input -> t.task)::text from milepost.batch_input l where l.batch_id = a.id) end as item, cardinality(d.reads) > 0 as reads,
        case when d.spec ? 'dag' then (
            select v.input_schema::text from milepost.dag g join milepost.dag_version v on v.id = g.latest where g.name = d.spec ->> 'dag'
-       ) end as schema
+       ) end as schema,
+       a.nominal_at, a.nominal_zone
 from milepost.batch a
 join milepost.batch_input i on i.batch_id = case when a.items_of is null then a.id else a.parent_id end
 cross join lateral (

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::{Becomes, DueTask, Effort, READS_TOO_MUCH, ReadTask};
+use milepost_core::batch::nominal::NominalTime;
 use milepost_core::dag::definition::Work;
+use milepost_core::dag::rule::Outcome;
 use milepost_core::dag::state::TaskState;
 use milepost_core::finish::{Failure, UNREADABLE};
 use milepost_core::ident::BatchId;
@@ -149,6 +151,7 @@ fn due_task(row: &PgRow, (batch, task): Place, reads: Vec<ReadTask>) -> Decoded<
         task: number,
         spec: serde_json::from_str(row.try_get("spec")?).map_err(|e| sqlx::Error::Decode(Box::new(e)))?,
         input: json(row.try_get("input")?)?.unwrap_or_default(),
+        nominal: NominalTime::of_columns(row::time(row, "nominal_at")?, row.try_get("nominal_zone")?),
         reads,
         item: item.map(|item| (item, number)),
         schema: json(row.try_get("schema")?)?,
@@ -175,7 +178,9 @@ async fn reads(
             *of_task = Err(Failure { code: READS_TOO_MUCH.to_owned(), message });
         }
         let state: TaskState = named(&row, "state")?;
-        if let (Ok(reads), Some(state)) = (&mut *of_task, state.outcome()) {
+        // One that was tried again since its successor was decided had failed.
+        let state = state.outcome().unwrap_or(Outcome::Failed);
+        if let Ok(reads) = of_task {
             match json(row.try_get("output")?) {
                 Ok(output) => reads.push(ReadTask {
                     key: row.try_get("key")?,

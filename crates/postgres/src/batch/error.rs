@@ -52,7 +52,7 @@ pub(super) fn operation_error(
         (UNKNOWN, "task", Some(task)) => InvalidBatch::NoSuchTask { batch, task }.into(),
         (UNKNOWN, ..) => InvalidBatch::NoSuchBatch(batch).into(),
         (NOTHING, ..) => InvalidBatch::NothingToRerun(batch).into(),
-        (OVERTAKEN, ..) => InvalidBatch::Overtaken(batch).into(),
+        (OVERTAKEN, ..) => InvalidBatch::Overtaken(batch_in(words).unwrap_or(batch)).into(),
         (ILLEGAL, "list", _) => InvalidBatch::OverAList(batch).into(),
         (ILLEGAL, state, Some(task)) => match state.parse() {
             Ok(state) => InvalidBatch::Task { batch, task, state, what }.into(),
@@ -64,6 +64,11 @@ pub(super) fn operation_error(
         },
         _ => store_error(place, "operate_batch", error),
     }
+}
+
+/// The batch that words begin with: one in the batch that was operated on.
+fn batch_in(words: &str) -> Option<BatchId> {
+    words.strip_prefix("batch ")?.split(' ').next()?.parse().ok()
 }
 
 /// What is said of a job whose batch has to be asked: its batch and its task's key.

@@ -92,6 +92,7 @@ fn batch_view(row: &PgRow) -> Decoded<BatchView> {
         counts: counts(row)?,
         parent,
         nominal_at: time(row, "nominal_at")?,
+        nominal_zone: row.try_get("nominal_zone")?,
         created_at: time(row, "created_at")?.unwrap_or_default(),
         updated_at: time(row, "updated_at")?.unwrap_or_default(),
         ended_at: time(row, "ended_at")?,

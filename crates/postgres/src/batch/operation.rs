@@ -4,8 +4,11 @@ use std::time::Instant;
 
 use milepost_core::audit::Deed;
 use milepost_core::batch::due::{self, WORKS_OUT_FOR};
-use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb, IN_ANOTHER_VERSION};
+use milepost_core::batch::operation::{
+    BatchOperated, BatchOperation, BatchVerb, IN_ANOTHER_VERSION, SeenBatch,
+};
 use milepost_core::dag::state::TaskState;
+use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
 use sqlx::Row;
@@ -93,8 +96,8 @@ async fn operate_in(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded
             operated.stopping = number("stopping")?;
         }
         BatchVerb::Mark { .. } => operated.changed = 1,
-        BatchVerb::Rerun { tasks } | BatchVerb::RerunIn { tasks, .. } => {
-            operated.changed = tasks.len() as u64;
+        BatchVerb::Rerun { .. } | BatchVerb::RerunFailed { .. } | BatchVerb::RerunIn { .. } => {
+            operated.changed = number("changed")?;
         }
     }
     // What it made due, now; the rest by upkeep.
@@ -110,6 +113,17 @@ fn query(operation: &BatchOperation) -> Query {
     let generation = operation.generation.map(u32::cast_signed);
     let numbers = |tasks: &[u32]| tasks.iter().map(|task| task.cast_signed()).collect::<Vec<_>>();
     let of = |sql: &'static str| sqlx::query(sql).bind(operation.batch.0);
+    let rerun = |tasks: &[u32], version: Option<Version>, inside: Option<&[SeenBatch]>| {
+        let seen = inside.unwrap_or_default();
+        of(statement::BATCH_RERUN)
+            .bind(numbers(tasks))
+            .bind(note.clone())
+            .bind(generation)
+            .bind(version.map(|version| version.to_string()))
+            .bind(inside.is_some())
+            .bind(seen.iter().map(|seen| seen.batch.0).collect::<Vec<_>>())
+            .bind(seen.iter().map(|seen| seen.generation.cast_signed()).collect::<Vec<_>>())
+    };
     match &operation.what {
         BatchVerb::Abort => of(statement::BATCH_ABORT).bind(note).bind(grace_ms).bind(generation),
         BatchVerb::Resume => of(statement::BATCH_RESUME).bind(note).bind(generation),
@@ -121,14 +135,9 @@ fn query(operation: &BatchOperation) -> Query {
             .bind(state.as_str())
             .bind(note)
             .bind(generation),
-        BatchVerb::Rerun { tasks } => {
-            of(statement::BATCH_RERUN).bind(numbers(tasks)).bind(note).bind(generation).bind(None::<String>)
-        }
-        BatchVerb::RerunIn { version, tasks } => of(statement::BATCH_RERUN)
-            .bind(numbers(tasks))
-            .bind(note)
-            .bind(generation)
-            .bind(Some(version.to_string())),
+        BatchVerb::Rerun { tasks } => rerun(tasks, None, None),
+        BatchVerb::RerunFailed { tasks, inside } => rerun(tasks, None, Some(inside)),
+        BatchVerb::RerunIn { version, tasks, inside } => rerun(tasks, Some(*version), inside.as_deref()),
     }
 }
 
@@ -141,7 +150,7 @@ const fn what(verb: &BatchVerb) -> &'static str {
         BatchVerb::Mark { state: TaskState::Succeeded, .. } => "marked as succeeded",
         BatchVerb::Mark { state: TaskState::Skipped, .. } => "marked as skipped",
         BatchVerb::Mark { .. } => "marked as failed",
-        BatchVerb::Rerun { .. } => "rerun",
+        BatchVerb::Rerun { .. } | BatchVerb::RerunFailed { .. } => "rerun",
         BatchVerb::RerunIn { .. } => IN_ANOTHER_VERSION,
     }
 }

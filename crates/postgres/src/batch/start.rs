@@ -103,8 +103,9 @@ async fn start(
         .bind(version)
         .bind(input_checked)
         .bind(batch.id.0)
-        .bind(batch.nominal_at.map(jiff_sqlx::Timestamp::from))
-        .bind(batch.traceparent.map(|it| it.to_string()));
+        .bind(batch.nominal.as_ref().map(|nominal| jiff_sqlx::Timestamp::from(nominal.at)))
+        .bind(batch.traceparent.map(|it| it.to_string()))
+        .bind(batch.nominal.as_ref().map(|nominal| nominal.zone.clone()));
     let row = session.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
     let started = Started { batch: BatchId(row.try_get("batch_id")?), duplicate: row.try_get("duplicate")? };
     if row.try_get::<i32, _>("due_made")? > 0 {

@@ -78,6 +78,7 @@ pub(super) fn batches(rows: &[Batch]) -> Query {
         .bind(each(rows, |r| time(r.updated_at)))
         .bind(each(rows, |r| r.ended_at.map(time)))
         .bind(each(rows, |r| r.traceparent.map(|it| it.to_string())))
+        .bind(each(rows, |r| r.nominal_zone.as_deref()))
 }
 
 pub(super) fn inputs(rows: &[BatchInput]) -> Query {

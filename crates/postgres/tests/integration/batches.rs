@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use milepost_core::dag::definition::Definition;
+use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::{Rule, Tally, decide};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::ident::BatchId;
 use milepost_core::port::{BatchStore, MaintenanceStore};
 use milepost_core::state::JobState;
 use milepost_testkit::database::{Database, until_one_waits};
+use milepost_testkit::scene::KIND;
 use milepost_testkit::suite::batches::{Batches, done, graph, job};
 use milepost_testkit::wait;
 use serde_json::json;
@@ -113,6 +114,41 @@ async fn a_rerun_in_sql_takes_a_batch_to_the_latest_version_if_its_input_was_che
     batches.assert_states(batch, "a active, b waiting").await;
 }
 
+#[tokio::test]
+async fn a_batch_that_is_started_in_sql_can_have_a_tick() {
+    let (_database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    batches
+        .define(Definition::new("d").task("a", job().payload(json!("${ tick.date } in ${ tick.zone }"))))
+        .await;
+    let start = async |more: &str| {
+        let sql = format!("select batch_id from milepost.start_batch('d', {more})");
+        sqlx::query_scalar::<_, uuid::Uuid>(sqlx::AssertSqlSafe(sql)).fetch_one(store.pool()).await
+    };
+    for (more, date) in [
+        (
+            "nominal_at => '2026-11-21T23:30:00Z', nominal_zone => 'Europe/Berlin'",
+            "2026-11-22 in Europe/Berlin",
+        ),
+        ("nominal_at => '2026-11-21T23:30:00Z'", "2026-11-21 in UTC"),
+    ] {
+        let batch = BatchId(start(more).await.unwrap());
+        batches.advance().await;
+        let job = &batches.claim(batch).await["a"];
+        assert_eq!(job.payload, json!(date).to_string());
+        batches.finish(job, done()).await;
+    }
+    for bad in [
+        "nominal_zone => 'UTC'",
+        "nominal_at => now(), nominal_zone => 'CEST'",
+        "nominal_at => now(), nominal_zone => 'ABC3DEF'",
+        "nominal_at => now(), nominal_zone => 'Europe/Berlim'",
+    ] {
+        let refused = start(bad).await.unwrap_err();
+        assert_eq!(refused.as_database_error().unwrap().code().as_deref(), Some("MP011"), "{bad}");
+    }
+}
+
 /// A transaction of an operator who has the right to change the batch, and changes nothing yet.
 async fn operator<'c>(connection: &'c mut PgConnection, batch: BatchId) -> Transaction<'c, Postgres> {
     let mut tx = connection.begin().await.unwrap();
@@ -162,4 +198,27 @@ async fn due_tasks_of_a_batch_that_an_operator_changes_are_left_to_him() {
     assert_eq!(advanced.expect("it waits for nobody").unwrap(), 0);
     cancel(operator, batch).await;
     batches.assert_states(batch, "a canceled, b canceled").await;
+}
+
+#[tokio::test]
+async fn a_rerun_of_what_failed_in_sql_goes_into_lists() {
+    let (_database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let each = Task::each(KIND, "[{'n': 1}, {}]").payload(json!("${ item.n }"));
+    let batch = batches
+        .run(Definition::new("d").task("list", each).task("a", job().when("input.x")), json!({}))
+        .await;
+    batches.work(|_| done()).await;
+    batches.assert_states(batch, "a failed, list failed").await;
+    let rerun = async || {
+        let sql = sqlx::query_scalar("select milepost.rerun_failed($1, note => 'again', generation => 1)");
+        sql.bind(batch.0).fetch_one(store.pool()).await
+    };
+    let changed: i64 = rerun().await.unwrap();
+    assert_eq!(changed, 2, "the task and the item");
+    assert_eq!(batches.view(batch).await.generation, 2);
+    let refused = rerun().await.map(|_: i64| ()).unwrap_err();
+    assert_eq!(refused.as_database_error().unwrap().code().as_deref(), Some("MP013"));
+    batches.advance().await;
+    batches.assert_states(batch, "a failed, list failed").await;
 }

@@ -6,7 +6,6 @@ use axum::response::Response;
 use milepost_core::batch::listing::BatchView;
 use milepost_core::batch::operation::BatchOperation;
 use milepost_core::batch::rerun::{Change, Chosen, Rerun};
-use milepost_core::dag::state::Counts;
 use milepost_core::ident::BatchId;
 use milepost_core::port::Store;
 use serde::Deserialize;
@@ -43,6 +42,8 @@ struct Preview {
     wanted: Wanted,
     change: Option<Change>,
     names: String,
+    /// Inner batches that were stopped and go on.
+    resumed: String,
     total: String,
     counts: Vec<(&'static str, String)>,
     /// What is in its way.
@@ -79,7 +80,7 @@ pub(super) async fn preview(
     page: Page,
 ) -> Drawn {
     let (row, plan) = wanted.plan(id, app.store.as_ref()).await?;
-    let counts: Counts = plan.again.iter().map(|task| task.state).collect();
+    let counts = plan.counts();
     let active = if plan.change.is_some() { row.counts.active } else { counts.active };
     let hindrance = (active > 0).then(|| {
         format!(
@@ -88,7 +89,8 @@ pub(super) async fn preview(
         )
     });
     let has_dag = row.parent.as_ref().is_none_or(|parent| !parent.items);
-    let keys: Vec<&str> = plan.keys().collect();
+    let keys = plan.keys();
+    let resumed: Vec<&str> = plan.resumed().collect();
     let action = Action::new(&page, "rerun", format!("/batches/{id}/rerun"), "Run again")
         .asks("Run these tasks again?", "Each is decided anew when its predecessors have ended.")
         .with(Field::hidden("what", &wanted.what))
@@ -98,7 +100,8 @@ pub(super) async fn preview(
         .with_reason();
     let preview = Preview {
         names: named(&keys),
-        total: several(plan.again.len() as u64, "task runs", "tasks run"),
+        resumed: named(&resumed),
+        total: several(counts.total(), "task runs", "tasks run"),
         counts: by_state(&counts)
             .into_iter()
             .filter(|(_, number)| *number > 0)

@@ -297,12 +297,14 @@ impl Asked {
         let reads = self.reads.iter().map(|&number| outputs.read(TaskId { number, ..task }, head));
         match reads.collect::<Result<Vec<_>, _>>() {
             Ok(reads) => {
+                let nominal = head.nominal.clone();
                 let schema = schema_of(conn, spec.dag.as_deref())?;
                 Ok(Ok(DueTask {
                     batch: task.batch,
                     task: task.number,
                     spec,
                     input,
+                    nominal,
                     reads,
                     item: None,
                     schema,

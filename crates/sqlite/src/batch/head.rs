@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::nominal::NominalTime;
 use milepost_core::dag::rule::{Rule, Tally};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::error::StoreError;
@@ -39,7 +39,7 @@ pub(super) struct Head {
     pub(super) parent: Option<TaskId>,
     pub(super) items_of: Option<u32>,
     pub(super) depth: u32,
-    pub(super) nominal_at: Option<Timestamp>,
+    pub(super) nominal: Option<NominalTime>,
     pub(super) traceparent: Option<Traceparent>,
     pub(super) counts: ByState,
 }
@@ -63,7 +63,7 @@ impl Head {
                 parent: parent.map(|(batch, number)| TaskId { batch, number }),
                 items_of: row.get(7)?,
                 depth: row.get(8)?,
-                nominal_at: row::time_opt(row, 17)?,
+                nominal: NominalTime::of_columns(row::time_opt(row, 17)?, row.get(19)?),
                 traceparent: row::trace_opt(row, 18)?,
                 counts,
             })

@@ -58,6 +58,7 @@ fn view(row: &Row<'_>) -> rusqlite::Result<BatchView> {
         counts: counts(row, 8)?,
         parent: parent.transpose()?,
         nominal_at: row::time_opt(row, 20)?,
+        nominal_zone: row.get(24)?,
         created_at: row::time(row, 21)?,
         updated_at: row::time(row, 22)?,
         ended_at: row::time_opt(row, 23)?,

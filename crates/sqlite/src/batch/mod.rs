@@ -9,6 +9,7 @@ mod advance;
 mod dag;
 mod due;
 mod head;
+mod inside;
 mod listing;
 mod mend;
 mod operation;

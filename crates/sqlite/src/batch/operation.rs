@@ -71,9 +71,12 @@ impl Operator<'_, '_> {
             BatchVerb::Mark { task, state } => {
                 self.mark(TaskId { batch, number: *task }, *state).map(|()| Verb::Mark)
             }
-            BatchVerb::Rerun { tasks } => self.rerun(head, tasks).map(|()| Verb::Rerun),
-            BatchVerb::RerunIn { version, tasks } => {
-                self.rerun_in(head, *version, tasks).map(|()| Verb::Rerun)
+            BatchVerb::Rerun { tasks } => self.rerun(head, tasks, None).map(|()| Verb::Rerun),
+            BatchVerb::RerunFailed { tasks, inside } => {
+                self.rerun(head, tasks, Some(inside)).map(|()| Verb::Rerun)
+            }
+            BatchVerb::RerunIn { version, tasks, inside } => {
+                self.rerun_in(head, *version, tasks, inside.as_deref()).map(|()| Verb::Rerun)
             }
         }
     }
@@ -119,7 +122,7 @@ impl Operator<'_, '_> {
         refused(InvalidBatch::Task { batch: task.batch, task: key, state, what })
     }
 
-    fn set_stop(&mut self, batch: BatchId, stop: Option<&str>) -> Result<(), Failure> {
+    pub(super) fn set_stop(&mut self, batch: BatchId, stop: Option<&str>) -> Result<(), Failure> {
         let values = (batch.0.as_bytes(), stop, self.settler.now_ms);
         self.settler.conn.prepare_cached(query::BATCH_SET_STOP)?.execute(values)?;
         self.settler.forget_head(batch);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::operation::SeenBatch;
 use milepost_core::dag::state::TaskState;
 use milepost_core::dag::version::Version;
 use milepost_core::ident::BatchId;
@@ -17,15 +18,29 @@ use crate::failure::Failure;
 use crate::{operate, query};
 
 impl Operator<'_, '_> {
-    /// Forgets what was decided for these tasks and takes back what they counted, then decides them anew.
-    pub(super) fn rerun(&mut self, head: &Head, tasks: &[u32]) -> Result<(), Failure> {
+    /// Forgets what was decided for these tasks and takes back what they counted, then decides them anew. `seen`: the same with what has failed
+    /// in the batches that other tasks are.
+    pub(super) fn rerun(
+        &mut self,
+        head: &Head,
+        tasks: &[u32],
+        seen: Option<&[SeenBatch]>,
+    ) -> Result<(), Failure> {
         let batch = self.operation.batch;
         let tasks = self.choose(batch, tasks)?;
-        if tasks.is_empty() {
+        let inside = self.inside(batch, &tasks, seen)?;
+        if tasks.is_empty() && inside.is_empty() {
             return refused(InvalidBatch::NothingToRerun(batch));
         }
         self.begin_generation(head)?;
-        self.put_back(&tasks)?;
+        self.put_back(batch, &tasks)?;
+        inside.iter().try_for_each(|inside| self.enter(inside))?;
+        self.decide(batch, &tasks)?;
+        inside.iter().try_for_each(|inside| self.decide(inside.batch, &inside.tasks))
+    }
+
+    /// Decides tasks that were put back.
+    fn decide(&mut self, batch: BatchId, tasks: &BTreeMap<u32, Stand>) -> Result<(), Failure> {
         for &number in tasks.keys() {
             let task = TaskId { batch, number };
             let tally = self.stand(task)?.tally;
@@ -35,25 +50,33 @@ impl Operator<'_, '_> {
     }
 
     /// The same in another version, with all else that waits.
-    pub(super) fn rerun_in(&mut self, head: &Head, version: Version, tasks: &[u32]) -> Result<(), Failure> {
+    pub(super) fn rerun_in(
+        &mut self,
+        head: &Head,
+        version: Version,
+        tasks: &[u32],
+        seen: Option<&[SeenBatch]>,
+    ) -> Result<(), Failure> {
         let batch = self.operation.batch;
         if head.items_of.is_some() {
             return refused(InvalidBatch::OverAList(batch));
         }
         let version = dag::find(self.settler.conn, &head.dag, Some(version))?;
         if version == head.version {
-            return self.rerun(head, tasks);
+            return self.rerun(head, tasks, seen);
         }
         self.begin_generation(head)?;
         self.change_version(head, version)?;
         let tasks = self.choose(batch, tasks)?;
-        self.put_back(&tasks)?;
+        let inside = self.inside(batch, &tasks, seen)?;
+        self.put_back(batch, &tasks)?;
+        inside.iter().try_for_each(|inside| self.enter(inside))?;
         // Its state may be another one even if no task is.
         self.settler.changed.entry(batch).or_default();
         for (number, stand) in self.stands_in(batch, &[TaskState::Waiting])? {
             self.settler.decide(TaskId { batch, number }, &stand.tally)?;
         }
-        Ok(())
+        inside.iter().try_for_each(|inside| self.decide(inside.batch, &inside.tasks))
     }
 
     /// Refused to the batch of a task that has ended: others go on from that.
@@ -66,14 +89,17 @@ impl Operator<'_, '_> {
             let what = "rerun by itself: rerun the task of the other batch that it is";
             return refused(InvalidBatch::State { batch, state: head.state, what });
         }
+        self.raise_generation(batch)
+    }
+
+    pub(super) fn raise_generation(&mut self, batch: BatchId) -> Result<(), Failure> {
         self.settler.conn.prepare_cached(query::BATCH_RAISE_GENERATION)?.execute([batch.0.as_bytes()])?;
         self.settler.forget_head(batch);
         Ok(())
     }
 
     /// These tasks wait, and nothing of them is counted.
-    fn put_back(&mut self, tasks: &BTreeMap<u32, Stand>) -> Result<(), Failure> {
-        let batch = self.operation.batch;
+    pub(super) fn put_back(&mut self, batch: BatchId, tasks: &BTreeMap<u32, Stand>) -> Result<(), Failure> {
         let mut tallies = Tallies::new();
         for (&number, stand) in tasks {
             let task = TaskId { batch, number };
@@ -113,18 +139,18 @@ impl Operator<'_, '_> {
         more[stand.state as usize] -= 1;
         more[TaskState::Waiting as usize] += 1;
         let left = Left { number: Some(number), stand, to: TaskState::Waiting, key: None };
-        self.note_left(&left, Verb::Rerun, self.operation.note.as_deref())?;
+        self.note_left(batch, &left, Verb::Rerun, self.operation.note.as_deref())?;
         self.give_up(stand, &format!("its task is rerun in generation {generation}"))
     }
 
     /// Keeps that a task was left, with its job.
     pub(super) fn note_left(
         &mut self,
+        batch: BatchId,
         left: &Left<'_>,
         verb: Verb,
         note: Option<&str>,
     ) -> Result<(), Failure> {
-        let batch = self.operation.batch;
         let generation = self.settler.head(batch)?.generation;
         let Left { number, stand, to, key } = *left;
         self.settler.conn.prepare_cached(query::BATCH_NOTE)?.execute((

@@ -254,7 +254,7 @@ impl<'conn> Settler<'conn> {
                     group: row.get(3)?,
                     max_attempts: row.get(4)?,
                     timeout: row::duration_opt(row, 5)?,
-                    nominal_at: head.nominal_at,
+                    nominal_at: head.nominal.as_ref().map(|nominal| nominal.at),
                     traceparent: head.traceparent,
                     ..job
                 })

@@ -1,8 +1,8 @@
 //! Starting batches, those of people and those that are tasks of others.
 
-use jiff::Timestamp;
 use milepost_core::batch::DEPTH_MAX;
 use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::nominal::NominalTime;
 use milepost_core::batch::start::{NewBatch, Started, check_fit_of_texts};
 use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
@@ -78,7 +78,7 @@ fn make(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Fa
         parent: None,
         items_of: None,
         depth: 1,
-        nominal_at: batch.nominal_at,
+        nominal: batch.nominal.as_ref(),
         traceparent: batch.traceparent,
     };
     let mut settler = Settler::new(conn);
@@ -97,7 +97,7 @@ struct Place<'a> {
     parent: Option<TaskId>,
     items_of: Option<u32>,
     depth: u32,
-    nominal_at: Option<Timestamp>,
+    nominal: Option<&'a NominalTime>,
     traceparent: Option<Traceparent>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Place<'a> {
             parent: Some(parent),
             items_of: None,
             depth,
-            nominal_at: head.nominal_at,
+            nominal: head.nominal.as_ref(),
             traceparent: head.traceparent,
         }
     }
@@ -173,7 +173,7 @@ impl Settler<'_> {
         (waiting, due): (i64, i64),
         input: &str,
     ) -> Result<(), Failure> {
-        let Place { id, dag, version, parent, items_of, depth, nominal_at, traceparent } = place;
+        let Place { id, dag, version, parent, items_of, depth, nominal, traceparent } = place;
         self.conn.prepare_cached(query::BATCH_PUT_BATCH)?.execute((
             id.0.as_bytes(),
             dag,
@@ -185,9 +185,10 @@ impl Settler<'_> {
             parent.map(|parent| parent.number),
             items_of,
             depth,
-            nominal_at.map(Timestamp::as_millisecond),
+            nominal.map(|nominal| nominal.at.as_millisecond()),
             self.now_ms,
             traceparent.map(|it| it.to_string()),
+            nominal.map(|nominal| &nominal.zone),
         ))?;
         self.conn.prepare_cached(query::BATCH_PUT_INPUT)?.execute((id.0.as_bytes(), input))?;
         self.note(*id, None, Verb::Create, None, BatchState::Running.as_str(), None)?;

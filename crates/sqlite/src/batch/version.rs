@@ -35,7 +35,7 @@ impl Operator<'_, '_> {
                 ended if ended.is_ended() => (Verb::Rerun, ended),
                 _ => (Verb::Cancel, TaskState::Canceled),
             };
-            self.note_left(&Left { number: None, stand, to, key: Some(key) }, verb, Some(&why))?;
+            self.note_left(batch, &Left { number: None, stand, to, key: Some(key) }, verb, Some(&why))?;
             self.give_up(stand, &why)?;
         }
         let (from, to) = (dag::number_of(conn, head.version)?, dag::number_of(conn, version)?);

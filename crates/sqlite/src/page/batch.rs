@@ -69,6 +69,7 @@ pub(super) fn batch(row: &Row<'_>) -> Sql<Batch> {
         updated_at: row::time(row, 21)?,
         ended_at: row::time_opt(row, 22)?,
         traceparent: row::trace_opt(row, 23)?,
+        nominal_zone: row.get(24)?,
     })
 }
 

@@ -150,7 +150,7 @@ fn every_definition_of_the_guide_can_run() {
         blocks.map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
     };
     let (toml, yaml) = (blocks("toml"), blocks("yaml"));
-    assert_eq!((toml.len(), yaml.len()), (4, 1));
+    assert_eq!((toml.len(), yaml.len()), (5, 1));
     let all = toml.iter().map(|text| (Format::Toml, text)).chain([(Format::Yaml, &yaml[0])]);
     for (format, text) in all {
         let checked = check(format, text);

@@ -31,7 +31,7 @@ async fn leave_renewed(batches: &Batches) {
     let batch = batches.run(graph("renewed", &[("a", &[]), ("b", &[])]), json!({})).await;
     batches.step(batch, &["a", "b"], fails()).await;
     let new = batches.define(graph("renewed", &[("b", &[])])).await;
-    batches.operate(batch, BatchVerb::RerunIn { version: new.version(), tasks: vec![0] }).await;
+    batches.operate(batch, BatchVerb::RerunIn { version: new.version(), tasks: vec![0], inside: None }).await;
     batches.claim(batch).await;
 }
 

@@ -29,6 +29,7 @@ impl CheckedTask {
         for reads in self.when.iter().chain(&self.each).map(Expression::reads) {
             all.tasks.extend(reads.tasks.iter().cloned());
             all.all_tasks |= reads.all_tasks;
+            all.input |= reads.input;
         }
         all
     }

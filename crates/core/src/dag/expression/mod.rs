@@ -1,4 +1,4 @@
-//! Expressions: CEL over a batch's input and over what a task's predecessors left.
+//! Expressions: CEL over a batch's input and tick, and over what a task's predecessors left.
 //!
 //! They end, and soon: CEL has no loops but over lists, a text is bounded in size and nesting, and what is gone over, joined, passed to a
 //! function, put into a list or returned pays for its size out of [`STEPS_MAX`]. There are no dates and no regular expressions.
@@ -25,6 +25,8 @@ pub const LINKS_MAX: usize = 200;
 /// How many steps all expressions of one task may take: each value, and each 64 bytes of a text, that is gone over, joined, compared, passed to
 /// a function or returned is one, and so is each element of a list or map that an expression makes.
 pub const STEPS_MAX: u64 = 2_000_000;
+/// The same where others wait for a transaction: about a millisecond.
+pub const LITTLE_STEPS_MAX: u64 = 10_000;
 
 /// Text that is no expression.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -93,7 +95,9 @@ pub enum EvaluationError {
         wanted: &'static str,
     },
     /// Too much to do.
-    #[error("it takes more than {STEPS_MAX} steps; go over fewer items, or do it in a task")]
+    #[error(
+        "it takes more than {STEPS_MAX} steps ({LITTLE_STEPS_MAX} in the input of a schedule); go over fewer items, or do it in a task"
+    )]
     TooManySteps,
     /// A value that JSON does not have.
     #[error("it gives {given}, which JSON does not have")]
@@ -112,13 +116,15 @@ pub struct Reads {
     pub all_tasks: bool,
     /// Whether it reads `item` or `index`.
     pub item: bool,
+    /// Whether it reads `input`.
+    pub input: bool,
 }
 
 impl Reads {
-    /// Whether it reads nothing but the input, so that its value is known when the batch starts.
+    /// Whether it reads nothing but the tick, so that its value is known before there is a batch.
     #[must_use]
-    pub fn only_input(&self) -> bool {
-        self.tasks.is_empty() && !self.all_tasks && !self.item
+    pub fn only_tick(&self) -> bool {
+        self.tasks.is_empty() && !self.all_tasks && !self.item && !self.input
     }
 }
 

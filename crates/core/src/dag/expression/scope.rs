@@ -41,6 +41,8 @@ pub struct Item<'a> {
 pub struct Values<'a> {
     /// The batch's input.
     pub input: &'a Value,
+    /// The tick that the batch is for; without one an object without members.
+    pub tick: &'a Value,
     /// The task's direct predecessors.
     pub tasks: &'a [TaskValue<'a>],
     /// Of a task with `each`, when its payload is made.
@@ -60,6 +62,7 @@ impl Scope {
         let steps_left = Arc::new(AtomicU64::new(steps));
         let mut context = Context::with_env(Arc::clone(&FUNCTIONS));
         context.add_variable_from_value("input", to_cel(values.input));
+        context.add_variable_from_value("tick", to_cel(values.tick));
         let state = |task: &TaskValue<'_>| Cel::String(Arc::new(task.state.as_str().to_owned()));
         let task =
             |task: &TaskValue<'_>| map([("output", to_cel(task.output)), ("state", state(task))].into_iter());

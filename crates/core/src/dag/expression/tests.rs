@@ -10,7 +10,8 @@ fn with_scope<T>(look: impl FnOnce(&Scope) -> T) -> T {
         TaskValue { key: "extract", state: Outcome::Succeeded, output: &output },
         TaskValue { key: "a-b", state: Outcome::Failed, output: &Value::Null },
     ];
-    look(&Scope::new(&Values { input: &input, tasks: &tasks, item: None }, STEPS_MAX))
+    let tick = json!({"date": "2026-11-22"});
+    look(&Scope::new(&Values { input: &input, tick: &tick, tasks: &tasks, item: None }, STEPS_MAX))
 }
 
 fn value(text: &str) -> Result<Value, EvaluationError> {
@@ -34,6 +35,7 @@ fn expressions_see_the_input_and_the_predecessors() {
     assert_eq!(value("type(input.count) == int && type(input.name) != type(1)"), Ok(json!(true)));
     assert_eq!(value("input.nothing == 1 || input.count == 4"), Ok(json!(true)));
     assert_eq!(value("tasks['a-b'].output == null"), Ok(json!(true)));
+    assert_eq!(value("tick.date + '!'"), Ok(json!("2026-11-22!")));
     assert_eq!(value("tasks.all(key, tasks[key].state != 'canceled')"), Ok(json!(true)));
 }
 
@@ -64,8 +66,12 @@ fn what_an_expression_reads_is_known_before_it_runs() {
     assert!(reads("tasks.all(key, true)").all_tasks);
     assert!(reads("tasks[input.name].state == ''").all_tasks);
     assert!(reads("item.id == index").item);
-    assert!(reads("input.mail.exists(i, i > 0)").only_input());
-    assert!(reads("input.tasks.all(tasks, tasks.x > 0)").only_input(), "the variable of a loop hides it");
+    assert!(reads("input.mail.exists(i, i > 0)").input);
+    let hidden = reads("[1].all(tasks, tasks > 0) && [1].all(input, input > 0) && tick.date != ''");
+    assert!(hidden.only_tick(), "the variable of a loop hides it");
+    for more in ["input", "tasks", "tasks.a", "item"] {
+        assert!(!reads(&format!("[tick, {more}]")).only_tick(), "{more}");
+    }
 }
 
 #[test]
@@ -123,7 +129,7 @@ fn a_small_expression_makes_no_large_value() {
 #[test]
 fn what_is_passed_to_a_function_is_paid_for() {
     let input = json!({"text": "x".repeat(1_000_000), "list": vec![1; 1000]});
-    let scope = Scope::new(&Values { input: &input, tasks: &[], item: None }, STEPS_MAX);
+    let scope = Scope::new(&Values { input: &input, tick: &Value::Null, tasks: &[], item: None }, STEPS_MAX);
     for call in [
         "input.text.contains('y')",
         "input.text < input.text",
@@ -132,7 +138,8 @@ fn what_is_passed_to_a_function_is_paid_for() {
     ] {
         let looped = Expression::compile(&format!("input.list.filter(a, {call})")).unwrap();
         assert_eq!(looped.value(&scope), Err(EvaluationError::TooManySteps), "{call}");
-        let scope = Scope::new(&Values { input: &input, tasks: &[], item: None }, STEPS_MAX);
+        let scope =
+            Scope::new(&Values { input: &input, tick: &Value::Null, tasks: &[], item: None }, STEPS_MAX);
         assert!(Expression::compile(call).unwrap().holds(&scope).is_ok(), "{call}");
     }
 }

@@ -13,7 +13,7 @@ use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 pub(super) const PAY: &str = "@pay";
 /// The function that ends a loop when no steps are left: within `all` and `exists`, an error of one item does not.
 pub(super) const MORE: &str = "@more";
-const KNOWN: &str = "input, tasks, and for each item also item and index";
+const KNOWN: &str = "input, tick, tasks, and for each item also item and index";
 /// Types are values too, as in `type(x) == int`.
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
@@ -85,7 +85,8 @@ fn read<'t>(
     match &tree.expr {
         Expr::Ident(name) if bound.contains(&name.as_str()) || name.starts_with('@') => {}
         Expr::Ident(name) => match name.as_str() {
-            "input" => {}
+            "input" => reads.input = true,
+            "tick" => {}
             "tasks" => reads.all_tasks = true,
             "item" | "index" => reads.item = true,
             name if TYPES.contains(&name) => {}

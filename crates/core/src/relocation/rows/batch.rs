@@ -135,8 +135,10 @@ pub struct Batch {
     pub items_of: Option<u32>,
     /// How deep it lies in others.
     pub depth: u32,
-    /// The tick that it stands for.
+    /// The tick that it is for.
     pub nominal_at: Option<Timestamp>,
+    /// The time zone of the tick's date.
+    pub nominal_zone: Option<String>,
     /// The span of a trace that it follows from.
     pub traceparent: Option<Traceparent>,
     /// When it was started.

@@ -42,7 +42,7 @@ pub(super) struct BatchOperateRequest {
     /// Whether all that comes after the tasks runs again, too (rerun).
     #[serde(default)]
     pub(super) downstream: bool,
-    /// Whether all tasks run again that have failed or were aborted (rerun).
+    /// Whether all tasks run again that have failed or were aborted, in lists and inner batches those that have there (rerun).
     #[serde(default)]
     pub(super) failed: bool,
     /// In which version of its DAG (rerun). The default is `pinned`.

@@ -31,10 +31,13 @@ pub(crate) enum InVersion {
 /// What runs again.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Preview {
-    /// How many of the tasks stand where now.
+    /// How many of the tasks stand where now, those in inner batches too.
     counts: Counts,
-    /// The keys of the tasks; the first 1,000.
+    /// The keys of the tasks, of those in inner batches behind the keys of the tasks that lead there, as in `list/3`; the first 1,000.
     tasks: Vec<String>,
+    /// Inner batches that were stopped and go on, by the keys of the tasks that lead there; the first 1,000.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resumed: Vec<String>,
     /// The version to which the batch goes over.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<VersionChange>,
@@ -57,8 +60,9 @@ impl Preview {
     pub(super) fn of(plan: &Rerun) -> Self {
         let some = |keys: &[String]| keys.iter().take(KEYS_MAX).cloned().collect();
         Self {
-            counts: plan.again.iter().map(|task| task.state).collect(),
-            tasks: plan.keys().take(KEYS_MAX).map(str::to_owned).collect(),
+            counts: plan.counts(),
+            tasks: some(&plan.keys()),
+            resumed: plan.resumed().take(KEYS_MAX).map(str::to_owned).collect(),
             change: plan.change.as_ref().map(|change| VersionChange {
                 to: change.to.clone(),
                 new: some(&change.new),
@@ -93,12 +97,14 @@ pub(crate) async fn plan(
         if to.version != subject.row.version {
             let dag = checked(definition).await?;
             let tasks = all_tasks(subject.row.id, TaskFilter::default(), store).await?;
-            return Rerun::in_version(chosen, subject, (to, dag), tasks).map_err(at_tasks);
+            let inside = chosen.inside(subject, Some(&dag), store).await?;
+            return Rerun::in_version(chosen, subject, (to, dag), tasks, inside).map_err(at_tasks);
         }
     }
     let filter = chosen.filter(subject).map_err(at_tasks)?;
     let again = all_tasks(subject.row.id, filter, store).await?;
-    Ok(Rerun::pinned(subject, again).map_err(StoreError::from)?)
+    let inside = chosen.inside(subject, None, store).await?;
+    Ok(Rerun::pinned(chosen, subject, again, inside).map_err(StoreError::from)?)
 }
 
 fn at_tasks(invalid: milepost_core::batch::error::InvalidBatch) -> Problem {

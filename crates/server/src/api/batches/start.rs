@@ -2,7 +2,9 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::nominal::NominalTime;
 use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::dag::definition::Definition;
 use milepost_core::error::StoreError;
@@ -39,6 +41,10 @@ struct BatchRequest {
     /// What the expressions of the DAG see as `input`. The default is `{}`.
     #[schema(value_type = Option<serde_json::Value>)]
     input: Option<Box<RawValue>>,
+    /// The tick that it is for, RFC 3339, as if a schedule had started it: the expressions of the DAG see it as `tick`.
+    nominal_at: Option<Timestamp>,
+    /// The time zone of the tick's date: an IANA name. The default is `UTC`.
+    nominal_zone: Option<String>,
     /// Why; stands in the audit.
     #[schema(max_length = 1000)]
     reason: Option<String>,
@@ -78,6 +84,7 @@ async fn start_batch(
     let mut batch = NewBatch::new(request.dag, &serde_json::Map::new()).map_err(StoreError::from)?;
     batch.input = request.input.unwrap_or(batch.input);
     batch.key = request.key;
+    batch.nominal = nominal(request.nominal_at, request.nominal_zone)?;
     let keyed = idempotency.give(&mut batch.key, 0);
     batch.check(PAYLOAD_BYTES_MAX).map_err(StoreError::from)?;
     let version = match &request.version {
@@ -96,6 +103,14 @@ async fn start_batch(
         idempotency::check_same_batch(store, &batch, started.batch).await?;
     }
     Ok(StartedBatch { id: started.batch, duplicate: started.duplicate })
+}
+
+fn nominal(at: Option<Timestamp>, zone: Option<String>) -> Result<Option<NominalTime>, Problem> {
+    if at.is_none() && zone.is_some() {
+        let words = "it is the time zone of nominal_at; give that too";
+        return Err(Problem::unprocessable("invalid_body", words).at("nominal_zone"));
+    }
+    Ok(NominalTime::of_columns(at, zone))
 }
 
 fn check_input(definition: &Definition, input: &RawValue) -> Result<(), Problem> {

@@ -46,7 +46,7 @@ struct ScheduleRequest {
     kind: Option<String>,
     /// The DAG of which each tick starts a batch, of its latest version.
     dag: Option<String>,
-    /// With `dag`, the input of each batch. The default is `{}`.
+    /// With `dag`, the input of each batch. Texts in it may hold expressions over the tick, such as `${ tick.date }`. The default is `{}`.
     #[schema(value_type = Option<serde_json::Value>)]
     input: Option<Box<RawValue>>,
     /// The input of each job. The default is `null`.

@@ -149,6 +149,43 @@ pub(crate) async fn a_start_of_a_batch_is_repeated_under_its_idempotency_key(pla
     assert_eq!(start(2).await.code(), "idempotency_key_taken");
 }
 
+pub(crate) async fn a_batch_is_started_for_a_tick(place: Place) {
+    let tasks = json!({"a": {"kind": "k", "payload": "${ tick.date } in ${ tick.zone }"}});
+    define(&place, json!({"name": "daily", "tasks": tasks})).await;
+    let start = |more: Value| {
+        let mut body = json!({"dag": "daily"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        place.send(place.request(Method::POST, "/v1/batches").header("Idempotency-Key", "day").json(&body))
+    };
+    let at = "2026-11-21T23:30:00.123Z";
+    let tick = json!({"nominal_at": at, "nominal_zone": "Europe/Berlin"});
+    let started = start(tick.clone()).await;
+    assert_eq!(started.status, StatusCode::CREATED, "{started:?}");
+    let batch = format!("/v1/batches/{}", started.body["id"].as_str().unwrap());
+    let shown = place.get(&batch).await.body;
+    assert_eq!((&shown["nominal_at"], &shown["nominal_zone"]), (&json!(at), &json!("Europe/Berlin")));
+    let task = place.get(&format!("{batch}/tasks")).await.body["items"][0].clone();
+    let job = place.get(&format!("/v1/jobs/{}", task["job"].as_str().unwrap())).await.body;
+    assert_eq!((&job["payload"], &job["nominal_at"]), (&json!("2026-11-22 in Europe/Berlin"), &json!(at)));
+    let page = place.page(&format!("/batches/{}", started.body["id"].as_str().unwrap())).await.1;
+    assert!(page.contains("2026-11-22 in Europe/Berlin"), "{page}");
+    assert_eq!(start(tick).await.body["duplicate"], true);
+    for other in [
+        json!({"nominal_at": at}),
+        json!({"nominal_at": "2026-11-22T23:30:00Z", "nominal_zone": "Europe/Berlin"}),
+    ] {
+        assert_eq!(start(other).await.code(), "idempotency_key_taken");
+    }
+    for (more, code, at) in [
+        (json!({"nominal_zone": "UTC"}), "invalid_body", "nominal_zone"),
+        (json!({"nominal_at": at, "nominal_zone": "Europe/Berlim"}), "invalid_batch", ""),
+        (json!({"nominal_at": "yesterday"}), "invalid_body", "nominal_at"),
+    ] {
+        let refused = start(more).await;
+        assert_eq!((refused.code(), refused.at()), (code, at), "{refused:?}");
+    }
+}
+
 pub(crate) async fn an_operator_changes_a_batch(place: Place) {
     let batch = started(&place).await;
     let marked = json!({"operation": "mark", "tasks": ["b"], "state": "failed", "reason": "broken"});
@@ -205,6 +242,22 @@ pub(crate) async fn a_batch_goes_over_to_the_latest_version(place: Place) {
     let done = operate(&place, &batch, again(false)).await;
     assert_eq!(done.status, StatusCode::OK, "{done:?}");
     assert_eq!(place.get(&batch).await.body["number"], 2);
+}
+
+pub(crate) async fn a_rerun_of_what_failed_counts_items(place: Place) {
+    let list = json!({"kind": "k", "each": "[{'n': 1}, {}, {'n': 3}, {}]", "payload": "${ item.n }"});
+    define(&place, json!({"name": "listed", "tasks": {"list": list}})).await;
+    let started = place.post("/v1/batches", &json!({"dag": "listed"})).await;
+    while place.store.advance_batches().await.unwrap() > 0 {}
+    let id = started.body["id"].as_str().unwrap().to_owned();
+    let batch = format!("/v1/batches/{id}");
+    let said = operate(&place, &batch, json!({"operation": "rerun", "failed": true, "dry": true})).await.body;
+    assert_eq!(said["rerun"]["tasks"], json!(["list/1", "list/3"]), "two of the items have no n");
+    assert_eq!(said["rerun"]["counts"]["failed"], 2);
+    let preview = place.page(&format!("/batches/{id}/rerun?what=failed")).await.1;
+    assert!(preview.contains("2 tasks run again") && preview.contains("list/1, list/3"), "{preview}");
+    let done = operate(&place, &batch, json!({"operation": "rerun", "failed": true})).await.body;
+    assert_eq!((&done["operated"]["changed"], &done["operated"]["generation"]), (&json!(2), &json!(2)));
 }
 
 pub(crate) async fn batches_that_cannot_be_are_refused(place: Place) {

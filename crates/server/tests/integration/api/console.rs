@@ -101,7 +101,7 @@ pub(crate) async fn start(store: &dyn Store) -> BatchId {
     let input = serde_json::value::to_raw_value(&json!({ EVIL: EVIL })).unwrap();
     let (id, dag, key) = (BatchId::new(), EVIL.to_owned(), Some(EVIL.to_owned()));
     store
-        .start_batch(&NewBatch { id, dag, version: None, key, input, nominal_at: None, traceparent: None })
+        .start_batch(&NewBatch { id, dag, version: None, key, input, nominal: None, traceparent: None })
         .await
         .unwrap()
         .batch

@@ -191,9 +191,11 @@ on_both! {
         definitions_that_cannot_be_tell_all_that_is_wrong
         a_batch_is_started_and_looked_at
         a_start_of_a_batch_is_repeated_under_its_idempotency_key
+        a_batch_is_started_for_a_tick
         an_operator_changes_a_batch
         a_batch_is_stopped_and_goes_on
         a_batch_goes_over_to_the_latest_version
+        a_rerun_of_what_failed_counts_items
         batches_that_cannot_be_are_refused
     }
     access {

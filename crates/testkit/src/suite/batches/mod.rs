@@ -4,9 +4,11 @@ pub mod changes;
 pub mod data;
 pub mod ends;
 pub mod inner;
+pub mod inside;
 pub mod large;
 pub mod model;
 pub mod operations;
+pub mod random_inside;
 pub mod random_versions;
 pub mod reruns;
 pub mod skips;
@@ -113,6 +115,23 @@ macro_rules! batch_conformance {
                 a_job_of_a_batch_is_not_rerun_by_itself
                 a_rerun_of_a_hub_takes_back_what_stood_in_line
             }
+            inside {
+                only_items_that_failed_run_again
+                what_failed_runs_again_at_any_depth
+                what_failed_runs_again_while_other_items_run
+                an_inner_batch_that_was_stopped_goes_on
+                a_rerun_within_a_stopped_batch_waits_for_its_resume
+                an_inner_batch_that_was_rerun_meanwhile_is_told
+                a_task_that_failed_waits_for_the_list_before_it
+                what_went_on_from_a_failure_does_not_run_again
+                a_list_that_fails_again_at_once_has_failed
+                a_list_goes_on_in_another_version_unless_it_is_defined_differently
+                a_batch_in_which_nothing_failed_is_not_rerun
+                items_end_while_operators_rerun_what_failed
+            }
+            random_inside {
+                random_batches_in_batches_come_to_their_ends
+            }
             large {
                 a_task_that_reads_much_becomes_what_it_says
                 a_task_that_takes_too_much_fails_alone
@@ -143,6 +162,11 @@ macro_rules! batch_conformance {
                 a_batch_that_cannot_start_does_not_stop_its_schedule
                 a_schedule_of_batches_comes_back_as_it_was_put
                 run_now_starts_a_batch_beside_the_ticks
+                expressions_know_the_tick_and_its_date
+                a_batch_without_a_tick_has_none_in_expressions
+                a_batch_that_an_operator_starts_can_have_a_tick
+                a_daily_settlement_knows_its_day
+                an_input_of_a_schedule_reads_its_tick_and_nothing_else
             }
             changes {
                 a_batch_and_its_tasks_are_told

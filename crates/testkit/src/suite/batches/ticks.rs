@@ -1,11 +1,13 @@
 //! Schedules that start batches.
 
 use futures::future::join_all;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::BatchView;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use milepost_core::schedule::{
@@ -22,6 +24,34 @@ const PERIOD: SignedDuration = SignedDuration::from_hours(24 * 100);
 fn rare(name: &str, input: Value) -> Schedule {
     let every = Spec::every(PERIOD.unsigned_abs()).expect("an interval");
     Schedule::new(name, every, NewBatch::new("d", &input).expect("JSON"))
+}
+
+/// A schedule by the clock of a zone, whose only ticks are far apart.
+fn yearly(spec: &str, zone: &str, input: Value) -> Schedule {
+    Schedule::new("s", Spec::cron(spec, zone).expect("a schedule"), NewBatch::new("d", &input).expect("JSON"))
+}
+
+/// Lets a schedule tick once, at the last tick before now; answers the tick.
+async fn tick_last(batches: &Batches, schedule: &Schedule) -> Timestamp {
+    let now = now(batches).await;
+    let year_ago = now - SignedDuration::from_hours(24 * 366);
+    let last =
+        std::iter::successors(schedule.spec.next_after(year_ago), |tick| schedule.spec.next_after(*tick))
+            .take_while(|tick| *tick <= now)
+            .last()
+            .expect("a tick within a year");
+    batches.store.write_schedule(schedule, Source::Operator, Some(last)).await.unwrap();
+    assert_eq!(tick(batches.store.as_ref()).await.unwrap().new_ones(), 1);
+    batches.advance().await;
+    last
+}
+
+/// The payloads of all jobs that can be claimed, in order.
+async fn payloads(batches: &Batches) -> Vec<Value> {
+    let claimed = batches.scene.claim(100).await;
+    let mut payloads: Vec<String> = claimed.into_iter().map(|job| job.payload).collect();
+    payloads.sort();
+    payloads.iter().map(|payload| serde_json::from_str(payload).expect("JSON")).collect()
 }
 
 async fn now(batches: &Batches) -> Timestamp {
@@ -181,4 +211,139 @@ pub async fn run_now_starts_a_batch_beside_the_ticks(batches: Batches) {
     let after = view(&batches).await;
     assert_eq!((after.next_at, after.fired), (before.next_at, 0));
     assert_eq!(all(&batches).await.len(), 2);
+}
+
+/// A DAG whose tasks of all sorts read the tick.
+async fn define_readers(batches: &Batches) {
+    let inner = Definition::new("inner").task("x", job().payload(json!(["inner", "${ tick.date }"])));
+    batches.define(inner).await;
+    let each = Task::each(KIND, "[tick.previous_date, tick.date]");
+    let dag = Definition::new("d")
+        .task("all", job().payload(json!(["all", "${ tick }"])))
+        .task("each", each.payload(json!(["each", "${ item } of ${ tick.date }"])))
+        .task("inner", Task::batch("inner"))
+        .task("not", job().when("tick.zone == 'UTC'"));
+    batches.define(dag).await;
+}
+
+pub async fn expressions_know_the_tick_and_its_date(batches: Batches) {
+    define_readers(&batches).await;
+    // Late in the evening of New York the date is another one in UTC.
+    let schedule = yearly("30 23 31 10 *", "America/New_York", json!({}));
+    let last = tick_last(&batches, &schedule).await;
+    let year = last.to_zoned(TimeZone::UTC).year();
+    assert_eq!(last.to_string(), format!("{year}-11-01T03:30:00Z"));
+    let (date, before) = (format!("{year}-10-31"), format!("{year}-10-30"));
+    let tick = json!({
+        "time": last.to_string(), "date": date, "previous_date": before, "zone": "America/New_York"
+    });
+    let expected = [
+        json!(["all", tick]),
+        json!(["each", format!("{before} of {date}")]),
+        json!(["each", format!("{date} of {date}")]),
+        json!(["inner", date]),
+    ];
+    assert_eq!(payloads(&batches).await, expected);
+    let started = all(&batches).await;
+    assert_eq!(started.len(), 3, "with the list and the inner batch");
+    for batch in &started {
+        assert_eq!((batch.nominal_at, batch.nominal_zone.as_deref()), (Some(last), Some("America/New_York")));
+    }
+    assert_eq!(batches.task(started[0].id, "not").await.state, TaskState::Skipped);
+}
+
+pub async fn a_batch_without_a_tick_has_none_in_expressions(batches: Batches) {
+    let dag = Definition::new("d")
+        .task("if", job().when("has(tick.date)"))
+        .task("reads", job().payload(json!("${ tick.date }")))
+        .task("asks", job().payload(json!("${ has(tick.date) ? tick.date : input.day }")));
+    let batch = batches.run(dag, json!({ "day": "2026-11-22" })).await;
+    batches.assert_states(batch, "asks active, if skipped, reads failed").await;
+    let error = batches.task(batch, "reads").await.error.expect("why it failed");
+    assert!(error.starts_with("expression: "), "{error}");
+    assert_eq!(payloads(&batches).await, [json!("2026-11-22")]);
+    let view = batches.view(batch).await;
+    assert_eq!((view.nominal_at, view.nominal_zone), (None, None));
+}
+
+pub async fn a_batch_that_an_operator_starts_can_have_a_tick(batches: Batches) {
+    define_readers(&batches).await;
+    let at: Timestamp = "2026-10-31T23:30:00Z".parse().unwrap();
+    let of = |zone: &str| NewBatch::new("d", &json!({})).unwrap().nominal_at(at, zone);
+    let started = batches.store.start_batch(&of("Europe/Berlin")).await.unwrap();
+    batches.advance().await;
+    let view = batches.view(started.batch).await;
+    assert_eq!((view.nominal_at, view.nominal_zone.as_deref()), (Some(at), Some("Europe/Berlin")));
+    let seen = payloads(&batches).await;
+    assert_eq!(seen[0][1]["date"], "2026-11-01");
+    assert_eq!(seen[3], json!(["inner", "2026-11-01"]));
+    let refused = batches.store.start_batch(&of("Europe/Berlim")).await;
+    let refused = super::invalid(refused);
+    assert!(matches!(&refused, InvalidBatch::NominalTime { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("Europe/Berlin"), "{refused}");
+}
+
+/// The example of the README, with two ticks.
+pub async fn a_daily_settlement_knows_its_day(batches: Batches) {
+    let required =
+        json!({ "type": "object", "required": ["day"], "properties": { "day": { "type": "string" } } });
+    let split = job().payload(json!({ "day": "${ input.day }" }));
+    let each = Task::each(KIND, "tasks.split.output.countries").after(["split"]);
+    let dag = Definition { input_schema: Some(required), ..Definition::new("d") }
+        .task("split", split)
+        .task("count", each.payload(json!({ "country": "${ item }", "day": "${ tick.date }" })));
+    batches.define(dag).await;
+    let spec = Spec::cron("30 0 * * *", "Europe/Berlin").unwrap();
+    let template = NewBatch::new("d", &json!({ "day": "${ tick.date }" })).unwrap();
+    let daily = Schedule::new("s", spec, template).misfire(Misfire::All { max: 2 });
+    let now = now(&batches).await;
+    let first = daily.spec.next_after(now - SignedDuration::from_hours(49)).unwrap();
+    let second = daily.spec.next_after(first).unwrap();
+    batches.store.write_schedule(&daily, Source::Operator, Some(first)).await.unwrap();
+    let date = |tick: Timestamp| tick.to_zoned(TimeZone::get("Europe/Berlin").unwrap()).date().to_string();
+    assert_ne!(date(first), date(second));
+    for tick_at in [first, second] {
+        assert_eq!(tick(batches.store.as_ref()).await.unwrap().new_ones(), 1);
+        batches.advance().await;
+        let claimed = batches.scene.claim(10).await;
+        assert_eq!(claimed.len(), 1, "split");
+        let payload: Value = serde_json::from_str(&claimed[0].payload).unwrap();
+        assert_eq!(payload, json!({ "day": date(tick_at) }));
+        batches.finish(&claimed[0], super::gives(&json!({ "countries": ["DE"] }))).await;
+        batches.advance().await;
+        assert_eq!(payloads(&batches).await, [json!({ "country": "DE", "day": date(tick_at) })]);
+        let started = all(&batches).await;
+        let root = started.iter().rfind(|batch| batch.parent.is_none()).unwrap();
+        let detail = batches.store.batch(root.id).await.unwrap().unwrap();
+        let input: Value = serde_json::from_str(detail.input.get()).unwrap();
+        assert_eq!(input, json!({ "day": date(tick_at) }));
+    }
+}
+
+pub async fn an_input_of_a_schedule_reads_its_tick_and_nothing_else(batches: Batches) {
+    batches.define(graph("d", &[("a", &[])])).await;
+    for bad in
+        ["${ input.day }", "${ tasks.a.output }", "${ item }", "${ tick.nothing }", "${ tick. }", "${ tick"]
+    {
+        let refused = batches.store.put_schedule(&rare("s", json!({ "day": bad })), Source::Operator).await;
+        let Err(StoreError::InvalidSchedule { invalid: InvalidSchedule::Batch(invalid), .. }) = &refused
+        else {
+            panic!("{bad}: {refused:?}");
+        };
+        assert!(matches!(invalid, InvalidBatch::Input { .. }), "{invalid}");
+    }
+    // An expression that has a value when it is stored, and none for the tick.
+    let sometimes = json!({ "day": "${ tick.date == '1970-01-01' ? tick.date : input.day }" });
+    let refused = batches.store.put_schedule(&rare("s", sometimes), Source::Operator).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let sometimes = json!({ "n": "${ tick.date == '1970-01-01' ? 1 : 1 / 0 }", "text": "$${ tick }" });
+    let schedule = rare("s", sometimes.clone());
+    let ticks = stand(&batches, &schedule, 0).await;
+    let ticked = tick(batches.store.as_ref()).await.unwrap();
+    assert!(matches!(&ticked.refused, Some(InvalidBatch::Input { .. })), "{ticked:?}");
+    let after = view(&batches).await;
+    assert_eq!((after.fired, after.dropped, after.last_at), (0, 1, None));
+    assert_eq!(after.refused.map(|refused| refused.at), Some(ticks[0]));
+    let kept = serde_json::to_value(&after.schedule).unwrap();
+    assert_eq!(kept["batch"]["input"], sometimes, "it stays as it was put");
 }

@@ -32,7 +32,7 @@ impl Batches {
     /// Reruns tasks in this version, unless that is refused.
     async fn try_renew(&self, batch: BatchId, dag: &Dag, keys: &[&str]) -> StoreResult<BatchOperated> {
         let tasks = keys.iter().map(|key| dag.graph().task(key).expect("a task of the version")).collect();
-        self.try_operate(batch, BatchVerb::RerunIn { version: dag.version(), tasks }).await
+        self.try_operate(batch, BatchVerb::RerunIn { version: dag.version(), tasks, inside: None }).await
     }
 
     /// Stores a definition and reruns tasks in it; nothing is wrong with the store then.
@@ -47,7 +47,7 @@ impl Batches {
     }
 
     /// Asserts that no check of batches finds anything.
-    async fn assert_nothing_found(&self) {
+    pub(super) async fn assert_nothing_found(&self) {
         let of_batches = Check::ALL.iter().skip_while(|check| **check != Check::TaskStateDiffers);
         for &check in of_batches.take_while(|check| **check != Check::TaskLeftDue) {
             assert_eq!(examined(&self.scene.store, check).await, None);
@@ -331,7 +331,11 @@ pub async fn batches_in_a_batch_stay_with_their_tasks(batches: Batches) {
         batches
             .try_operate(
                 list,
-                BatchVerb::RerunIn { version: batches.view(batch).await.version, tasks: vec![0] },
+                BatchVerb::RerunIn {
+                    version: batches.view(batch).await.version,
+                    tasks: vec![0],
+                    inside: None,
+                },
             )
             .await,
     );

@@ -1,0 +1,129 @@
+//! The nominal time of a batch: the tick that it is for, and the calendar date of that.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde_json::{Value, json};
+
+use super::error::InvalidBatch;
+use crate::schedule::zone_named;
+
+/// The time zone of the date, unless another one is given.
+pub const ZONE_DEFAULT: &str = "UTC";
+/// The first and the last second that every store keeps.
+const SECONDS: (i64, i64) = (-62_135_510_400, 253_402_128_000);
+
+/// The tick that a batch is for: of the schedule that started it, or given by whoever did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NominalTime {
+    /// The instant.
+    pub at: Timestamp,
+    /// The IANA name of the time zone that its date is of.
+    pub zone: String,
+}
+
+impl NominalTime {
+    /// The nominal time of these two columns; `None`: the batch has no tick.
+    #[must_use]
+    pub fn of_columns(at: Option<Timestamp>, zone: Option<String>) -> Option<Self> {
+        Some(Self { at: at?, zone: zone.unwrap_or_else(|| ZONE_DEFAULT.to_owned()) })
+    }
+
+    /// The first instant of a date in a time zone.
+    ///
+    /// # Errors
+    /// [`InvalidBatch::NominalTime`] for a zone that there is not, and a date that is too far away.
+    pub fn of_date(date: Date, zone: &str) -> Result<Self, InvalidBatch> {
+        let refuse = |why: String| InvalidBatch::NominalTime { why };
+        let of = zone_named(zone).map_err(|unknown| refuse(unknown.to_string()))?;
+        let first = date.to_zoned(of).map_err(|error| refuse(error.to_string()))?;
+        Ok(Self { at: first.timestamp(), zone: zone.to_owned() })
+    }
+
+    /// Its calendar date; `None` for a zone that this machine does not know.
+    #[must_use]
+    pub fn date(&self) -> Option<Date> {
+        Some(zone_named(&self.zone).ok()?.to_datetime(self.at).date())
+    }
+
+    /// Its calendar date and the time zone of that, for people.
+    #[must_use]
+    pub fn dated(&self) -> String {
+        match self.date() {
+            Some(date) => format!("{date} in {}", self.zone),
+            None => self.zone.clone(),
+        }
+    }
+
+    /// The value of `tick` in expressions. The dates are left out for a zone that this machine does not know.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        let mut tick = json!({ "time": self.at.to_string(), "zone": self.zone });
+        if let Some(date) = self.date() {
+            tick["date"] = json!(date.to_string());
+            tick["previous_date"] = json!(date.yesterday().unwrap_or(date).to_string());
+        }
+        tick
+    }
+
+    /// Checks its zone, and that stores can keep its time.
+    ///
+    /// # Errors
+    /// [`InvalidBatch::NominalTime`].
+    pub fn check(&self) -> Result<(), InvalidBatch> {
+        let refuse = |why: String| Err(InvalidBatch::NominalTime { why });
+        if !(SECONDS.0..=SECONDS.1).contains(&self.at.as_second()) {
+            return refuse("it must be a time in the years 1 to 9999".to_owned());
+        }
+        zone_named(&self.zone).map_or_else(|unknown| refuse(unknown.to_string()), |_| Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nominal(at: &str, zone: &str) -> NominalTime {
+        NominalTime { at: at.parse().unwrap(), zone: zone.to_owned() }
+    }
+
+    #[test]
+    fn the_date_is_of_the_zone() {
+        let tick = |zone| nominal("2026-03-01T02:30:00Z", zone).value();
+        assert_eq!(
+            tick("UTC"),
+            json!({
+                "time": "2026-03-01T02:30:00Z", "date": "2026-03-01", "previous_date": "2026-02-28", "zone": "UTC"
+            })
+        );
+        assert_eq!(tick("America/New_York")["date"], "2026-02-28");
+        assert_eq!(tick("America/New_York")["previous_date"], "2026-02-27");
+        assert_eq!(tick("Asia/Tokyo")["date"], "2026-03-01");
+        assert_eq!(nominal("2026-03-01T15:00:00Z", "Asia/Tokyo").dated(), "2026-03-02 in Asia/Tokyo");
+        assert_eq!(
+            tick("Nowhere/At_All"),
+            json!({ "time": "2026-03-01T02:30:00Z", "zone": "Nowhere/At_All" })
+        );
+    }
+
+    #[test]
+    fn a_date_stands_for_its_first_instant() {
+        let first = |date: &str, zone| NominalTime::of_date(date.parse().unwrap(), zone).unwrap();
+        assert_eq!(first("2026-11-22", "Europe/Berlin").at.to_string(), "2026-11-21T23:00:00Z");
+        assert_eq!(first("2026-11-22", "Europe/Berlin").value()["date"], "2026-11-22");
+        let without_midnight = first("2018-11-04", "America/Sao_Paulo");
+        assert_eq!(without_midnight.at.to_string(), "2018-11-04T03:00:00Z", "01:00 there");
+        assert!(NominalTime::of_date("2026-11-22".parse().unwrap(), "Nowhere").is_err());
+    }
+
+    #[test]
+    fn a_time_or_a_zone_that_no_store_keeps_is_refused() {
+        assert_eq!(nominal("2026-03-01T02:30:00Z", "Europe/Berlin").check(), Ok(()));
+        assert_eq!(nominal("0001-01-02T00:00:00Z", "UTC").check(), Ok(()));
+        assert_eq!(nominal("9999-12-30T00:00:00Z", "UTC").check(), Ok(()));
+        for bad in ["0001-01-01T23:59:59Z", "9999-12-30T00:00:01Z", "-000001-01-01T00:00:00Z"] {
+            assert!(matches!(nominal(bad, "UTC").check(), Err(InvalidBatch::NominalTime { .. })), "{bad}");
+        }
+        let unknown = nominal("2026-03-01T02:30:00Z", "Europe/Berlim").check().unwrap_err().to_string();
+        assert!(unknown.contains("Europe/Berlin"), "{unknown}");
+    }
+}
