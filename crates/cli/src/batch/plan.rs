@@ -62,7 +62,7 @@ pub(super) fn preview(plan: &Rerun, row: &BatchView) -> String {
     let resumed: Vec<&str> = plan.resumed().collect();
     let resumed = match resumed.as_slice() {
         [] => String::new(),
-        paths => format!("\nstopped, and going on: {}", words::some(paths, NAMES)),
+        paths => format!("\nstopped inner batches that are resumed: {}", words::some(paths, NAMES)),
     };
     if counts.total() == 0 {
         return format!("{change}{tasks} will run again{resumed}");

@@ -27,8 +27,8 @@ DAG's input schema, if it has one. Of a DAG at most one batch has a key:
 starting it again answers the same batch and changes nothing.
 
 With --nominal-at the batch is for a tick, as if a schedule had started it: the
-expressions see `tick.date` and `tick.time`. So a day is made up for by hand.
-`milepost schedules backfill` makes up for the ticks of a schedule.
+expressions see `tick.date` and `tick.time`. Use it to back-fill a day by hand;
+`milepost schedules backfill` back-fills the ticks of a schedule.
 
 Examples:
   milepost batch start settlement

@@ -42,7 +42,7 @@ struct Preview {
     wanted: Wanted,
     change: Option<Change>,
     names: String,
-    /// Inner batches that were stopped and go on.
+    /// Stopped inner batches that are resumed.
     resumed: String,
     total: String,
     counts: Vec<(&'static str, String)>,

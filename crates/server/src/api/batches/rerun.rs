@@ -35,7 +35,7 @@ pub(super) struct Preview {
     counts: Counts,
     /// The keys of the tasks, of those in inner batches behind the keys of the tasks that lead there, as in `list/3`; the first 1,000.
     tasks: Vec<String>,
-    /// Inner batches that were stopped and go on, by the keys of the tasks that lead there; the first 1,000.
+    /// Stopped inner batches that are resumed, by the keys of the tasks that lead there; the first 1,000.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     resumed: Vec<String>,
     /// The version to which the batch goes over.
