@@ -80,12 +80,28 @@ begin
 end
 $$;
 
--- What was granted before and stands here no more goes. Functions have the rights of who calls them, so that tables decide; the one that
--- has its owner's is for relays.
+-- What was granted before and is not granted here any more is revoked.
 revoke all on all tables in schema milepost from milepost_server, milepost_worker, milepost_app, milepost_reader;
 revoke all on all sequences in schema milepost from milepost_server, milepost_worker, milepost_app, milepost_reader;
-revoke execute on function milepost.switch_recording(text) from public;
-grant execute on function milepost.switch_recording(text) to milepost_server;
+revoke execute on all functions in schema milepost from milepost_server, milepost_worker, milepost_app, milepost_reader;
+
+-- Most functions have the rights of their caller: rights on tables decide what they can do. Those below have the rights of their owner, with a
+-- pinned search_path, and nobody else may execute them.
+revoke execute on function
+    milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.emit_many,
+    milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
+    milepost.give_up_gaps, milepost.prune_audit, milepost.switch_recording
+    from public;
+-- How work and events come in: all that an application may change. enqueue, start_batch and emit call these.
+grant execute on function
+    milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.emit_many,
+    milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
+    milepost.give_up_gaps
+    to milepost_server, milepost_worker, milepost_app;
+-- Retention of the audit.
+grant execute on function milepost.prune_audit to milepost_server, milepost_worker;
+-- Relays.
+grant execute on function milepost.switch_recording to milepost_server;
 grant usage on schema milepost to milepost_server, milepost_worker, milepost_app, milepost_reader;
 
 -- Tables of later migrations, until this file is run again and says more: the server's only.
@@ -101,11 +117,10 @@ grant select on milepost.schema_migration, milepost.transition, milepost.arrival
 grant select, insert, update, delete on milepost.access_token, milepost.console_session to milepost_server;
 grant select, update (last_used_at) on milepost.access_token to milepost_worker;
 
--- What people did is added to, and forgotten after its time; nobody rewrites it. What is to be forgotten is locked first, which takes the
--- right to update a column: this one cannot be given a value.
-grant select, insert, delete, update (pos) on milepost.audit to milepost_server;
-grant insert, delete, select (pos, at), update (pos) on milepost.audit to milepost_worker;
-grant select on milepost.audit to milepost_reader;
+-- What people did is added to, with the time and the number that the database gives it, and deleted by prune_audit only. A trigger refuses
+-- changes of entries, and deletions of young ones, whoever has the right.
+grant insert (who, what, subject, why, detail) on milepost.audit to milepost_server, milepost_worker;
+grant select on milepost.audit to milepost_server, milepost_reader;
 
 -- Jobs, limits, schedules, bulk jobs, batches, events, inboxes.
 grant select, insert, update, delete on
@@ -138,27 +153,10 @@ grant select on milepost.attempt, milepost.subscription_place, milepost.running_
 grant usage, select on all sequences in schema milepost to milepost_server, milepost_worker;
 grant select on all sequences in schema milepost to milepost_reader;
 
--- An application makes jobs, batches and events, and takes events in: it sees where things stand, and neither payloads nor results of
--- others' jobs. It deletes no job and writes no end, so that it cancels none.
-grant select on milepost.schema_migration, milepost.dag, milepost.dag_version, milepost.dag_task, milepost.bulk_definition,
-    milepost.group_limit, milepost.kind_limit, milepost.change_source to milepost_app;
-grant insert on milepost.job, milepost.history to milepost_app;
-grant select, insert on milepost.job_key to milepost_app;
-grant select, insert, update (ready_at, due_at, timed, state) on milepost.live to milepost_app;
-grant select, insert on milepost.group_slot to milepost_app;
-grant select, insert, update on milepost.group_bucket to milepost_app;
-grant select, insert, delete on milepost.group_note to milepost_app;
-grant usage on milepost.group_slot_beyond to milepost_app;
-grant insert on milepost.batch_input, milepost.batch_history to milepost_app;
-grant select, insert on milepost.batch to milepost_app;
-grant select, insert on milepost.batch_task to milepost_app;
-grant insert (job_id, origin) on milepost.bulk to milepost_app;
--- Events are compared with what is repeated, which takes reading them; each application's consumers are its own affair.
-grant select, insert, update on milepost.aggregate to milepost_app;
-grant select, insert on milepost.event to milepost_app;
-grant select, insert, update on milepost.inbox_consumer, milepost.aggregate_checkpoint, milepost.inbox_tally to milepost_app;
-grant select, insert on milepost.processed_event to milepost_app;
-grant select, insert, update, delete on milepost.inbox_parked, milepost.inbox_dead to milepost_app;
+-- An application changes nothing but by the functions above. It sees where jobs and batches stand, and what DAGs and bulk jobs there are:
+-- neither payloads, results and inputs nor events and inboxes.
+grant select on milepost.schema_migration, milepost.job_key, milepost.live, milepost.batch, milepost.batch_task,
+    milepost.dag, milepost.dag_version, milepost.dag_task, milepost.bulk_definition to milepost_app;
 
 -- Who only looks.
 grant select on

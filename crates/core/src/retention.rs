@@ -12,6 +12,8 @@ use crate::state::JobState;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// For so long the lists show workers that ended, and rescues look for what they left behind.
 const WORKERS_MIN: Duration = DAY;
+/// Entries of the audit are kept for so long at least, whatever a policy says. A trigger of the PostgreSQL store enforces it.
+pub const AUDIT_MIN: Duration = Duration::from_secs(30 * DAY.as_secs());
 
 /// How long something is kept after it was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +67,7 @@ pub struct RetentionPolicy {
     /// Events in the log, from their emission; those that a subscription has not gone past, that are parked or were given up
     /// stay.
     pub events: Keep,
-    /// What people did, from then.
+    /// What people did, from then: [`AUDIT_MIN`] at least.
     pub audit: Keep,
 }
 
@@ -138,7 +140,11 @@ impl RetentionPolicy {
             }
         }
         match self.workers.period() {
-            Some(period) if period < WORKERS_MIN => Err(InvalidRetention::WorkersTooShort { period }),
+            Some(period) if period < WORKERS_MIN => return Err(InvalidRetention::WorkersTooShort { period }),
+            _ => {}
+        }
+        match self.audit.period() {
+            Some(period) if period < AUDIT_MIN => Err(InvalidRetention::AuditTooShort { period }),
             _ => Ok(()),
         }
     }
@@ -156,6 +162,12 @@ pub enum InvalidRetention {
     /// Rescues look for what a worker left behind for a day after its end.
     #[error("workers are kept for {period:?} after their end; it must be a day or longer")]
     WorkersTooShort {
+        /// The period.
+        period: Duration,
+    },
+    /// The audit must outlast what is done to hide something.
+    #[error("entries of the audit are kept for {period:?}; it must be 30 days or longer")]
+    AuditTooShort {
         /// The period.
         period: Duration,
     },
@@ -281,5 +293,15 @@ mod tests {
     fn workers_stay_while_rescues_may_look_for_them() {
         let policy = RetentionPolicy { workers: Keep::For(DAY / 2), ..RetentionPolicy::default() };
         assert!(policy.check().is_err_and(|why| why.to_string().contains("a day or longer")));
+    }
+
+    #[test]
+    fn the_audit_is_kept_for_thirty_days_at_least() {
+        let kept_for = |audit| RetentionPolicy { audit, ..RetentionPolicy::default() };
+        let short = kept_for(Keep::days(29));
+        assert!(short.check().is_err_and(|why| why.to_string().contains("30 days or longer")));
+        for audit in [Keep::days(30), Keep::days(400), Keep::Forever] {
+            assert_eq!(kept_for(audit).check(), Ok(()));
+        }
     }
 }

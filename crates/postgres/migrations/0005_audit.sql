@@ -14,3 +14,23 @@ create index audit_who on milepost.audit (who, pos);
 create index audit_what on milepost.audit (what, pos);
 create index audit_who_what on milepost.audit (who, what, pos);
 create index audit_subject on milepost.audit (subject, pos) where subject is not null;
+
+-- The age from which entries can be deleted: core::retention::AUDIT_MIN. In hours: how long a day is depends on the time zone.
+create function milepost.audit_age_min() returns interval language sql immutable parallel safe as $$
+    select interval '720 hours'
+$$;
+
+-- Refuses changes of entries, and deletions of those that are younger than that. Whoever may delete entries at all is not asked who they are: a
+-- right that was granted by mistake deletes nothing that is young.
+create function milepost.keep_audit() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+begin
+    if tg_op = 'DELETE' and old.at < now() - milepost.audit_age_min() then
+        return old;
+    end if;
+    raise exception using errcode = 'insufficient_privilege',
+        message = 'an entry of the audit cannot be changed, nor be deleted in its first 30 days';
+end
+$$;
+
+create trigger kept before update or delete on milepost.audit for each row execute function milepost.keep_audit();

@@ -125,8 +125,8 @@ create or replace function milepost.enqueue_many(
     payload_bytes_max bigint default 1048576,
     nominal_ats timestamptz[] default null,
     traceparents text[] default null
-) returns table (job_id uuid, duplicate boolean) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+) returns table (job_id uuid, duplicate boolean) language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
     jobs int := coalesce(cardinality(payloads), 0);
     bad record;
@@ -491,3 +491,6 @@ begin
     return true;
 end
 $$;
+
+-- With its owner's rights, so that an application needs none on tables: executable by those who are granted it.
+revoke execute on function milepost.enqueue_many from public;

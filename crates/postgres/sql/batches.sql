@@ -34,7 +34,8 @@ $$;
 create or replace function milepost.begin_batch(
     dag text, key text, input jsonb, version text, input_checked boolean, id uuid, nominal_at timestamptz,
     traceparent text, nominal_zone text, out batch_id uuid, out duplicate boolean, out due_made int
-) language plpgsql as $$
+) language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 declare
     chosen milepost.dag_version;
@@ -93,7 +94,7 @@ create or replace function milepost.make_batch(
     new_id uuid, of_dag text, of_version bigint, new_key text, new_input jsonb, nominal timestamptz, zone text, trace text, parent uuid, parent_number int,
     of_items int, at_depth int, out batch_id uuid, out duplicate boolean, out due_made int
 ) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 #variable_conflict use_column
 declare
     waiting_groups text[];
@@ -269,3 +270,6 @@ create or replace function milepost.batch_output_bytes(of_batch uuid) returns bi
     from milepost.batch_task t left join milepost.ended e on e.id = t.job_id
     where t.batch_id = of_batch
 $$;
+
+-- With its owner's rights, so that an application needs none on tables: executable by those who are granted it.
+revoke execute on function milepost.begin_batch from public;

@@ -6,7 +6,8 @@
 create or replace function milepost.start_bulk(
     name text, payload jsonb default '{}', key text default null, run_at timestamptz default null,
     priority int default null, traceparent text default null
-) returns table (job_id uuid, duplicate boolean) language plpgsql as $$
+) returns table (job_id uuid, duplicate boolean) language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
 declare
     d milepost.bulk_definition;
 begin
@@ -36,3 +37,6 @@ begin
         select m.job_id, m.duplicate from made m;
 end
 $$;
+
+-- With its owner's rights, so that an application needs none on tables: executable by those who are granted it.
+revoke execute on function milepost.start_bulk from public;

@@ -113,8 +113,8 @@ create or replace function milepost.emit_many(
     headers jsonb[] default null,
     gaps_allowed boolean[] default null,
     payload_bytes_max bigint default 1048576
-) returns table (event_id uuid, aggregate_seq bigint, duplicate boolean) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+) returns table (event_id uuid, aggregate_seq bigint, duplicate boolean) language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 declare
     events int := coalesce(cardinality(aggregate_types), 0);
@@ -287,3 +287,6 @@ create or replace function milepost.emit(
         case when aggregate_seq is not null then array[aggregate_seq] end, case when headers is not null then array[headers] end,
         array[gap_allowed])
 $$;
+
+-- With its owner's rights, so that an application needs none on tables: executable by those who are granted it.
+revoke execute on function milepost.emit_many from public;

@@ -121,7 +121,8 @@ $$;
 
 -- Gives free slots of groups to jobs that wait for them; groups that have a rate are noted for the pacer. See
 -- fill_slots. A transaction with an old snapshot gives none: the upkeep of workers does so within about a second.
-create or replace function milepost.hand_over(groups text[], hurried boolean) returns bigint language plpgsql as $$
+create or replace function milepost.hand_over(groups text[], hurried boolean) returns bigint language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 declare
     rated text[] := array(
         select distinct g.name from unnest(groups) g(name)
@@ -192,7 +193,7 @@ $$;
 -- back, each by an index probe. Only one does so at a time; it waits for nobody. Answers in how many ms to
 -- look again; null: when something is noted.
 create or replace function milepost.pace() returns bigint language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
     notes int;
     names text[];

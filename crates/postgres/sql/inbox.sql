@@ -43,7 +43,8 @@ $$;
 create or replace function milepost.put_consumer(
     consumer text, gap_wait_ms bigint default 600000, parked_max int default 1000, gap_policy text default 'dead_letter',
     begins_anywhere boolean default false
-) returns void language plpgsql as $$
+) returns void language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
     perform milepost.check_consumer(put_consumer.consumer);
@@ -75,7 +76,8 @@ $$;
 
 -- Whether a consumer has this event for the first time, in the caller's transaction: if that rolls back, it was not. Waits for
 -- another transaction with the same event.
-create or replace function milepost.once(consumer text, event_id uuid) returns boolean language plpgsql as $$
+create or replace function milepost.once(consumer text, event_id uuid) returns boolean language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
     perform milepost.check_consumer(once.consumer);
@@ -183,7 +185,8 @@ $$;
 create or replace function milepost.receive(
     consumer text, aggregate_type text, aggregate_id text, aggregate_seq bigint, event_id uuid, event_type text,
     payload json default '{}', headers jsonb default null, emitted_at timestamptz default null
-) returns table (verdict text, more boolean) language plpgsql set enable_seqscan = off as $$
+) returns table (verdict text, more boolean) language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     stands milepost.aggregate_checkpoint;
@@ -313,7 +316,8 @@ $$;
 -- again, until there is none.
 create or replace function milepost.next_parked(consumer text, aggregate_type text, aggregate_id text)
 returns table (event_id uuid, aggregate_seq bigint, event_type text, payload json, headers jsonb, emitted_at timestamptz)
-language plpgsql set enable_seqscan = off as $$
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     stands milepost.aggregate_checkpoint;
@@ -362,7 +366,8 @@ $$;
 -- Says from which event on a consumer takes in those of an aggregate, in the caller's transaction; what comes before is a duplicate to
 -- it. Never goes back; answers whether it changed anything. What is kept of later ones can follow then: ask next_parked.
 create or replace function milepost.expect_from(consumer text, aggregate_type text, aggregate_id text, seq bigint) returns boolean
-language plpgsql set enable_seqscan = off as $$
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     parked_gone int;
@@ -393,7 +398,8 @@ $$;
 
 -- Aggregates of a consumer whose next event may be among those that are kept: take it in by next_parked.
 create or replace function milepost.inbox_ready(consumer text, rows_max int default 100) returns table (aggregate_type text, aggregate_id text)
-language sql stable set enable_seqscan = off as $$
+language sql stable security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
     select c.aggregate_type, c.aggregate_id from milepost.aggregate_checkpoint c
     where c.consumer = inbox_ready.consumer and c.ready
     order by c.aggregate_type, c.aggregate_id
@@ -403,7 +409,8 @@ $$;
 -- Gives up gaps whose time is over, of this consumer or of all, at most rows_max events. Passes by what others are at. Answers how
 -- many gaps, and how many dead letters came of them.
 create or replace function milepost.give_up_gaps(consumer text default null, rows_max int default 500)
-returns table (gaps bigint, letters bigint) language plpgsql set enable_seqscan = off as $$
+returns table (gaps bigint, letters bigint) language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     gap milepost.aggregate_checkpoint;
@@ -529,3 +536,7 @@ begin
     return dropped;
 end
 $$;
+
+-- With their owner's rights, so that an application needs none on tables: executable by those who are granted it.
+revoke execute on function milepost.put_consumer, milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from,
+    milepost.inbox_ready, milepost.give_up_gaps from public;

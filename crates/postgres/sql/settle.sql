@@ -97,7 +97,7 @@ $$;
 create or replace function milepost.make_task_jobs(
     batches uuid[], tasks int[], ids uuid[], payloads jsonb[] default null
 ) returns text[] language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
     groups text[];
 begin

@@ -49,6 +49,7 @@ const API: &str = concat!(
     include_str!("../sql/relay.sql"),
     include_str!("../sql/subscriptions.sql"),
     include_str!("../sql/inbox.sql"),
+    include_str!("../sql/audit.sql"),
     include_str!("../sql/mend.sql"),
     include_str!("../sql/move.sql")
 );

@@ -11,8 +11,8 @@ use axum::http::request::Parts;
 
 use crate::access::Identity;
 
-/// The address at the other end of a connection; of version 6 only the network, in which anybody has as many addresses as they like.
-/// What headers say of it counts for nothing: anybody can write them.
+/// The address at the other end of a connection, or behind [trusted proxies](crate::proxies); of version 6 only the network, in which anybody
+/// has as many addresses as they like. What other headers say of it counts for nothing: anybody can write them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Client(IpAddr);
 

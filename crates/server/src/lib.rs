@@ -27,6 +27,7 @@ mod pages;
 mod params;
 mod patience;
 mod problem;
+mod proxies;
 mod reference;
 mod session;
 mod stream;
@@ -65,6 +66,7 @@ pub use crate::listen::{TlsError, TlsFiles};
 use crate::metrics::{Counts, Metrics};
 use crate::pages::Pages;
 pub use crate::problem::Problem;
+pub use crate::proxies::{ForwardedHeader, InvalidProxy, TrustedProxies};
 use crate::reference::Reference;
 use crate::session::Sessions;
 pub use crate::stream::StreamLimits;
@@ -191,6 +193,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         .layer(middleware::from_fn_with_state(app.clone(), limits::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
         .layer(middleware::from_fn_with_state(app.clone(), console::explain))
+        .layer(middleware::from_fn_with_state(app.clone(), console::carry))
         .layer(middleware::from_fn_with_state(app.clone(), access::guard))
         .layer(middleware::from_fn_with_state(speaks_tls, headers::add))
         .layer(middleware::from_fn(trace::trace))
@@ -245,9 +248,9 @@ pub async fn serve(
     if let Some(tls) = tls.clone() {
         tokio::spawn(tls.follow(stop.clone()));
     }
-    let limits = options.limits.clone();
+    let (limits, proxies) = (options.limits.clone(), options.access.trusted_proxies.clone());
     let router = router(store, options, stop.clone())?;
-    listen::serve(listener, router, &limits, tls, stop).await;
+    listen::serve(listener, router, &limits, proxies, tls, stop).await;
     Ok(())
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Retention {
     inbox: Option<Kept>,
     /// Events in the log that every subscription has gone past, from their emission. The default is `7d`.
     events: Option<Kept>,
-    /// Entries of the audit: who did what. The default is `400d`.
+    /// Entries of the audit: who did what; at least `30d`. The default is `400d`.
     audit: Option<Kept>,
 }
 

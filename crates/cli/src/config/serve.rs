@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use milepost_core::limit::Rate;
-use milepost_server::{Options, TlsFiles};
+use milepost_server::{ForwardedHeader, Options, TlsFiles, TrustedProxies};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,12 +30,19 @@ pub(crate) struct Serve {
     /// are asked for.
     #[schemars(length(min = 1))]
     allowed_hosts: Option<Vec<String>>,
+    /// Proxies before the server: addresses or networks, such as `10.0.0.0/8`. For a request from one of them, limits and logs go by the address
+    /// that it names as the client's. The default is none: such headers are ignored.
+    #[schemars(length(min = 1))]
+    trusted_proxies: Option<Vec<String>>,
+    /// The header in which these proxies name the client: `x-forwarded-for` or `forwarded`. The default is `x-forwarded-for`. The proxy has to add to
+    /// it, or replace it.
+    forwarded_header: Forwarded,
     /// How many requests a token may make in a time, or an address that shows none. The default is `5000/s`; twice as many at once after a
     /// pause.
     #[schemars(extend("format" = "milepost-rate"))]
     rate: Option<String>,
-    /// How many connections there may be at once; more wait. The default is 1000. Of one address (a proxy's, say) half of
-    /// them, and what goes beyond is closed; of this machine's any.
+    /// How many connections there may be at once; more wait. The default is 1000. Of one address half of them, and what goes beyond is closed; of this
+    /// machine's and of trusted proxies' any. Probes (`/healthz`, `/readyz`) are answered also when all are taken.
     #[schemars(range(min = 1, max = 100_000))]
     connections: Option<usize>,
     /// How many streams of what happens there may be at once. The default is 1000.
@@ -52,7 +59,26 @@ pub(crate) struct Serve {
     session_max: Option<Humane>,
 }
 
+/// A header in which proxies name the client.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Forwarded {
+    #[default]
+    XForwardedFor,
+    Forwarded,
+}
+
 impl Serve {
+    /// The proxies that the file trusts; a name that is none was refused before.
+    fn proxies(&self) -> TrustedProxies {
+        let header = match self.forwarded_header {
+            Forwarded::Forwarded => ForwardedHeader::Forwarded,
+            Forwarded::XForwardedFor => ForwardedHeader::XForwardedFor,
+        };
+        let names = self.trusted_proxies.iter().flatten().map(String::as_str);
+        TrustedProxies::parse(names, header).unwrap_or_default()
+    }
+
     /// Where to listen, if the file says so.
     pub(crate) fn listen(&self) -> Option<SocketAddr> {
         self.listen.as_deref().and_then(|address| address.parse().ok())
@@ -60,6 +86,7 @@ impl Serve {
 
     /// Changes the options in what the file, which lies in `folder`, says.
     pub(crate) fn apply(self, options: &mut Options, folder: &Path) {
+        options.access.trusted_proxies = self.proxies();
         if let (Some(cert), Some(key)) = (self.tls_cert, self.tls_key) {
             options.tls = Some(TlsFiles { cert: folder.join(cert), key: folder.join(key) });
         }
@@ -99,6 +126,14 @@ pub(super) fn check(serve: Option<&Node>, faults: &mut Faults) {
         if let (Some(given), None) = (serve.get(one), serve.get(other)) {
             let remedy = "give both: the certificate and its private key";
             faults.add(given.span.start, format!("{one} without {other}"), remedy);
+        }
+    }
+    for proxy in serve.get("trusted_proxies").map(Node::nodes).unwrap_or_default() {
+        if let Some(Err(why)) =
+            proxy.text().map(|proxy| TrustedProxies::parse([proxy], ForwardedHeader::default()))
+        {
+            let remedy = "write an address or a network, such as \"10.1.2.3\" or \"10.0.0.0/8\"";
+            faults.add(proxy.span.start, why.to_string(), remedy);
         }
     }
     for host in serve.get("allowed_hosts").map(Node::nodes).unwrap_or_default() {

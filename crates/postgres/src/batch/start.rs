@@ -109,7 +109,12 @@ async fn start(
     let row = session.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
     let started = Started { batch: BatchId(row.try_get("batch_id")?), duplicate: row.try_get("duplicate")? };
     if row.try_get::<i32, _>("due_made")? > 0 {
-        work_out(session, Some(&[started.batch.0])).await?;
+        if row.try_get("may_release")? {
+            work_out(session, Some(&[started.batch.0])).await?;
+        } else {
+            // An application has no right to change tasks: a worker does what is due.
+            session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
+        }
     }
     Ok(started)
 }

@@ -100,9 +100,12 @@ pub(crate) async fn known(app: &App, headers: &HeaderMap, client: Client) -> Opt
 async fn by_token(app: &App, headers: &HeaderMap, client: Client) -> Result<Option<Identity>, Problem> {
     let Some(secret) = bearer(headers)? else { return Ok(None) };
     let recalled = app.tokens.recall(&secret);
-    if recalled == Recalled::Nothing {
-        // The store is asked: not as often as a stranger likes.
-        app.limits.check_stranger(client)?;
+    if recalled == Recalled::Nothing
+        // The store is asked: not as often as a stranger likes. Who has a token of the store is none.
+        && let Err(too_many) = app.limits.check_stranger(client)
+        && !app.tokens.is_listed(&secret).await?
+    {
+        return Err(too_many);
     }
     let found = match recalled {
         Recalled::Fresh(token) => Some(token),

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use milepost_core::session::SessionTimes;
 
+use crate::proxies::TrustedProxies;
+
 pub(crate) use self::credentials::cookie;
 pub(crate) use self::gate::{gate, known};
 pub(crate) use self::identity::{Allowed, Identity};
@@ -40,6 +42,8 @@ pub struct AccessOptions {
     pub allowed_hosts: Vec<String>,
     /// How long people stay signed in.
     pub sessions: SessionTimes,
+    /// Proxies that say from which address a request came.
+    pub trusted_proxies: TrustedProxies,
     /// Whether people reach it by HTTPS, though it does not speak TLS itself: by a proxy.
     pub behind_tls: bool,
 }

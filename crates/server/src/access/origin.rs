@@ -101,9 +101,23 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Problem> {
         let words = format!("it is {header:?}, but the request's target is on {target:?}; name one host");
         return Err(Problem::bad_request("two_hosts", words).at("header Host"));
     }
-    in_header.or(in_target).and_then(|host| host.parse().ok()).ok_or_else(|| {
-        Problem::bad_request("no_host", "a request names the host that it is for").at("header Host")
+    in_header.or(in_target).and_then(authority).ok_or_else(|| {
+        let words = "a request names the host that it is for: a name or an address, and a port at most";
+        Problem::bad_request("no_host", words).at("header Host")
     })
+}
+
+/// A host with or without a port, and nothing else: an authority can also have a user, and what follows an address in brackets is not part of it.
+fn authority(text: &str) -> Option<Authority> {
+    let authority: Authority = text.parse().ok()?;
+    let port = match text.strip_prefix(authority.host())?.strip_prefix(':') {
+        Some(port) => port,
+        None if text.len() == authority.host().len() => "",
+        None => return None,
+    };
+    let is_port =
+        port.bytes().all(|byte| byte.is_ascii_digit()) && (port.is_empty() || port.parse::<u16>().is_ok());
+    is_port.then_some(authority)
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -151,6 +165,24 @@ mod tests {
         assert_eq!(named("localhost:8400", "/v1/jobs"), Ok("localhost:8400".to_owned()));
         assert_eq!(named("LOCALHOST:8400", "http://localhost:8400/v1/jobs"), Ok("LOCALHOST:8400".to_owned()));
         assert_eq!(named("localhost:8400", "http://evil.example/v1/jobs"), Err("two_hosts"));
+        for own in ["localhost", "127.0.0.1:7193", "[::1]", "[::1]:7193", "jobs.example.org:"] {
+            assert_eq!(named(own, "/v1/jobs"), Ok(own.to_owned()));
+        }
+        for other in [
+            "[::1].evil:7193",
+            "[::1]evil",
+            "evil@127.0.0.1:7193",
+            "evil:x@127.0.0.1",
+            "127.0.0.1@127.0.0.1",
+            "127.0.0.1:80@127.0.0.1",
+            "localhost:evil",
+            "localhost:+80",
+            "localhost:70000",
+            "[::1",
+            "",
+        ] {
+            assert_eq!(named(other, "/v1/jobs"), Err("no_host"), "{other}");
+        }
         let mut headers = HeaderMap::new();
         headers.append(header::HOST, "localhost".parse().unwrap());
         assert!(check_single(&headers).is_ok());

@@ -1,5 +1,6 @@
 //! What the store says of tokens, remembered for a moment.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -25,11 +26,19 @@ pub(crate) struct Tokens {
     asked: Mutex<Option<(Instant, bool)>>,
     /// Tokens that were shown.
     known: Memory<FoundToken>,
+    /// The digests of all tokens, and when they were read: for when strangers ask too often.
+    listed: tokio::sync::Mutex<Option<(Instant, HashSet<[u8; 32]>)>>,
 }
 
 impl Tokens {
     pub(crate) fn new(store: Arc<dyn Store>, required: bool) -> Self {
-        Self { store, required, asked: Mutex::default(), known: Memory::default() }
+        Self {
+            store,
+            required,
+            asked: Mutex::default(),
+            known: Memory::default(),
+            listed: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Whether everybody is asked for a token. A store that does not answer is believed to be as it was when it did.
@@ -54,6 +63,20 @@ impl Tokens {
     /// What is remembered of a token.
     pub(crate) fn recall(&self, secret: &Secret) -> Recalled<FoundToken> {
         self.known.recall(&secret.hash())
+    }
+
+    /// Whether the store has this token. All are read at a time, and once a second at most, however many ask.
+    pub(crate) async fn is_listed(&self, secret: &Secret) -> Result<bool, StoreError> {
+        let mut listed = self.listed.lock().await;
+        let digests = match listed.take().filter(|(at, _)| at.elapsed() < FRESH) {
+            Some(fresh) => fresh,
+            None => {
+                let tokens = in_time(self.store.tokens()).await?;
+                (Instant::now(), tokens.iter().map(|token| *token.hash.as_bytes()).collect())
+            }
+        };
+        let (_, known) = listed.insert(digests);
+        Ok(known.contains(secret.hash().as_bytes()))
     }
 
     /// The token that this is, whatever its standing; `None` when it is none.

@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::page::{Page, draw};
-use crate::access::{self, Identity};
+use crate::access;
 use crate::app::App;
 use crate::client::Client;
 use crate::destination::own_path;
@@ -35,6 +35,7 @@ pub(crate) async fn explain(State(app): State<App>, request: Request, next: Next
     }
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let (headers, client) = (request.headers().clone(), Client::of(request.extensions()));
+    let flash = request.extensions().get().cloned();
     let response = next.run(request).await;
     let Some(problem) = response.extensions().get::<Problem>() else { return response };
     let is_look = matches!(method, Method::GET | Method::HEAD);
@@ -42,7 +43,7 @@ pub(crate) async fn explain(State(app): State<App>, request: Request, next: Next
         return Redirect::to(&sign_in_path(path(&uri))).into_response();
     }
     let known = access::known(&app, &headers, client).await;
-    let page = draw_problem(problem, is_look, &uri, &headers, known.as_ref());
+    let page = draw_problem(problem, is_look, Page::of(&uri, flash, known.as_ref()), &headers);
     with_headers_of(page, &response)
 }
 
@@ -57,13 +58,7 @@ fn path(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", PathAndQuery::as_str)
 }
 
-fn draw_problem(
-    problem: &Problem,
-    is_look: bool,
-    uri: &Uri,
-    headers: &HeaderMap,
-    known: Option<&Identity>,
-) -> Response {
+fn draw_problem(problem: &Problem, is_look: bool, page: Page, headers: &HeaderMap) -> Response {
     let from: Option<Uri> = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse().ok());
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let back = from.as_ref().filter(|from| from.authority().map(Authority::as_str) == host);
@@ -75,7 +70,6 @@ fn draw_problem(
         status if status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT => "This was not done",
         _ => "Whether this was done is not known",
     };
-    let page = Page::of(uri, headers, known);
     let back = back.filter(|_| !is_look);
     let mut response =
         draw(&Trouble { page, title, words: problem.words(), code: problem.code(), back, sign_in });

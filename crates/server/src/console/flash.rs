@@ -1,13 +1,17 @@
 //! What became of what somebody did, said once at the top of the next page: it travels in a cookie.
 
-use axum::http::header::{COOKIE, LOCATION, SET_COOKIE};
+use axum::extract::{Request, State};
+use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::words::{cut, encoded};
+use crate::access::cookie as read_cookie;
+use crate::app::App;
 use crate::problem::Problem;
+use crate::session::Cookie;
 
-const COOKIE_NAME: &str = "milepost_said";
 /// How much is said.
 const CHARS_MAX: usize = 600;
 
@@ -17,6 +21,33 @@ pub(crate) struct Flash {
     /// Whether it is done, rather than refused.
     pub(crate) done: bool,
     pub(crate) words: String,
+}
+
+/// What an answer does with the cookie, among its extensions.
+#[derive(Clone, Debug)]
+pub(super) enum Said {
+    /// The next page says this.
+    Next(Flash),
+    /// This page has said it.
+    Here,
+}
+
+/// Reads and sets the cookie; its name and attributes depend on whether browsers reach the server by HTTPS.
+pub(crate) async fn carry(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let cookie = app.sessions.said;
+    if let Some(flash) = Flash::of(request.headers(), cookie) {
+        request.extensions_mut().insert(flash);
+    }
+    let mut response = next.run(request).await;
+    let set = match response.extensions().get() {
+        Some(Said::Next(flash)) => flash.cookie(cookie),
+        Some(Said::Here) => cookie.without(),
+        None => None,
+    };
+    if let Some(set) = set {
+        response.headers_mut().append(SET_COOKIE, set);
+    }
+    response
 }
 
 impl Flash {
@@ -29,34 +60,24 @@ impl Flash {
     }
 
     /// What the browser brought back.
-    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
-        let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs =
-            cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let (_, value) = pairs.find(|(name, _)| *name == COOKIE_NAME)?;
-        let (kind, words) = value.split_once('.')?;
+    fn of(headers: &HeaderMap, cookie: Cookie) -> Option<Self> {
+        let (kind, words) = read_cookie(headers, cookie.name())?.split_once('.')?;
         let words = percent_encoding::percent_decode_str(words).decode_utf8().ok()?.into_owned();
         (!words.is_empty()).then(|| Self { done: kind == "done", words: cut(&words, CHARS_MAX) })
     }
 
-    fn cookie(&self) -> HeaderValue {
+    fn cookie(&self, cookie: Cookie) -> Option<HeaderValue> {
         let kind = if self.done { "done" } else { "refused" };
         let words = encoded(&cut(&self.words, CHARS_MAX));
-        let text = format!("{COOKIE_NAME}={kind}.{words}; Path=/; Max-Age=30; HttpOnly; SameSite=Strict");
-        HeaderValue::from_str(&text).unwrap_or_else(|_| Self::forgotten())
-    }
-
-    /// What makes the browser forget it.
-    pub(super) fn forgotten() -> HeaderValue {
-        HeaderValue::from_static("milepost_said=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")
+        cookie.briefly(&format!("{kind}.{words}"))
     }
 
     /// Says it on the page at `back`.
-    pub(crate) fn on(&self, back: &str) -> Response {
+    pub(crate) fn on(self, back: &str) -> Response {
         let location = HeaderValue::from_str(back).unwrap_or_else(|_| HeaderValue::from_static("/"));
         let mut response = StatusCode::SEE_OTHER.into_response();
         response.headers_mut().insert(LOCATION, location);
-        response.headers_mut().insert(SET_COOKIE, self.cookie());
+        response.extensions_mut().insert(Said::Next(self));
         response
     }
 }
@@ -75,15 +96,29 @@ impl From<milepost_core::error::StoreError> for Flash {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::COOKIE;
+
     use super::*;
+    use crate::session::Sessions;
 
     #[test]
     fn what_is_said_comes_back_as_it_was() {
-        let said = Flash::refused("job; \"x\" <b>=ä\r\n");
-        let cookie = said.cookie();
-        let (pair, _) = cookie.to_str().unwrap().split_once(';').unwrap();
+        for secure in [false, true] {
+            let cookie = Sessions::new(milepost_core::session::SessionTimes::default(), secure).said;
+            let said = Flash::refused("job; \"x\" <b>=ä\r\n");
+            let set = said.cookie(cookie).unwrap();
+            let (pair, _) = set.to_str().unwrap().split_once(';').unwrap();
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, HeaderValue::from_str(&format!("other=1; {pair}")).unwrap());
+            assert_eq!(Flash::of(&headers, cookie), Some(said));
+        }
+    }
+
+    #[test]
+    fn under_https_another_host_of_the_domain_can_say_nothing() {
+        let cookie = Sessions::new(milepost_core::session::SessionTimes::default(), true).said;
         let mut headers = HeaderMap::new();
-        headers.insert(COOKIE, HeaderValue::from_str(&format!("other=1; {pair}")).unwrap());
-        assert_eq!(Flash::of(&headers), Some(said));
+        headers.insert(COOKIE, HeaderValue::from_static("milepost_said=done.all%20is%20well"));
+        assert_eq!(Flash::of(&headers, cookie), None);
     }
 }

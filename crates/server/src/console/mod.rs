@@ -53,6 +53,7 @@ pub(crate) use act::look_anew;
 pub(crate) use assets::url as asset;
 pub(crate) use bulks::Paces;
 pub(crate) use explain::explain;
+pub(crate) use flash::carry;
 pub(crate) use kept::{Known, PAGE_WAIT};
 pub(crate) use page::{Drawn, Page, draw};
 

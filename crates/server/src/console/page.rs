@@ -6,16 +6,17 @@ use askama::Template;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::token::Role;
 
 use super::assets;
-use super::flash::Flash;
+use super::flash::{Flash, Said};
 use super::words::{Badge, When};
 use crate::access::Identity;
 use crate::problem::Problem;
+use crate::session::mask;
 
 /// Who looks at the console, and what they may do. Where no token is asked for everybody may do everything.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ impl Viewer {
         Self {
             name: identity.token.as_ref().map(|_| identity.who.trim_start_matches("token:").to_owned()),
             operates: identity.may(Role::Operator),
-            csrf: identity.csrf.to_string(),
+            csrf: mask(&identity.csrf),
         }
     }
 }
@@ -87,9 +88,9 @@ const PLACES: &[Place] = &[
 
 impl Page {
     /// The page at this address for somebody.
-    pub(super) fn of(uri: &Uri, headers: &HeaderMap, identity: Option<&Identity>) -> Self {
+    pub(super) fn of(uri: &Uri, flash: Option<Flash>, identity: Option<&Identity>) -> Self {
         let url = uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
-        Self { viewer: Viewer::of(identity), now: Timestamp::now(), url, flash: Flash::of(headers) }
+        Self { viewer: Viewer::of(identity), now: Timestamp::now(), url, flash }
     }
 
     /// The menu, as whoever looks has it.
@@ -141,7 +142,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Page {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self::of(&parts.uri, &parts.headers, parts.extensions.get()))
+        Ok(Self::of(&parts.uri, parts.extensions.get().cloned(), parts.extensions.get()))
     }
 }
 
@@ -150,7 +151,7 @@ pub(crate) fn draw(template: &impl Template) -> Response {
     match template.render() {
         Ok(html) => {
             let mut response = Html(html).into_response();
-            response.headers_mut().insert(header::SET_COOKIE, Flash::forgotten());
+            response.extensions_mut().insert(Said::Here);
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
             response
         }

@@ -11,6 +11,8 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
+use super::places::Place;
+
 /// How long a connection that is to make room may still send what it was writing.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -113,6 +115,8 @@ impl Drop for Busy {
 pub(super) struct Answer {
     pub(super) body: Body,
     pub(super) _request: Busy,
+    /// Its place, if its connection has none.
+    pub(super) _place: Option<Place>,
 }
 
 impl HttpBody for Answer {

@@ -2,19 +2,23 @@
 //!
 //! This is not `axum::serve`, which has no bound for a client that connects and says nothing.
 
+mod door;
 mod idle;
 mod patience;
 mod places;
+mod spare;
 mod tls;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,20 +29,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
+use self::door::{Admitted, Door};
 use self::idle::{Answer, Connection, Idle};
 use self::patience::Patience;
 use self::places::{Place, Places};
+use self::spare::{Full, Seat};
 pub(crate) use self::tls::Tls;
 pub use self::tls::{TlsError, TlsFiles};
 use crate::client::Client;
 use crate::limits::Limits;
+use crate::problem::Problem;
+use crate::proxies::TrustedProxies;
 
 /// How many headers a request may have.
 const HEADERS_MAX: usize = 100;
-/// How long to wait when no connection can be taken: there are no more files, mostly.
-const REST: Duration = Duration::from_millis(100);
-/// How long a newcomer waits for a place before idle connections make room, and again until they have.
-const EVICTION_PAUSE: Duration = Duration::from_millis(200);
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
@@ -48,6 +52,8 @@ struct Host {
     http: http1::Builder,
     tls: Option<Tls>,
     write_time: Duration,
+    proxies: TrustedProxies,
+    places: Arc<Places>,
 }
 
 /// Takes connections until it is to stop, and then waits for the requests that are under way.
@@ -55,6 +61,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: &Limits,
+    proxies: TrustedProxies,
     tls: Option<Tls>,
     stop: CancellationToken,
 ) {
@@ -63,59 +70,45 @@ pub(crate) async fn serve(
         .header_read_timeout(limits.header_time)
         .max_headers(HEADERS_MAX)
         .max_header_size(limits.header_bytes);
-    let host = Arc::new(Host { router, http, tls, write_time: limits.write_time });
-    let places = Places::new(limits.connections);
-    let idle = Arc::new(Idle::default());
+    let (places, idle) = (Arc::new(Places::new(limits.connections)), Arc::new(Idle::default()));
+    let host = Arc::new(Host {
+        router,
+        http,
+        tls,
+        write_time: limits.write_time,
+        proxies: proxies.clone(),
+        places: Arc::clone(&places),
+    });
     let graceful = GracefulShutdown::new();
-    while let Some((place, stream, peer)) = next(&listener, &places, &idle, &stop).await {
-        let (host, watcher, connection) = (Arc::clone(&host), graceful.watcher(), idle.connection());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = host.welcome(stream, peer, watcher, &connection) => {}
-                () = connection.evicted() => tracing::debug!(%peer, "an idle connection made room for another one"),
-            }
-            drop(place);
-        });
-    }
-    drop(listener);
-    graceful.shutdown().await;
-}
-
-/// The next connection, once there is a place for it; `None` when it is time to stop.
-async fn next(
-    listener: &TcpListener,
-    places: &Places,
-    idle: &Idle,
-    stop: &CancellationToken,
-) -> Option<(Place, TcpStream, SocketAddr)> {
-    let mut accept = pin!(async {
-        let mut permit = loop {
-            match tokio::time::timeout(EVICTION_PAUSE, places.free()).await {
-                Ok(permit) => break permit?,
-                // A tenth of all, so that many newcomers do not wait for one another.
-                Err(_) => idle.evict(places.all().div_ceil(10)),
-            }
-        };
-        loop {
-            match listener.accept().await {
-                Ok((stream, peer)) => match places.give(permit, Client::at(peer.ip())) {
-                    Ok(place) => return Some((place, stream, peer)),
-                    Err(free) => {
-                        tracing::debug!(%peer, "a connection was closed: its address has half of all");
-                        permit = free;
+    let spare = Arc::default();
+    let mut door = Door { listener, places, spare, idle: Arc::clone(&idle), proxies, crowded: false };
+    while let Some((admitted, stream, peer)) = stop.run_until_cancelled(door.next()).await.flatten() {
+        let (host, watcher) = (Arc::clone(&host), graceful.watcher());
+        match admitted {
+            Admitted::Place(place) => {
+                let connection = idle.connection();
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = host.welcome(stream, peer, watcher, &connection, None) => {}
+                        () = connection.evicted() => tracing::debug!(%peer, "an idle connection made room for another one"),
                     }
-                },
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken");
-                    tokio::time::sleep(REST).await;
-                }
+                    drop(place);
+                });
+            }
+            Admitted::Seat(seat) => {
+                tokio::spawn(async move {
+                    // Nobody takes a place from it.
+                    let connection = Arc::new(Idle::default()).connection();
+                    tokio::select! {
+                        () = host.welcome(stream, peer, watcher, &connection, Some(&seat)) => {}
+                        () = seat.evicted() => tracing::debug!(%peer, "a connection without a place made room for another one"),
+                    }
+                });
             }
         }
-    });
-    tokio::select! {
-        () = stop.cancelled() => None,
-        connection = &mut accept => connection,
     }
+    drop(door);
+    graceful.shutdown().await;
 }
 
 impl Host {
@@ -126,34 +119,68 @@ impl Host {
         peer: SocketAddr,
         watcher: Watcher,
         connection: &Arc<Connection>,
+        seat: Option<&Arc<Seat>>,
     ) {
         // What is answered is written at once.
         let _ = stream.set_nodelay(true);
         let stream = Patience::new(stream, self.write_time);
-        let Some(tls) = &self.tls else { return self.serve(stream, peer, watcher, connection).await };
+        let Some(tls) = &self.tls else { return self.serve(stream, peer, watcher, connection, seat).await };
         match tokio::time::timeout(HANDSHAKE_TIME, tls.acceptor().accept(stream)).await {
-            Ok(Ok(stream)) => self.serve(stream, peer, watcher, connection).await,
+            Ok(Ok(stream)) => self.serve(stream, peer, watcher, connection, seat).await,
             Ok(Err(error)) => tracing::debug!(%error, %peer, "a client did not agree on TLS"),
             Err(_) => tracing::debug!(%peer, "a client took too long to agree on TLS"),
         }
     }
 
-    async fn serve<S>(&self, stream: S, peer: SocketAddr, watcher: Watcher, connection: &Arc<Connection>)
-    where
+    async fn serve<S>(
+        &self,
+        stream: S,
+        peer: SocketAddr,
+        watcher: Watcher,
+        connection: &Arc<Connection>,
+        seat: Option<&Arc<Seat>>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let client = Client::at(peer.ip());
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let mut request = request.map(Body::new);
+            let client = Client::at(self.proxies.client(peer.ip(), request.headers()));
             request.extensions_mut().insert(client);
             let busy = connection.begin();
-            // A router is always ready.
-            let answering = self.router.clone().call(request);
-            async move { Ok::<_, Infallible>(answering.await?.map(|body| Answer { body, _request: busy })) }
+            async move {
+                let (response, place) = match seat {
+                    None => (self.answer(request).await, None),
+                    Some(seat) => self.answer_one(request, seat).await,
+                };
+                Ok::<_, Infallible>(response.map(|body| Answer { body, _request: busy, _place: place }))
+            }
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), service);
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, %peer, "a connection ended badly");
         }
     }
+
+    async fn answer(&self, request: Request) -> Response {
+        // A router is always ready.
+        match self.router.clone().call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Answers the one request of a connection without a place, and the place that it got for that.
+    async fn answer_one(&self, request: Request, seat: &Seat) -> (Response, Option<Place>) {
+        let (mut response, place) = match seat.admit(request.uri().path(), &self.places).await {
+            Ok(place) => (self.answer(request).await, place),
+            Err(Full) => (full().into_response(), None),
+        };
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        (response, place)
+    }
+}
+
+fn full() -> Problem {
+    let words = "all connections are in use; ask again after the time in Retry-After";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", words).retry_after_s(1)
 }

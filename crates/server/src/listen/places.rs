@@ -36,14 +36,21 @@ impl Places {
         Arc::clone(&self.free).acquire_owned().await.ok()
     }
 
-    /// Gives it to the client, unless it has its share; those of this machine have all that there are. Gives it back if so.
+    /// One that is free now.
+    pub(super) fn try_free(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.free).try_acquire_owned().ok()
+    }
+
+    /// Gives it to the client, unless it has its share; those of this machine and trusted proxies have all that there are. Gives it back if so.
     pub(super) fn give(
         &self,
         permit: OwnedSemaphorePermit,
         client: Client,
+        is_proxy: bool,
     ) -> Result<Place, OwnedSemaphorePermit> {
-        let share = if client.is_here() { None } else { self.of_each.enter(client) };
-        if share.is_none() && !client.is_here() {
+        let has_all = client.is_here() || is_proxy;
+        let share = if has_all { None } else { self.of_each.enter(client) };
+        if share.is_none() && !has_all {
             return Err(permit);
         }
         Ok(Place { _share: share, _permit: permit })
@@ -61,19 +68,19 @@ mod tests {
         let mut held = Vec::new();
         let mut permit = places.free().await.unwrap();
         for _ in 0..2 {
-            held.push(places.give(permit, at("10.0.0.1")).ok().unwrap());
+            held.push(places.give(permit, at("10.0.0.1"), false).ok().unwrap());
             permit = places.free().await.unwrap();
         }
-        permit = places.give(permit, at("10.0.0.1")).err().unwrap();
-        held.push(places.give(permit, at("10.0.0.2")).ok().unwrap());
+        permit = places.give(permit, at("10.0.0.1"), false).err().unwrap();
+        held.push(places.give(permit, at("10.0.0.2"), false).ok().unwrap());
         held.remove(0);
         let permit = places.free().await.unwrap();
-        let again = places.give(permit, at("10.0.0.1")).ok().unwrap();
+        let again = places.give(permit, at("10.0.0.1"), false).ok().unwrap();
         drop((held, again));
         assert!(places.of_each.lock().is_empty());
         let mut here = Vec::new();
         for _ in 0..4 {
-            here.push(places.give(places.free().await.unwrap(), at("127.0.0.1")).ok().unwrap());
+            here.push(places.give(places.free().await.unwrap(), at("127.0.0.1"), false).ok().unwrap());
         }
     }
 }

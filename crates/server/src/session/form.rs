@@ -5,8 +5,8 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use milepost_core::token::Digest;
 
+use super::csrf::is_masked;
 use crate::access::{Identity, comes_from_here};
 use crate::problem::Problem;
 
@@ -38,7 +38,7 @@ async fn check_form(request: Request, identity: &Identity) -> Result<Request, Pr
         return Err(refused("it does not come from a page of this server").at("header Origin"));
     }
     if let Some(given) = request.headers().get(HEADER) {
-        let same = given.to_str().is_ok_and(|given| is_same(given, &identity.csrf));
+        let same = given.to_str().is_ok_and(|given| is_masked(given, &identity.csrf));
         return if same { Ok(request) } else { Err(old_page().at(format!("header {HEADER}"))) };
     }
     if !is_form(request.headers()) {
@@ -47,16 +47,11 @@ async fn check_form(request: Request, identity: &Identity) -> Result<Request, Pr
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| too_large())?;
     let given = form_urlencoded::parse(&body).find(|(name, _)| name == FIELD);
-    if given.is_some_and(|(_, given)| is_same(&given, &identity.csrf)) {
+    if given.is_some_and(|(_, given)| is_masked(&given, &identity.csrf)) {
         Ok(Request::from_parts(parts, Body::from(body)))
     } else {
         Err(old_page().at(format!("field {FIELD}")))
     }
-}
-
-/// Digests are compared in constant time.
-fn is_same(given: &str, csrf: &str) -> bool {
-    !csrf.is_empty() && Digest::of(given) == Digest::of(csrf)
 }
 
 fn is_form(headers: &HeaderMap) -> bool {

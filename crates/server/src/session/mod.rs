@@ -5,6 +5,7 @@
 
 mod attempts;
 mod cookie;
+mod csrf;
 mod form;
 mod sign_in;
 
@@ -18,7 +19,8 @@ use milepost_core::session::{FoundSession, NewSession, SessionTimes};
 use milepost_core::token::{Digest, FoundToken};
 
 pub(crate) use self::attempts::Attempts;
-use self::cookie::Cookie;
+pub(crate) use self::cookie::Cookie;
+pub(crate) use self::csrf::mask;
 pub(crate) use self::form::guard_forms;
 pub(crate) use self::sign_in::{routes, sign_in_path};
 use crate::access::{Identity, Memory, Recalled, check, cookie as read_cookie};
@@ -34,6 +36,8 @@ const REFRESH: &str = "x-milepost-refresh";
 pub(crate) struct Sessions {
     times: SessionTimes,
     cookie: Cookie,
+    /// What pages say once at their top.
+    pub(crate) said: Cookie,
     known: Memory<Known>,
     attempts: Attempts,
 }
@@ -56,7 +60,13 @@ pub(crate) struct Signed {
 impl Sessions {
     /// `secure`: whether browsers reach the server by HTTPS.
     pub(crate) fn new(times: SessionTimes, secure: bool) -> Self {
-        Self { times, cookie: Cookie { secure }, known: Memory::default(), attempts: Attempts::default() }
+        Self {
+            times,
+            cookie: Cookie::session(secure),
+            said: Cookie::said(secure),
+            known: Memory::default(),
+            attempts: Attempts::default(),
+        }
     }
 }
 

@@ -81,7 +81,6 @@ macro_rules! conformance {
                 the_audit_is_read_by_who_what_and_subject_in_pages
                 a_change_whose_answer_is_lost_has_its_row
                 a_row_lists_no_more_than_a_thousand_jobs
-                old_entries_are_forgotten
             }
             changes {
                 changes_of_a_job_are_its_history_as_events

@@ -15,7 +15,7 @@ use milepost_core::history::fold_rest;
 use milepost_core::ident::JobId;
 use milepost_core::job::{KeyHolder, NewJob};
 use milepost_core::port::{Operation, Store};
-use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::retention::{AUDIT_MIN, Keep, Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
@@ -35,7 +35,7 @@ pub(super) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     batches: Keep::Forever,
     inbox: Keep::Forever,
     events: Keep::Forever,
-    audit: Keep::For(Duration::ZERO),
+    audit: Keep::For(AUDIT_MIN),
 };
 
 const fn by_hand(limit: u32) -> Pace {

@@ -42,6 +42,25 @@ fn a_target_that_cargo_does_not_test_has_no_unit_tests() {
     assert!(untested >= 4, "they were found: {untested}");
 }
 
+#[test]
+fn actions_of_workflows_are_pinned_to_commits() {
+    let workflows =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join(".github/workflows");
+    let mut used = 0;
+    for workflow in entries(&workflows) {
+        let text = std::fs::read_to_string(&workflow).unwrap();
+        for action in
+            text.lines().filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("uses: "))
+        {
+            let commit = action.split(['@', ' ']).nth(1).unwrap_or_default();
+            let is_commit = commit.len() == 40 && commit.bytes().all(|digit| digit.is_ascii_hexdigit());
+            assert!(is_commit, "{}: {action}: a tag can be moved; name the commit", workflow.display());
+            used += 1;
+        }
+    }
+    assert!(used >= 6, "they were found: {used}");
+}
+
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
 }

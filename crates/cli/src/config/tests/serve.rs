@@ -42,6 +42,17 @@ fn a_server_that_cannot_be_is_refused() {
         ("[serve]\ntls_cert = \"a\"", "2:12 tls_cert without tls_key", "both"),
         ("[serve]\ntls_key = \"a\"", "2:11 tls_key without tls_cert", "both"),
         ("[serve]\nallowed_hosts = [\"https://a\"]", "2:18 no name of a host", "without scheme"),
+        (
+            "[serve]\ntrusted_proxies = [\"proxy\"]",
+            "2:20 \"proxy\" is neither an address nor a network",
+            "10.0.0.0/8",
+        ),
+        (
+            "[serve]\ntrusted_proxies = [\"10.0.0.1/8\"]",
+            "2:20 10.0.0.1/8 is no network; the network is 10.0.0.0/8",
+            "10.0.0.0/8",
+        ),
+        ("[serve]\nforwarded_header = \"x-real-ip\"", "2:20 serve.forwarded_header", "x-forwarded-for"),
         ("[serve]\nrate = \"fast\"", "2:8 serve.rate = \"fast\" is no rate", "10/s"),
         ("[serve]\ninsecure_no_tls = true", "2:1 unknown key insecure_no_tls in serve", "known keys"),
     ];

@@ -181,4 +181,8 @@ pub(crate) async fn a_page_of_another_origin_is_refused(place: Place) {
     assert_eq!((rebound.status, rebound.code()), (StatusCode::MISDIRECTED_REQUEST, "wrong_host"));
     let named = place.send(place.request(Method::GET, "/healthz").header("Host", "localhost:1")).await;
     assert_eq!(named.status, StatusCode::OK);
+    for host in ["[::1].evil:7193", "evil@127.0.0.1:7193", "127.0.0.1:80@127.0.0.1", "localhost:evil"] {
+        let dressed_up = place.send(place.request(Method::GET, "/v1/jobs").header("Host", host)).await;
+        assert_eq!((dressed_up.status, dressed_up.code()), (StatusCode::BAD_REQUEST, "no_host"), "{host}");
+    }
 }

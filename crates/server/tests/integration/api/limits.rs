@@ -38,8 +38,12 @@ async fn rest(stream: &mut TcpStream) -> String {
 }
 
 async fn get(stream: &mut TcpStream, place: &Place, headers: &str) -> String {
+    ask(stream, place, "/healthz", headers).await
+}
+
+async fn ask(stream: &mut TcpStream, place: &Place, path: &str, headers: &str) -> String {
     let request =
-        format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", place.address());
+        format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", place.address());
     stream.write_all(request.as_bytes()).await.unwrap();
     rest(stream).await
 }
@@ -141,10 +145,40 @@ async fn a_connection_with_a_request_in_progress_keeps_its_place() {
     watching.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
     let mut newcomer = connect(&place).await;
-    let answered = tokio::time::timeout(Duration::from_secs(1), get(&mut newcomer, &place, "")).await;
+    let mut answer = Box::pin(ask(&mut newcomer, &place, "/v1/queues", ""));
+    let answered = tokio::time::timeout(Duration::from_secs(1), &mut answer).await;
     assert!(answered.is_err(), "{answered:?}");
     drop(watching);
+    let answer = answer.await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "it has waited for the place: {answer}");
     assert!(get(&mut connect(&place).await, &place, "").await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn probes_are_answered_when_all_places_are_taken() {
+    let (_folder, place) = serve(Limits { connections: 1, ..Limits::default() }).await;
+    let mut watching = connect(&place).await;
+    let request = format!("GET /v1/stream HTTP/1.1\r\nHost: {}\r\n\r\n", place.address());
+    watching.write_all(request.as_bytes()).await.unwrap();
+    watching.read_exact(&mut [0; 12]).await.unwrap();
+    // More than there are seats: those that wait for longest are refused.
+    let mut waiting = Vec::new();
+    for _ in 0..100 {
+        let mut stream = connect(&place).await;
+        let request = format!("GET /v1/queues HTTP/1.1\r\nHost: {}\r\n\r\n", place.address());
+        stream.write_all(request.as_bytes()).await.unwrap();
+        waiting.push(stream);
+    }
+    for path in ["/healthz", "/readyz"] {
+        let answer = ask(&mut connect(&place).await, &place, path, "").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let refused = rest(&mut waiting[0]).await;
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("too_many_connections"), "{refused}");
+    assert!(refused.to_ascii_lowercase().contains("connection: close"), "{refused}");
+    drop(watching);
+    let answer = rest(waiting.last_mut().unwrap()).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod access;
 mod audit;
 mod bad_input;
 mod batches;
+mod bodies;
 mod bulk;
 mod console;
 mod console_batches;
@@ -15,6 +16,7 @@ mod corpus;
 mod described;
 mod doctor;
 mod events;
+mod forms;
 mod inbox;
 mod jobs;
 mod kind_limits;
@@ -23,6 +25,7 @@ mod markup;
 mod numbers;
 mod place;
 mod protocol;
+mod proxied;
 mod schedules;
 mod sessions;
 mod stream;
@@ -225,6 +228,10 @@ on_both! {
         a_page_sends_those_who_are_not_signed_in_to_sign_in
         a_page_that_keeps_itself_new_does_not_keep_the_session
         a_form_of_somebody_who_is_signed_in_no_more_is_answered_with_where_to_sign_in
+    }
+    forms {
+        each_page_shows_the_word_of_its_forms_in_another_way
+        under_https_what_a_page_says_travels_as_the_session_does
     }
     numbers {
         metrics_tell_of_jobs_and_subscriptions

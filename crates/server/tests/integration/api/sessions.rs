@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::join_all;
 use milepost_core::job::NewJob;
 use milepost_core::session::{NewSession, SessionTimes};
@@ -16,22 +18,22 @@ use tokio::time::timeout;
 
 use crate::api::place::Place;
 
-const FORM: &str = "application/x-www-form-urlencoded";
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
 impl Place {
     /// A request as a page of this server sends it.
-    fn by_page(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(super) fn by_page(&self, method: Method, path: &str) -> RequestBuilder {
         self.request(method, path).header("origin", format!("http://{}", self.address()))
     }
 
-    async fn sign_in(&self, token: &str) -> Response {
+    pub(super) async fn sign_in(&self, token: &str) -> Response {
         let form = format!("token={token}&next=%2Fmetrics");
         let request = self.by_page(Method::POST, "/sign-in").header("content-type", FORM);
         request.body(form).send().await.unwrap()
     }
 
     /// The cookie of somebody who has signed in.
-    async fn signed_in(&self, token: &Secret) -> String {
+    pub(super) async fn signed_in(&self, token: &Secret) -> String {
         let answer = self.sign_in(token.reveal()).await;
         assert_eq!(answer.status(), StatusCode::SEE_OTHER);
         assert_eq!(answer.headers()["location"], "/metrics");
@@ -52,11 +54,16 @@ fn cookie(answer: &Response) -> Option<String> {
 }
 
 /// What forms of the session carry: here it is read from a session that the test itself begins.
-async fn begun(place: &Place, token: &Secret) -> (String, String) {
+pub(super) async fn begun(place: &Place, token: &Secret) -> (String, String) {
     let (id, csrf) = ("an-id-that-nobody-guesses", "a-word-of-its-pages");
     let session = NewSession { id: Digest::of(id), token: token.prefix().to_owned(), csrf: csrf.to_owned() };
     place.store.begin_session(&session, &SessionTimes::default()).await.unwrap();
-    (format!("milepost={id}"), csrf.to_owned())
+    (format!("milepost={id}"), masked(csrf))
+}
+
+/// A word as a page can show it: with a pad of zeros.
+fn masked(word: &str) -> String {
+    URL_SAFE_NO_PAD.encode([vec![0; word.len()], word.as_bytes().to_vec()].concat())
 }
 
 pub(crate) async fn somebody_signs_in_acts_and_signs_out(place: Place) {

@@ -5,7 +5,6 @@ mod walk;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use milepost_core::audit::{Actor, AuditEntry, AuditFilter, WHATS};
 use milepost_core::bulk;
@@ -15,13 +14,11 @@ use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::ownership::Put;
 use milepost_core::port::{Operation, Store};
-use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 use milepost_core::transition::Verb;
 
 use crate::faulty::Faulty;
 use crate::scene::{KIND, Scene};
 use crate::suite::batches::graph;
-use crate::suite::retention::prune_some;
 use milepost_core::dag::checked::Dag;
 use serde_json::json;
 use walk::{Walk, rare};
@@ -189,22 +186,4 @@ pub async fn a_row_lists_no_more_than_a_thousand_jobs(scene: Scene) {
     let made = &only_entry(&scene.store).await.detail["after"];
     assert_eq!((&made["jobs"], &made["kinds"]), (&json!(1_200), &json!([KIND])));
     assert_eq!(made["ids"].as_array().unwrap().len(), 1_000);
-}
-
-pub async fn old_entries_are_forgotten(scene: Scene) {
-    let store = acting(&scene.store);
-    for queue in ["a", "b", "c"] {
-        store.pause_queue(queue, true).await.unwrap();
-    }
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    let keep = |audit| RetentionPolicy { audit, ..RetentionPolicy::FOREVER };
-    let pace = Pace { limit: 2, rest: 0 };
-    assert_eq!(scene.store.prune(&keep(Keep::days(1)), pace).await.unwrap().rows, 0);
-    let now = keep(Keep::For(Duration::ZERO));
-    assert_eq!(scene.store.prunable(&now).await.unwrap().audit, 3);
-    let pruned = prune_some(scene.store.as_ref(), &now, pace).await;
-    assert_eq!((pruned.what.audit, pruned.rows, pruned.more), (2, 2, true));
-    let left = log(&scene.store).await;
-    assert_eq!((left.len(), left[0].subject.as_deref()), (1, Some("c")), "the oldest go first");
-    assert_eq!(prune_some(scene.store.as_ref(), &now, pace).await.what.audit, 1);
 }

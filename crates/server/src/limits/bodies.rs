@@ -1,0 +1,166 @@
+//! How many bytes of bodies may be in memory at once, for a client and for the server.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, SizeHint};
+
+/// The bytes that requests hold.
+pub(crate) struct Bodies<K> {
+    of_each: usize,
+    of_all: usize,
+    held: Mutex<Totals<K>>,
+}
+
+struct Totals<K> {
+    all: usize,
+    of: HashMap<K, usize>,
+}
+
+/// What is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// What the client may hold.
+    Client,
+    /// What the server may.
+    Server,
+}
+
+/// The bytes of one request, until this is dropped.
+pub(crate) struct Held<K: Hash + Eq> {
+    bodies: Arc<Bodies<K>>,
+    /// Whose share they are of; `None`: of the server's only.
+    of: Option<K>,
+    state: Mutex<(usize, Option<Full>)>,
+}
+
+impl<K: Hash + Eq + Clone> Bodies<K> {
+    pub(crate) fn new(of_each: usize, of_all: usize) -> Arc<Self> {
+        Arc::new(Self { of_each, of_all, held: Mutex::new(Totals { all: 0, of: HashMap::new() }) })
+    }
+
+    /// A request that holds nothing yet.
+    pub(crate) fn begin(self: &Arc<Self>, of: Option<K>) -> Arc<Held<K>> {
+        Arc::new(Held { bodies: Arc::clone(self), of, state: Mutex::default() })
+    }
+
+    fn take(&self, of: Option<&K>, bytes: usize) -> Result<(), Full> {
+        let mut held = lock(&self.held);
+        if held.all + bytes > self.of_all {
+            return Err(Full::Server);
+        }
+        if let Some(of) = of {
+            let share = held.of.get(of).copied().unwrap_or_default() + bytes;
+            if share > self.of_each {
+                return Err(Full::Client);
+            }
+            held.of.insert(of.clone(), share);
+        }
+        held.all += bytes;
+        Ok(())
+    }
+}
+
+impl<K: Hash + Eq + Clone> Held<K> {
+    fn take(&self, bytes: usize) -> Result<(), Full> {
+        let mut state = lock(&self.state);
+        match self.bodies.take(self.of.as_ref(), bytes) {
+            Ok(()) => state.0 += bytes,
+            Err(full) => {
+                state.1 = Some(full);
+                return Err(full);
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the body was not read to its end, if it was too much.
+    pub(crate) fn refused(&self) -> Option<Full> {
+        lock(&self.state).1
+    }
+}
+
+impl<K: Hash + Eq> Drop for Held<K> {
+    fn drop(&mut self) {
+        let bytes = lock(&self.state).0;
+        let mut held = lock(&self.bodies.held);
+        held.all -= bytes;
+        let Some(of) = &self.of else { return };
+        if let Some(share) = held.of.get_mut(of) {
+            *share -= bytes;
+            if *share == 0 {
+                held.of.remove(of);
+            }
+        }
+    }
+}
+
+/// A body whose bytes are counted as they come.
+pub(crate) struct Counted<K: Hash + Eq> {
+    pub(crate) body: Body,
+    pub(crate) held: Arc<Held<K>>,
+}
+
+impl<K: Hash + Eq + Clone> HttpBody for Counted<K> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let bytes = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
+            _ => 0,
+        };
+        if bytes > 0 && self.held.take(bytes).is_err() {
+            return Poll::Ready(Some(Err(axum::Error::new("too many bytes of bodies are being read"))));
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_holds_its_share_and_all_together_no_more_than_there_is() {
+        let bodies = Bodies::new(10, 25);
+        let (one, same) = (bodies.begin(Some("a")), bodies.begin(Some("a")));
+        assert_eq!((one.take(6), same.take(4)), (Ok(()), Ok(())));
+        assert_eq!(same.take(1), Err(Full::Client));
+        let other = bodies.begin(Some("b"));
+        assert_eq!(other.take(10), Ok(()));
+        let here = bodies.begin(None);
+        assert_eq!((here.take(5), here.take(1)), (Ok(()), Err(Full::Server)));
+        assert_eq!(
+            (one.refused(), same.refused(), here.refused()),
+            (None, Some(Full::Client), Some(Full::Server))
+        );
+        drop(one);
+        assert_eq!((same.take(6), here.take(1)), (Ok(()), Err(Full::Server)));
+        drop((same, other));
+        assert_eq!(here.take(20), Ok(()), "this machine has all that there is");
+        drop(here);
+        let held = lock(&bodies.held);
+        assert!(held.all == 0 && held.of.is_empty(), "who holds nothing takes no memory");
+    }
+}

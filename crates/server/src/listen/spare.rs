@@ -1,0 +1,163 @@
+//! Connections beyond the places of a server. When all places are taken, newcomers get a spare seat, on which the server answers one request:
+//! probes at once, so that a supervisor does not take a busy server for a dead one, and all others when a place is free. Those that wait for longest
+//! make room for newcomers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::places::{Place, Places};
+use crate::client::Client;
+
+/// How many seats there are, and how many of them an address has.
+const SEATS: usize = 64;
+const SEATS_OF_EACH: usize = 16;
+/// How long a connection that is to leave has for its request, which is answered then.
+const GRACE: Duration = Duration::from_millis(100);
+/// What supervisors ask for.
+const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+
+/// The spare seats of a server.
+#[derive(Default)]
+pub(super) struct Spare(Mutex<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    next: u64,
+    /// Those who have not left, also if they were asked to.
+    present: usize,
+    /// Those who can be asked to leave, longest waiting first.
+    waiting: BTreeMap<u64, Waiting>,
+}
+
+struct Waiting {
+    client: Client,
+    leave: CancellationToken,
+}
+
+/// The seat of a connection, until it is dropped.
+pub(super) struct Seat {
+    spare: Arc<Spare>,
+    number: u64,
+    client: Client,
+    is_proxy: bool,
+    leave: CancellationToken,
+    asked: Mutex<bool>,
+}
+
+/// There is no place: the client may ask again.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+impl Spare {
+    /// A seat for a newcomer. If there are too many, the one that waits for longest is asked to leave; `None`: too many of those have not left
+    /// yet.
+    pub(super) fn enter(self: &Arc<Self>, client: Client, is_proxy: bool) -> Option<Arc<Seat>> {
+        let mut queue = self.lock();
+        if queue.present >= SEATS * 2 {
+            return None;
+        }
+        let of_client = queue.waiting.values().filter(|waiting| waiting.client == client).count();
+        let has_share = of_client >= SEATS_OF_EACH && !client.is_here() && !is_proxy;
+        let leaves = |waiting: &Waiting| !has_share || waiting.client == client;
+        let longest = queue.waiting.iter().find(|(_, waiting)| leaves(waiting)).map(|(number, _)| *number);
+        if has_share || queue.waiting.len() >= SEATS {
+            let asked = longest.and_then(|number| queue.waiting.remove(&number));
+            asked.inspect(|asked| asked.leave.cancel());
+        }
+        let (number, leave) = (queue.next, CancellationToken::new());
+        queue.next += 1;
+        queue.present += 1;
+        queue.waiting.insert(number, Waiting { client, leave: leave.clone() });
+        let seat = Seat { spare: Arc::clone(self), number, client, is_proxy, leave, asked: Mutex::default() };
+        Some(Arc::new(seat))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// Waits until a request for this path may be answered; the place that it then has. Probes need none.
+    pub(super) async fn admit(&self, path: &str, places: &Places) -> Result<Option<Place>, Full> {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        if PROBES.contains(&path) {
+            self.stay();
+            return Ok(None);
+        }
+        let permit = tokio::select! {
+            permit = places.free() => permit.ok_or(Full)?,
+            () = self.leave.cancelled() => return Err(Full),
+        };
+        let place = places.give(permit, self.client, self.is_proxy).map_err(|_| Full)?;
+        self.stay();
+        Ok(Some(place))
+    }
+
+    /// Returns when a connection without a request has to end.
+    pub(super) async fn evicted(&self) {
+        self.leave.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+        if *self.asked.lock().unwrap_or_else(PoisonError::into_inner) {
+            // Its request is refused, or is being answered.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// It is not asked to leave any more.
+    fn stay(&self) {
+        self.spare.lock().waiting.remove(&self.number);
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut queue = self.spare.lock();
+        queue.waiting.remove(&self.number);
+        queue.present -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(address: &str) -> Client {
+        Client::at(address.parse().unwrap())
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_longest_make_room_and_one_address_only_for_itself() {
+        let spare = Arc::new(Spare::default());
+        let other = spare.enter(at("10.0.0.2"), false).unwrap();
+        let flood: Vec<_> = (0..SEATS).map(|_| spare.enter(at("10.0.0.1"), false).unwrap()).collect();
+        let asked = |seats: &[Arc<Seat>]| seats.iter().filter(|seat| seat.leave.is_cancelled()).count();
+        assert!(!other.leave.is_cancelled() && asked(&flood) == SEATS - SEATS_OF_EACH);
+        assert!(flood[0].leave.is_cancelled() && !flood[SEATS - 1].leave.is_cancelled());
+        drop(flood);
+        let here: Vec<_> = (0..SEATS).map(|_| spare.enter(at("127.0.0.1"), false).unwrap()).collect();
+        assert!(other.leave.is_cancelled() && asked(&here) == 0, "this machine may have all");
+        let leaving: Vec<_> = (0..SEATS - 1).map(|_| spare.enter(at("127.0.0.1"), false).unwrap()).collect();
+        assert!(asked(&here) == SEATS - 1 && spare.enter(at("127.0.0.1"), false).is_none());
+        drop((other, here, leaving));
+        let queue = spare.lock();
+        assert!(queue.present == 0 && queue.waiting.is_empty());
+    }
+
+    #[tokio::test]
+    async fn probes_need_no_place_and_others_wait_for_one() {
+        let (spare, places) = (Arc::new(Spare::default()), Places::new(1));
+        let taken = places.free().await.unwrap();
+        let seat = || spare.enter(at("10.0.0.1"), false).unwrap();
+        assert!(seat().admit("/healthz", &places).await.is_ok_and(|place| place.is_none()));
+        let (waits, leaves) = (seat(), seat());
+        leaves.leave.cancel();
+        assert_eq!(leaves.admit("/v1/queues", &places).await.err(), Some(Full));
+        let freed = async { drop(taken) };
+        let (admitted, ()) = tokio::join!(waits.admit("/v1/queues", &places), freed);
+        assert!(admitted.is_ok_and(|place| place.is_some()));
+    }
+}
