@@ -1,5 +1,6 @@
 //! A task whose rule holds: what it becomes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -52,7 +53,7 @@ pub struct DueTask {
     /// What it does.
     pub spec: Task,
     /// The input of its batch.
-    pub input: Value,
+    pub input: Arc<Value>,
     /// The tick that its batch is for.
     pub nominal: Option<NominalTime>,
     /// What the predecessors left that it reads.
@@ -108,7 +109,8 @@ impl DueTask {
                 .collect();
             let item = self.item.as_ref().map(|(value, index)| Item { value, index: *index });
             let tick = self.nominal.as_ref().map_or_else(|| Value::Object(Map::new()), NominalTime::value);
-            let values = Values { input: &self.input, tick: &tick, tasks: &reads, item };
+            let input = if self.mentions("input") { &*self.input } else { &Value::Null };
+            let values = Values { input, tick: &tick, tasks: &reads, item };
             let scope = Scope::new(&values, steps);
             let becomes = self.work_out(&scope).unwrap_or_else(Becomes::Failed);
             (effort == Effort::Full || !scope.is_exhausted()).then_some(becomes)
@@ -120,12 +122,27 @@ impl DueTask {
         let mut parts = LITTLE_STEPS_MAX;
         let texts = self.spec.when.iter().chain(&self.spec.each).map(String::len).sum::<usize>();
         let item = self.item.as_ref().map(|(item, _)| item);
-        let values = [&self.input, &self.spec.payload].into_iter().chain(item);
+        let input = self.mentions("input").then_some(&*self.input);
+        let values = input.into_iter().chain([&self.spec.payload]).chain(item);
         self.schema.is_none()
             && values
                 .chain(self.reads.iter().map(|read| &read.output))
                 .all(|value| is_within(value, &mut parts))
             && texts + count_expressions(&self.spec.payload).1 <= LITTLE_BYTES
+    }
+
+    /// Whether an expression may read this variable: what none reads, however large, is not looked at.
+    fn mentions(&self, variable: &str) -> bool {
+        fn within(value: &Value, variable: &str) -> bool {
+            match value {
+                Value::String(text) => text.contains(variable),
+                Value::Array(items) => items.iter().any(|item| within(item, variable)),
+                Value::Object(members) => members.values().any(|member| within(member, variable)),
+                _ => false,
+            }
+        }
+        let mut texts = self.spec.when.iter().chain(&self.spec.each);
+        texts.any(|text| text.contains(variable)) || within(&self.spec.payload, variable)
     }
 
     fn work_out(&self, scope: &Scope) -> Result<Becomes, Failure> {
@@ -208,7 +225,7 @@ mod tests {
             batch: BatchId::new(),
             task: 0,
             spec,
-            input: json!({"day": "2026-11-01", "to": ["a", "b"]}),
+            input: Arc::new(json!({"day": "2026-11-01", "to": ["a", "b"]})),
             nominal: None,
             reads: vec![
                 read("count", Outcome::Succeeded, json!({"rows": 3})),

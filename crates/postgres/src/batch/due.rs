@@ -1,6 +1,7 @@
 //! Tasks whose rule holds: what they become, in the transaction that made them due or in one of upkeep.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use milepost_core::batch::PAGE_ROWS;
@@ -29,6 +30,8 @@ const ROUNDS_MAX: usize = 20;
 const ROUND_ROWS: i64 = 500;
 /// How many tasks that take much one round notes, with all that they read.
 const LARGE_MAX: usize = 16;
+/// How many of these are of one batch.
+const LARGE_OF_BATCH_MAX: usize = 4;
 /// One transaction begins no further round after this; the rest is left to the next one.
 const ROUNDS_TOOK: Duration = Duration::from_millis(500);
 
@@ -125,14 +128,44 @@ async fn take(
         }
     }
     let mut reads = if reading.is_empty() { HashMap::new() } else { reads(session, reading).await? };
+    let mut shared = HashMap::new();
     rows.iter()
         .map(|row| {
             let at = place(row)?;
+            // The first row of a batch has it.
+            let shared = shared.entry(at.0).or_insert_with(|| Shared::read(row));
             let reads = reads.remove(&at).unwrap_or_else(|| Ok(Vec::new()));
             // One that cannot be read fails by itself.
-            Ok((at, reads.and_then(|reads| due_task(row, at, reads).map_err(|error| unreadable(&error)))))
+            let due = match (shared, reads) {
+                (Ok(shared), Ok(reads)) => {
+                    due_task(row, at, shared, reads).map_err(|error| unreadable(&error))
+                }
+                (Err(why), _) => Err(why.clone()),
+                (_, Err(why)) => Err(why),
+            };
+            Ok((at, due))
         })
         .collect()
+}
+
+/// What all tasks of a batch see.
+struct Shared {
+    input: Arc<Value>,
+    /// Its items, of a batch that is over a list.
+    list: Vec<Value>,
+}
+
+impl Shared {
+    fn read(row: &PgRow) -> Result<Self, Failure> {
+        let read = || {
+            let input = json(row.try_get("input")?)?.unwrap_or_default();
+            let list = json(row.try_get("list")?)?;
+            Decoded::Ok((input, list))
+        };
+        let (input, list) = read().map_err(|error| unreadable(&error))?;
+        let list = if let Some(Value::Array(list)) = list { list } else { Vec::new() };
+        Ok(Self { input: Arc::new(input), list })
+    }
 }
 
 fn unreadable(error: &dyn std::error::Error) -> Failure {
@@ -143,17 +176,20 @@ fn place(row: &PgRow) -> Decoded<Place> {
     Ok((row.try_get("batch_id")?, row.try_get("task")?))
 }
 
-fn due_task(row: &PgRow, (batch, task): Place, reads: Vec<ReadTask>) -> Decoded<DueTask> {
+fn due_task(row: &PgRow, (batch, task): Place, shared: &Shared, reads: Vec<ReadTask>) -> Decoded<DueTask> {
     let number = task.unsigned_abs();
-    let item = json(row.try_get("item")?)?;
+    let item = row.try_get::<bool, _>("is_item")?.then(|| {
+        let item = shared.list.get(number as usize).cloned();
+        (item.unwrap_or_default(), number)
+    });
     Ok(DueTask {
         batch: BatchId(batch),
         task: number,
         spec: serde_json::from_str(row.try_get("spec")?).map_err(|e| sqlx::Error::Decode(Box::new(e)))?,
-        input: json(row.try_get("input")?)?.unwrap_or_default(),
+        input: Arc::clone(&shared.input),
         nominal: NominalTime::of_columns(row::time(row, "nominal_at")?, row.try_get("nominal_zone")?),
         reads,
-        item: item.map(|item| (item, number)),
+        item,
         schema: json(row.try_get("schema")?)?,
     })
 }
@@ -209,6 +245,10 @@ fn evaluate(due: Vec<Due>) -> Round {
     let begun = Instant::now();
     let mut round = Round::default();
     for (place, task) in due {
+        // The others wait for their turn, so that those of other batches have one.
+        if round.large.iter().filter(|due| due.batch.0 == place.0).count() >= LARGE_OF_BATCH_MAX {
+            continue;
+        }
         match task.as_ref().map(|due| due.becomes(Effort::Little)) {
             Ok(Some(becomes)) => round.little.push((place, task, becomes)),
             Err(why) => round.little.push((place, Err(why.clone()), Becomes::Failed(why.clone()))),

@@ -8,8 +8,9 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row;
 
-/// How many batches with due tasks one page looks at.
+/// How many batches with due tasks are found, and how many of them one page looks at.
 const BATCHES: u32 = 100;
+const BATCHES_A_PAGE: usize = 10;
 
 /// Whether there is anything to do, without writing.
 pub(crate) fn is_needed(conn: &Connection) -> Result<bool, Failure> {
@@ -24,8 +25,12 @@ pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure>
         settler.spread_lines()?;
     } else {
         let mut due = conn.prepare_cached(query::BATCH_DUE_BATCHES)?;
-        settler.due =
-            due.query_map([BATCHES], |row| row::batch_id(row, 0))?.collect::<rusqlite::Result<_>>()?;
+        let found = due.query_map([BATCHES], |row| row::batch_id(row, 0))?;
+        let mut found = found.collect::<rusqlite::Result<Vec<_>>>()?;
+        // Each page begins elsewhere, so that no batch with many due tasks keeps others waiting.
+        let turn = usize::try_from(settler.now_ms).unwrap_or(0) % found.len().max(1);
+        found.rotate_left(turn);
+        settler.due = found.into_iter().take(BATCHES_A_PAGE).collect();
     }
     settler.finish()?;
     Ok((settler.looked, settler.large))

@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::{Becomes, CANNOT_START, DueTask, EXPRESSION, Effort, READS_TOO_MUCH};
@@ -29,6 +30,8 @@ use crate::row::{self, Id};
 const LOOK: u32 = 100;
 /// How many tasks that take much one page notes, with all that they read.
 const LARGE_MAX: usize = 16;
+/// How many of these are of one batch.
+const LARGE_OF_BATCH_MAX: usize = 4;
 
 impl Settler<'_> {
     /// Works out some of a batch's tasks that are due; those that take much stay due.
@@ -41,9 +44,10 @@ impl Settler<'_> {
         let due = statement.query_map((batch.0.as_bytes(), LOOK), |row| row.get(0))?;
         let due = due.collect::<rusqlite::Result<Vec<u32>>>()?;
         let mut desk = Desk::new(self.conn, batch, head);
-        let mut all_are_little = true;
+        let mut large = 0;
         for &number in &due {
-            if self.page.is_over() {
+            // The others wait for their turn, so that those of other batches have one.
+            if self.page.is_over() || large >= LARGE_OF_BATCH_MAX {
                 return Ok(());
             }
             self.page.take(1);
@@ -53,13 +57,13 @@ impl Settler<'_> {
                 Look::Plain => self.make_job(task, TaskState::Due, None)?,
                 Look::Unreadable(why) => self.fail(task, &why)?,
                 Look::Task(due) => {
-                    all_are_little &= self.work_out_little(task, &due)?;
+                    large += usize::from(!self.work_out_little(task, &due)?);
                     desk.keep(*due);
                 }
             }
         }
         // Otherwise the same would be looked at again.
-        if all_are_little && due.len() == LOOK as usize {
+        if large == 0 && due.len() == LOOK as usize {
             self.due.insert(batch);
         }
         Ok(())
@@ -168,7 +172,7 @@ struct Desk<'conn> {
     batch: BatchId,
     head: Rc<Head>,
     /// Its input; once a task needed it.
-    input: Option<Value>,
+    input: Option<Arc<Value>>,
     /// Of a batch of items: what they all see, and the items.
     items: Option<Result<(DueTask, Vec<Value>), Why>>,
     /// The items, while one is looked at.
@@ -191,7 +195,7 @@ impl<'conn> Desk<'conn> {
         let input = match self.input.take() {
             Some(input) => input,
             None => match input_of(self.conn, self.batch)? {
-                Ok(input) => input,
+                Ok(input) => Arc::new(input),
                 Err(why) => return Ok(Look::Unreadable(why)),
             },
         };
@@ -245,6 +249,7 @@ impl<'conn> Desk<'conn> {
             _ => return Err(defect("advance_batches", format!("batch {} has no list", self.batch)).into()),
         };
         let task = TaskId { batch: outer, number };
+        let input = Arc::new(input);
         Ok(asked.due(self.conn, task, &head, input)?.map(|due| (DueTask { batch: self.batch, ..due }, list)))
     }
 }
@@ -284,7 +289,7 @@ impl Asked {
         conn: &Connection,
         task: TaskId,
         head: &Head,
-        input: Value,
+        input: Arc<Value>,
     ) -> Result<Result<DueTask, Why>, Failure> {
         let spec: Task = match serde_json::from_str(&self.spec) {
             Ok(spec) => spec,

@@ -56,7 +56,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Makes values ready, for expressions that take this many steps together: [`STEPS_MAX`], or fewer to try whether these are enough.
+    /// Makes values ready, for expressions that take this many steps together: [`STEPS_MAX`](super::STEPS_MAX), or fewer to try whether these are enough.
     #[must_use]
     pub fn new(values: &Values<'_>, steps: u64) -> Self {
         let steps_left = Arc::new(AtomicU64::new(steps));

@@ -1,11 +1,13 @@
 //! Expressions that take more than can be done while others wait for the transaction.
 
+use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::{BatchState, TaskState};
 use serde_json::{Value, json};
 
 use super::{Batches, done, graph, job};
 use crate::scene::KIND;
+use crate::wait;
 
 /// More numbers than an expression can look at in a transaction.
 fn numbers() -> Value {
@@ -54,4 +56,30 @@ pub async fn a_task_that_takes_too_much_fails_alone(batches: Batches) {
         );
     }
     assert_eq!(batches.state(batch).await, BatchState::Failed);
+}
+
+pub async fn a_list_that_takes_much_keeps_no_other_batch_waiting(batches: Batches) {
+    let each = Task::each(KIND, "input.list.filter(n, n < 600)")
+        .payload(json!({"n": "${ item + size(input.list) }"}));
+    // Started alone: nothing is worked out yet.
+    let started = async |dag: Definition| {
+        let batch = NewBatch::new(&dag.name, &numbers()).unwrap();
+        batches.define(dag).await;
+        batches.store.start_batch(&batch).await.unwrap().batch
+    };
+    let list = started(Definition::new("list").task("items", each)).await;
+    let counted = async |batch| batches.view(batch).await.counts;
+    wait::until("the list is there", || async {
+        batches.store.advance_batches().await.unwrap();
+        counted(list).await.active == 1
+    })
+    .await;
+    let items = batches.tasks(list).await[0].batch.unwrap();
+    let dag = Definition::new("other").task("a", job().when("input.list.all(n, n >= 0)"));
+    let other = started(dag).await;
+    for _ in 0..20 {
+        batches.store.advance_batches().await.unwrap();
+    }
+    assert_eq!(counted(other).await.active, 1, "it had its turn");
+    assert!(counted(items).await.due > 0, "while items still wait for theirs");
 }

@@ -135,6 +135,7 @@ macro_rules! batch_conformance {
             large {
                 a_task_that_reads_much_becomes_what_it_says
                 a_task_that_takes_too_much_fails_alone
+                a_list_that_takes_much_keeps_no_other_batch_waiting
             }
             versions {
                 a_mended_definition_brings_a_failed_batch_to_its_end
