@@ -12,7 +12,7 @@ use crate::dag::definition::{Task, Work};
 use crate::dag::expression::{
     EvaluationError, Expression, Item, LITTLE_STEPS_MAX, STEPS_MAX, Scope, TaskValue, Values,
 };
-use crate::dag::json::is_within;
+use crate::dag::json::weight_of_json;
 use crate::dag::rule::Outcome;
 use crate::dag::stack;
 use crate::dag::template::{Template, count_expressions};
@@ -33,6 +33,11 @@ const LITTLE_BYTES: usize = 1_000;
 
 /// How long a store works out tasks that take much, but for the last one, before it writes what they become.
 pub const WORKS_OUT_FOR: Duration = Duration::from_millis(500);
+
+/// How many tasks that take much a store notes in one transaction, with all that they read.
+pub const LARGE_MAX: usize = 16;
+/// How many of these are of one batch: others have their turn.
+pub const LARGE_OF_BATCH_MAX: usize = 4;
 
 /// How much work it may be to find what a task becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,15 +124,15 @@ impl DueTask {
 
     /// Whether all that is looked at is small; nothing is compiled for this answer.
     fn is_little(&self) -> bool {
-        let mut parts = LITTLE_STEPS_MAX;
         let texts = self.spec.when.iter().chain(&self.spec.each).map(String::len).sum::<usize>();
         let item = self.item.as_ref().map(|(item, _)| item);
         let input = self.mentions("input").then_some(&*self.input);
         let values = input.into_iter().chain([&self.spec.payload]).chain(item);
+        let parts = values.chain(self.reads.iter().map(|read| &read.output)).fold(0, |sum, value| {
+            if sum > LITTLE_STEPS_MAX { sum } else { sum + weight_of_json(value, LITTLE_STEPS_MAX - sum) }
+        });
         self.schema.is_none()
-            && values
-                .chain(self.reads.iter().map(|read| &read.output))
-                .all(|value| is_within(value, &mut parts))
+            && parts < LITTLE_STEPS_MAX
             && texts + count_expressions(&self.spec.payload).1 <= LITTLE_BYTES
     }
 

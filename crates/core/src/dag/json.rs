@@ -61,10 +61,12 @@ pub(super) const fn name(value: &Cel) -> &'static str {
     }
 }
 
+/// How many bytes of a text are one step.
+const BYTES_A_STEP: usize = 64;
+
 /// Returns about how much work it is to copy a value, or more than `max`: values that are part of a list several times are counted each time, as
 /// they would be written in JSON, so that a small value in memory can weigh more than any machine can count.
 pub(super) fn weight(value: &Cel, max: u64) -> u64 {
-    const BYTES_A_STEP: usize = 64;
     let text = |bytes: usize| (bytes / BYTES_A_STEP) as u64;
     let mut sum = 1;
     let mut add_all = |values: &mut dyn Iterator<Item = &Cel>| {
@@ -90,19 +92,15 @@ pub(super) fn weight(value: &Cel, max: u64) -> u64 {
     sum
 }
 
-/// Whether a value has at most so many parts, counted as [`weight`] does.
-pub(crate) fn is_within(value: &Value, parts: &mut u64) -> bool {
-    let own = match value {
-        Value::String(text) => 1 + text.len() as u64 / 64,
+/// The same of JSON: each value is one, and so is each 64 bytes of a text.
+pub(crate) fn weight_of_json(json: &Value, max: u64) -> u64 {
+    let add = |sum: u64, value| if sum > max { sum } else { sum + weight_of_json(value, max - sum) };
+    match json {
+        Value::String(text) => 1 + (text.len() / BYTES_A_STEP) as u64,
+        Value::Array(items) => items.iter().fold(1, add),
+        Value::Object(members) => members.values().fold(1, add),
         _ => 1,
-    };
-    *parts = parts.saturating_sub(own);
-    *parts > 0
-        && match value {
-            Value::Array(items) => items.iter().all(|item| is_within(item, parts)),
-            Value::Object(members) => members.values().all(|member| is_within(member, parts)),
-            _ => true,
-        }
+    }
 }
 
 #[cfg(test)]

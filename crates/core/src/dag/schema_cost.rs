@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use super::json::weight_of_json;
 use super::schema_size::{NO_SCHEMAS, PatternSizes};
 
 /// The most checks of a value against a part of a schema.
@@ -66,14 +67,9 @@ fn follows_evaluation(schema: &Value) -> bool {
     }
 }
 
-/// How many values there are, and text for 64 bytes each.
+/// How much work it is to compare a value with another one.
 fn weight(value: &Value) -> usize {
-    match value {
-        Value::String(text) => 1 + text.len() / 64,
-        Value::Array(items) => items.iter().map(weight).fold(1, usize::saturating_add),
-        Value::Object(members) => members.values().map(weight).fold(1, usize::saturating_add),
-        _ => 1,
-    }
+    usize::try_from(weight_of_json(value, CHECKS_MAX)).unwrap_or(usize::MAX)
 }
 
 fn length(input: &Value) -> usize {

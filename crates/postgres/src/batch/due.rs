@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::READ_BYTES_MAX;
-use milepost_core::batch::due::{Becomes, DueTask, Effort, READS_TOO_MUCH, ReadTask};
+use milepost_core::batch::due::{
+    Becomes, DueTask, Effort, LARGE_MAX, LARGE_OF_BATCH_MAX, READS_TOO_MUCH, ReadTask,
+};
 use milepost_core::batch::nominal::NominalTime;
 use milepost_core::dag::definition::Work;
 use milepost_core::dag::rule::Outcome;
@@ -28,10 +30,6 @@ const ROUNDS_MAX: usize = 20;
 /// Tasks worked out at once: PostgreSQL ends a transaction whose client computes for longer than
 /// `idle_in_transaction_session_timeout`.
 const ROUND_ROWS: i64 = 500;
-/// How many tasks that take much one round notes, with all that they read.
-const LARGE_MAX: usize = 16;
-/// How many of these are of one batch.
-const LARGE_OF_BATCH_MAX: usize = 4;
 /// One transaction begins no further round after this; the rest is left to the next one.
 const ROUNDS_TOOK: Duration = Duration::from_millis(500);
 

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use milepost_core::batch::READ_BYTES_MAX;
-use milepost_core::batch::due::{Becomes, CANNOT_START, DueTask, EXPRESSION, Effort, READS_TOO_MUCH};
+use milepost_core::batch::due::{
+    Becomes, CANNOT_START, DueTask, EXPRESSION, Effort, LARGE_MAX, LARGE_OF_BATCH_MAX, READS_TOO_MUCH,
+};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::dag::definition::Task;
 use milepost_core::dag::state::TaskState;
@@ -28,10 +30,6 @@ use crate::row::{self, Id};
 
 /// How many due tasks are looked for at a time.
 const LOOK: u32 = 100;
-/// How many tasks that take much one page notes, with all that they read.
-const LARGE_MAX: usize = 16;
-/// How many of these are of one batch.
-const LARGE_OF_BATCH_MAX: usize = 4;
 
 impl Settler<'_> {
     /// Works out some of a batch's tasks that are due; those that take much stay due.

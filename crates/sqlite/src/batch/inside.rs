@@ -119,10 +119,8 @@ impl Operator<'_, '_> {
         if state == TaskState::Active {
             return Ok(());
         }
-        let (to, verb) = match state {
-            TaskState::Aborted => (TaskState::Active, Verb::Resume),
-            _ => (TaskState::Active, Verb::RetryNow),
-        };
+        let to = TaskState::Active;
+        let verb = if state == TaskState::Aborted { Verb::Resume } else { Verb::RetryNow };
         let mut tallies = Tallies::new();
         self.settler.take_back(task, state, &mut tallies)?;
         let TaskId { batch, number } = task;

@@ -12,21 +12,6 @@ use sqlx::PgConnection;
 
 use super::*;
 
-/// A DAG of one task, a bulk job, limits of groups, and somebody who wants to hear of changes.
-const SCENE: &str = "
-    with v as (
-        insert into milepost.dag_version (name, number, version, canonical, tasks, edges, depth)
-        values ('settlement', 1, 'abc', '{}', 1, 0, 1) returning id
-    ), d as (insert into milepost.dag (name, latest) select 'settlement', id from v)
-    insert into milepost.dag_task select id, 0, 'all_success', true, 0, 'a', '{}', '{}', '{}', '{}', 'mail', 'default', 2, null, 3 from v;
-    insert into milepost.bulk_definition (name, group_key, queue, priority, max_attempts, chunk_ms, chunk_rows_min, chunk_rows_max, duty,
-                                          failures_max, effects, fingerprint, source)
-    values ('notify', 'bulk:notify', 'bulk', 2, 3, 100, 1, 10, 1, 0, 'transaction', 'f', 'config');
-    insert into milepost.group_limit (name, slots, per_second, burst, portion, source)
-    values ('t:*', 2, 1, 1, 1, 'operator'), ('slots:*', 3, null, null, null, 'operator');
-    select milepost.subscribe('all', false);
-    insert into milepost.change_source values ('kind', 'mail', 'all'), ('dag', 'settlement', 'all');";
-
 /// The store of the scene, and as an application sees it.
 async fn scene() -> (Database, PostgresStore, PostgresStore) {
     let (database, owner) = with_roles().await;

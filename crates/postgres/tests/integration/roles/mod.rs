@@ -51,7 +51,7 @@ async fn may_not(store: &PostgresStore, sql: &'static str) {
     assert_eq!(code.as_deref(), Some(REFUSED), "{sql}: {answer:?}");
 }
 
-/// A DAG of one task, a bulk job, a limit of a group, and somebody who wants to hear of changes.
+/// A DAG of one task, a bulk job, limits of groups, and somebody who wants to hear of changes.
 const SCENE: &str = "
     with v as (
         insert into milepost.dag_version (name, number, version, canonical, tasks, edges, depth)
@@ -61,7 +61,8 @@ const SCENE: &str = "
     insert into milepost.bulk_definition (name, group_key, queue, priority, max_attempts, chunk_ms, chunk_rows_min, chunk_rows_max, duty,
                                           failures_max, effects, fingerprint, source)
     values ('notify', 'bulk:notify', 'bulk', 2, 3, 100, 1, 10, 1, 0, 'transaction', 'f', 'config');
-    insert into milepost.group_limit (name, slots, per_second, burst, portion, source) values ('t:*', 2, 1, 1, 1, 'operator');
+    insert into milepost.group_limit (name, slots, per_second, burst, portion, source)
+    values ('t:*', 2, 1, 1, 1, 'operator'), ('slots:*', 3, null, null, null, 'operator');
     select milepost.subscribe('all', false);
     insert into milepost.change_source values ('kind', 'mail', 'all'), ('dag', 'settlement', 'all');";
 
