@@ -222,31 +222,50 @@ fn capabilities() -> WebDriverResult<ChromeCapabilities> {
 struct Driver {
     child: Child,
     url: String,
-    _log: BufReader<ChildStdout>,
+    /// Kept open: the driver goes on writing.
+    log: BufReader<ChildStdout>,
 }
+
+/// How often a driver is started before a test fails for it. It takes a free port of `::1` and ends if another process has the same
+/// port of `127.0.0.1`, where the servers of all tests listen.
+const STARTS_MAX: usize = 20;
 
 impl Driver {
     fn start() -> Self {
         let program =
             std::env::var("MILEPOST_TEST_CHROMEDRIVER").unwrap_or_else(|_| "chromedriver".to_owned());
-        let mut command = Command::new(&program);
+        let mut said = String::new();
+        for _ in 0..STARTS_MAX {
+            match Self::start_once(&program) {
+                Ok(driver) => return driver,
+                Err(words) => said = words,
+            }
+        }
+        panic!("{program} ended before it listened, {STARTS_MAX} times; the last time it said: {said}");
+    }
+
+    /// What it said, if it ended before it listened.
+    fn start_once(program: &str) -> Result<Self, String> {
+        let mut command = Command::new(program);
         command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(Stdio::null());
         let mut child = command.spawn().unwrap_or_else(|error| {
             panic!("{program} cannot be started ({error}); run `scripts/test`, or `scripts/services run cargo test`")
         });
-        let mut log = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        let port = loop {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "{program} ended before it listened");
-            if let Some((_, port)) =
-                line.trim_end().trim_end_matches('.').split_once("started successfully on port ")
-            {
-                break port.to_owned();
+        let log = BufReader::new(child.stdout.take().unwrap());
+        let mut driver = Self { child, url: String::new(), log };
+        let mut said = String::new();
+        loop {
+            let line_start = said.len();
+            if driver.log.read_line(&mut said).unwrap() == 0 {
+                return Err(said);
             }
-        };
-        Self { child, url: format!("http://127.0.0.1:{port}"), _log: log }
+            let line = said[line_start..].trim_end().trim_end_matches('.');
+            if let Some((_, port)) = line.split_once("started successfully on port ") {
+                driver.url = format!("http://127.0.0.1:{port}");
+                return Ok(driver);
+            }
+        }
     }
 }
 
