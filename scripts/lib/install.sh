@@ -159,16 +159,16 @@ install_node() {
     has_node || note "no Node.js >= 18.17 with npm: the tests of the client for TypeScript will fail; install them"
 }
 
-# Sets `chromium` and `chromedriver`, which have to be of the same version.
+# Sets `chromium` and `chromedriver`, which have to be of the same version. The shell has no window, and takes less of the processor.
 find_browser() {
-    chromium=$(first_of ${MILEPOST_TEST_CHROMIUM:-chromium chromium-browser google-chrome}) \
+    chromium=$(first_of ${MILEPOST_TEST_CHROMIUM:-chromium-headless-shell chromium chromium-browser google-chrome}) \
         && chromedriver=$(first_of ${MILEPOST_TEST_CHROMEDRIVER:-chromedriver /usr/lib/chromium/chromedriver /usr/lib/chromium-browser/chromedriver})
 }
 install_browser() {
     find_browser && return
     if [ -z "${MILEPOST_TEST_CHROMIUM:-}${MILEPOST_TEST_CHROMEDRIVER:-}" ] && can_install; then
         note "installing Chromium"
-        apt_install chromium chromium-driver || true
+        apt_install chromium chromium-driver chromium-headless-shell || apt_install chromium chromium-driver || true
     fi
     find_browser || note "no Chromium with its driver: the tests of the console in a browser will fail; install chromium and" \
         "chromium-driver, or name them by MILEPOST_TEST_CHROMIUM and MILEPOST_TEST_CHROMEDRIVER"

@@ -109,6 +109,7 @@ const COUNTED: [JobState; 6] = [
 struct QueueDocument<'a> {
     name: &'a str,
     paused_at: Option<Timestamp>,
+    workers: i64,
     counts: BTreeMap<JobState, i64>,
 }
 
@@ -133,9 +134,11 @@ fn list(queues: &[QueueView], json: bool) -> Result<()> {
         Column::unbroken("ABORTED"),
     ]);
     for queue in queues {
-        let takes = match queue.paused_at {
-            Some(since) => Field::warning(format!("paused {}", relative(since, now))),
-            None => Field::text("yes"),
+        let takes = match (queue.paused_at, queue.workers) {
+            (Some(since), _) => Field::warning(format!("no, paused {}", relative(since, now))),
+            (None, 0) => Field::warning("no, no worker serves it"),
+            (None, 1) => Field::text("yes, 1 worker"),
+            (None, workers) => Field::text(format!("yes, {workers} workers")),
         };
         let counts = document(queue).counts;
         let count = |state| Field::text(counts.get(&state).unwrap_or(&0).to_string());
@@ -150,6 +153,7 @@ fn document(queue: &QueueView) -> QueueDocument<'_> {
     QueueDocument {
         name: &queue.name,
         paused_at: queue.paused_at,
+        workers: queue.workers,
         counts: queue.counts.iter().copied().collect(),
     }
 }

@@ -90,6 +90,12 @@ pub enum InvalidJob {
         /// The range, in words.
         range: &'static str,
     },
+    /// The kind is the name of a bulk job, whose runs get their queue, group and attempts from it.
+    #[error("the kind {kind:?} is a bulk job; start it with `milepost bulk start`, or start_bulk in SQL")]
+    BulkJob {
+        /// The kind.
+        kind: String,
+    },
     /// The database refused the values for a reason of its own.
     #[error("the database refused the job: {why}")]
     Refused {

@@ -155,6 +155,8 @@ pub struct QueueView {
     pub name: String,
     /// Since when it is paused.
     pub paused_at: Option<Timestamp>,
+    /// How many living workers serve it.
+    pub workers: i64,
     /// How many of its jobs need attention, by state.
     pub counts: Vec<(JobState, i64)>,
 }

@@ -109,7 +109,8 @@ $$;
 -- key; the job that has it is answered with duplicate = true and nothing is changed. run_ats and delays_ms
 -- (from now) say when a job may start at the earliest. ids: client-made UUIDv7s. payload_bytes_max: of a payload
 -- as JSON text; null: the caller has seen to it. nominal_ats: the ticks of schedules that the jobs stand for.
--- traceparents: the spans of traces that the jobs follow from, as W3C Trace Context writes them.
+-- traceparents: the spans of traces that the jobs follow from, as W3C Trace Context writes them. A kind that is a bulk job is refused but
+-- for ticks, and where milepost.starts_bulk is on, as in start_bulk.
 create or replace function milepost.enqueue_many(
     kinds text[],
     payloads jsonb[],
@@ -158,6 +159,17 @@ begin
         where p.why is not null order by p.ord limit 1;
         if found then
             raise exception using errcode = 'MP001', message = format('job %s of the call: the payload %s', bad.at, bad.why);
+        end if;
+    end if;
+    if current_setting('milepost.starts_bulk', true) is distinct from 'on' then
+        select d.name into bad from milepost.bulk_definition d
+        where d.name = any(kinds)
+          and exists (select from unnest(kinds, nominal_ats) k(kind, nominal_at) where k.kind = d.name and k.nominal_at is null)
+        limit 1;
+        if found then
+            raise exception using errcode = 'MP001',
+                message = format('job %s of the call: the kind %L is a bulk job', array_position(kinds, bad.name) - 1, bad.name),
+                hint = 'start it with milepost.start_bulk, or `milepost bulk start`';
         end if;
     end if;
     if exists (select from unnest(nominal_ats) n(at) where n.at not between '0001-01-02 00:00Z' and '9999-12-30 00:00Z') then

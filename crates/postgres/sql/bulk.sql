@@ -7,7 +7,7 @@ create or replace function milepost.start_bulk(
     name text, payload jsonb default '{}', key text default null, run_at timestamptz default null,
     priority int default null, traceparent text default null
 ) returns table (job_id uuid, duplicate boolean) language plpgsql security definer
-set search_path = pg_catalog, pg_temp as $$
+set search_path = pg_catalog, pg_temp set milepost.starts_bulk = 'on' as $$
 declare
     d milepost.bulk_definition;
 begin

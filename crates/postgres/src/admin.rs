@@ -139,6 +139,7 @@ fn queue_views(rows: &[PgRow]) -> Decoded<Vec<QueueView>> {
             views.push(QueueView {
                 name,
                 paused_at: paused_at.map(jiff_sqlx::Timestamp::to_jiff),
+                workers: row.try_get("workers")?,
                 counts: Vec::new(),
             });
         }

@@ -41,9 +41,11 @@ pub(crate) async fn enqueue_in(session: Session<'_>, job: &NewJob) -> StoreResul
     enqueued.into_iter().next().ok_or(StoreError::NoSuchJob(job.id))
 }
 
-/// Enqueues a checked job in the transaction of a verb.
-pub(crate) async fn insert_one(session: &mut Session<'_>, job: &NewJob) -> Decoded<Enqueued> {
+/// Enqueues the checked job of a bulk job's run in the transaction of a verb.
+pub(crate) async fn insert_run(session: &mut Session<'_>, job: &NewJob) -> Decoded<Enqueued> {
+    session.execute(sqlx::query(statement::BULK_STARTS).bind("on")).await?;
     let row = session.row(insert(std::slice::from_ref(job))).await?;
+    session.execute(sqlx::query(statement::BULK_STARTS).bind("off")).await?;
     enqueued(&row.ok_or(sqlx::Error::RowNotFound)?)
 }
 

@@ -230,6 +230,7 @@ statements! {
     BULK_SET_PRIORITY = "bulk/set_priority";
     BULK_STAGE = "bulk/stage";
     BULK_SINCE = "bulk/since";
+    BULK_STARTS = "bulk/starts";
     BULK_TAKE = "bulk/take";
     BULK_TAKE_BEGIN = "bulk/take_begin";
     BULK_TEMPLATE = "bulk/template";
@@ -399,6 +400,7 @@ questions! {
     "token_off",
     "two_ends",
     "vacuum_held_back",
+    "waits_by_wrong_clock",
     "weak_durability",
     "worker_unburied",
 }

@@ -1,6 +1,7 @@
--- The queues that are served or paused. ?1 now
-SELECT name, paused_at_ms FROM milepost_queue WHERE paused_at_ms IS NOT NULL
+-- The queues that are paused, each with since when, and those that are served, each with its workers. ?1 now
+SELECT name, paused_at_ms, 0 FROM milepost_queue WHERE paused_at_ms IS NOT NULL
 UNION ALL
-SELECT DISTINCT served.value, NULL
+SELECT served.value, NULL, count(*)
 FROM milepost_worker INDEXED BY milepost_worker_alive, json_each(milepost_worker.queues) AS served
 WHERE milepost_worker.ended_at_ms IS NULL AND milepost_worker.lease_expires_at_ms > ?1
+GROUP BY served.value

@@ -41,7 +41,7 @@ pub fn enqueue(tx: &Transaction<'_>, job: &NewJob) -> StoreResult<Enqueued> {
 /// other error the caller must roll back.
 pub fn enqueue_many(tx: &Transaction<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     check(jobs, PAYLOAD_BYTES_MAX)?;
-    insert(tx, jobs).map_err(|failure| failure.at("enqueue", tx.path().unwrap_or_default()))
+    insert_asked(tx, jobs).map_err(|failure| failure.at("enqueue", tx.path().unwrap_or_default()))
 }
 
 /// Refuses a call that would keep other processes from writing for too long.
@@ -68,6 +68,20 @@ pub(crate) fn check(jobs: &[NewJob], payload_bytes_max: usize) -> StoreResult<()
 pub(crate) fn insert_one(conn: &Connection, job: &NewJob) -> Result<Enqueued, Failure> {
     let made = insert(conn, std::slice::from_ref(job))?;
     Ok(*made.first().ok_or(StoreError::NoSuchJob(job.id))?)
+}
+
+/// Stores jobs that were checked and that a caller made: none of a kind that is a bulk job.
+pub(crate) fn insert_asked(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
+    let mut is_bulk = conn.prepare_cached(query::BULK_IS_BULK)?;
+    let mut known = "";
+    for (index, job) in jobs.iter().enumerate() {
+        if job.kind != known && is_bulk.query_row([&job.kind], |row| row.get(0))? {
+            let invalid = InvalidJob::BulkJob { kind: job.kind.clone() };
+            return Err(StoreError::Invalid { index, invalid }.into());
+        }
+        known = &job.kind;
+    }
+    insert(conn, jobs)
 }
 
 /// Stores jobs that were checked.

@@ -132,12 +132,12 @@ pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
     let mut counted = conn.prepare_cached(query::COUNT_BY_QUEUE)?;
     let counted = counted.query_map((), |row| Ok((row.get(0)?, (row::word(row, 1)?, row.get(2)?))))?;
     let mut counts = by_queue(counted)?;
-    let paused = paused_at(conn, counts.keys())?;
-    let view = |(name, paused_at)| {
+    let known = service(conn, counts.keys())?;
+    let view = |(name, Service { paused_at, workers })| {
         let counts = counts.remove(&name).unwrap_or_default();
-        QueueView { name, paused_at, counts }
+        QueueView { name, paused_at, workers, counts }
     };
-    Ok(paused.into_iter().map(view).collect())
+    Ok(known.into_iter().map(view).collect())
 }
 
 /// The same by kind: so many kinds, and all others as one.
@@ -148,12 +148,12 @@ pub(crate) fn queues_by_kind(conn: &Connection, kinds_max: u32) -> Result<Vec<Qu
         Ok((row.get(0)?, KindCount { kind, state, jobs: row.get(3)?, due: row.get(4)? }))
     })?;
     let mut counts = by_queue(counted)?;
-    let paused = paused_at(conn, counts.keys())?;
-    let view = |(name, paused_at)| {
+    let known = service(conn, counts.keys())?;
+    let view = |(name, Service { paused_at, .. })| {
         let counts = counts.remove(&name).unwrap_or_default();
         QueueKinds { name, paused_at, counts }
     };
-    Ok(paused.into_iter().map(view).collect())
+    Ok(known.into_iter().map(view).collect())
 }
 
 /// What was counted, of each queue.
@@ -168,18 +168,26 @@ fn by_queue<T>(
     Ok(counts)
 }
 
-/// These queues and those that are served or paused, each with since when it is.
-fn paused_at<'a>(
+/// Whether a queue's jobs are taken.
+#[derive(Default)]
+struct Service {
+    paused_at: Option<Timestamp>,
+    workers: i64,
+}
+
+/// These queues and those that are served or paused.
+fn service<'a>(
     conn: &Connection,
     named: impl Iterator<Item = &'a String>,
-) -> Result<BTreeMap<String, Option<Timestamp>>, Failure> {
-    let mut all: BTreeMap<String, Option<Timestamp>> = named.map(|name| (name.clone(), None)).collect();
+) -> Result<BTreeMap<String, Service>, Failure> {
+    let mut all: BTreeMap<String, Service> = named.map(|name| (name.clone(), Service::default())).collect();
     let mut known = conn.prepare_cached(query::QUEUES)?;
-    let known = known.query_map([now_ms()], |row| Ok((row.get(0)?, row::time_opt(row, 1)?)))?;
+    let known = known.query_map([now_ms()], |row| Ok((row.get(0)?, row::time_opt(row, 1)?, row.get(2)?)))?;
     for queue in known {
-        let (name, paused_at) = queue?;
-        let since: &mut Option<Timestamp> = all.entry(name).or_default();
-        *since = since.or(paused_at);
+        let (name, paused_at, workers): (_, _, i64) = queue?;
+        let service: &mut Service = all.entry(name).or_default();
+        service.paused_at = service.paused_at.or(paused_at);
+        service.workers += workers;
     }
     Ok(all)
 }

@@ -32,7 +32,7 @@ impl IntakeStore for SqliteStore {
         let (deed, jobs) = (Deed::create_jobs(jobs), Arc::<[NewJob]>::from(jobs));
         let asked = Arc::clone(&jobs);
         let tell = move |made: &Vec<Enqueued>| made_jobs(&asked, made);
-        self.act_telling("enqueue", Hint::READY, deed, move |tx| enqueue::insert(tx, &jobs), tell).await
+        self.act_telling("enqueue", Hint::READY, deed, move |tx| enqueue::insert_asked(tx, &jobs), tell).await
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {

@@ -232,6 +232,7 @@ queries! {
     BULK_FAILURES_LEFT = "bulk/failures_left",
     BULK_FREEZE = "bulk/freeze",
     BULK_GIVE_FAILURES = "bulk/give_failures",
+    BULK_IS_BULK = "bulk/is_bulk",
     BULK_KEEP_SIZE = "bulk/keep_size",
     BULK_NEXT_FAILURES = "bulk/next_failures",
     BULK_NOTE_GIVEN = "bulk/note_given",
@@ -513,6 +514,7 @@ questions! {
     "token_differs",
     "token_off",
     "two_ends",
+    "waits_by_wrong_clock",
     "weak_durability",
     "worker_unburied",
 }

@@ -193,8 +193,8 @@ checks! {
         means "A job that has not ended belongs to a batch that is gone: nothing follows from its end.",
         mend "Cancel it, or let it run for its own sake.";
     TaskLeftDue = "task_left_due", Warning, All, Quick, promise 9,
-        means "Tasks of a batch could run and nobody works out what they do, or nobody counts ends: no living process sees to batches.",
-        mend "Start a worker; if some live, their logs say why they cannot go on with the batch.";
+        means "Tasks of a batch have been due for long, or ends wait to be counted: no living process sees to batches, or those that do work out large expressions of other batches first.",
+        mend "Start a worker. If some live, another look tells whether the number falls; where it does not, their logs say why they cannot go on with the batch.";
     HistoryWithoutJob = "history_without_job", Warning, All, Full, promise 6,
         means "A history belongs to a job that is gone: its row of job was deleted by hand.",
         mend "Keep it as evidence, or delete it.";
@@ -205,6 +205,9 @@ checks! {
     ScheduleOverdue = "schedule_overdue", Warning, All, Quick, promise 10,
         means "A tick of a schedule is long due and nobody has seen to it.",
         mend "Start a worker; if some live, their logs say why the schedule cannot tick.";
+    WaitsByWrongClock = "waits_by_wrong_clock", Warning, All, Full, promise 10,
+        means "A job waits for a time that was worked out while the clock was ahead: its history goes on in the future.",
+        mend "Let it run as soon as it should with `milepost jobs snooze ID --for 1s`, or a longer time.";
     AggregateBehind = "aggregate_behind", Error, All, Full, promise 17,
         means "An aggregate says a lower sequence than its log has, or is not known though it has events: the next one of it is refused.",
         mend "Raise last_seq in its row of aggregate to the highest sequence of its events.",

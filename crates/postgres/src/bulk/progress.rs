@@ -189,7 +189,7 @@ pub(super) async fn start(
     job: &NewJob,
     retry_of: Option<JobId>,
 ) -> Decoded<Enqueued> {
-    let made = enqueue::insert_one(session, job).await?;
+    let made = enqueue::insert_run(session, job).await?;
     if !made.duplicate {
         let parent = retry_of.map(|job| job.0);
         session.execute(sqlx::query(statement::BULK_BEGIN_RUN).bind(made.job.0).bind(parent)).await?;

@@ -37,7 +37,7 @@ impl Staging {
     async fn close(&mut self, job: &NewJob) -> Decoded<Enqueued> {
         let (run, rows) = (self.run, self.rows);
         let start = async |session: &mut Session<'_>| {
-            let made = enqueue::insert_one(session, job).await?;
+            let made = enqueue::insert_run(session, job).await?;
             if !made.duplicate {
                 begin_run(session, run, rows).await?;
             }

@@ -14,7 +14,7 @@ use milepost_core::transition::Verb;
 use milepost_core::worker::Report;
 use serde_json::json;
 
-use crate::scene::{KIND, LONG, Scene, failure, retry};
+use crate::scene::{KIND, LONG, Scene, failure, register, retry};
 use crate::wait;
 
 pub async fn jobs_are_listed_newest_first_in_pages(scene: Scene) {
@@ -100,6 +100,20 @@ pub async fn queues_are_counted_exactly(scene: Scene) {
     assert!(queues[0].counts.contains(&(JobState::Pending, 2)));
     assert!(queues[0].counts.contains(&(JobState::Running, 1)));
     assert!(queues[2].paused_at.is_some() && queues[2].counts.is_empty());
+    let workers: Vec<i64> = queues.iter().map(|queue| queue.workers).collect();
+    assert_eq!(workers, [1, 0, 0]);
+}
+
+pub async fn only_living_workers_serve_a_queue(scene: Scene) {
+    let served = async || {
+        let queues = scene.store.queues().await.unwrap();
+        queues.iter().find(|queue| queue.name == "default").map_or(0, |queue| queue.workers)
+    };
+    let second = register(&scene.store, LONG).await;
+    register(&scene.store, Duration::from_millis(1)).await;
+    wait::until("the lease runs out", async || served().await == 2).await;
+    scene.store.retire_worker(second).await.unwrap();
+    assert_eq!(served().await, 1);
 }
 
 pub async fn kinds_are_counted_exactly_and_the_rarest_as_one(scene: Scene) {

@@ -58,6 +58,7 @@ macro_rules! conformance {
                 jobs_are_filtered_by_state_kind_queue_and_key
                 a_job_says_why_it_waits
                 queues_are_counted_exactly
+                only_living_workers_serve_a_queue
                 kinds_are_counted_exactly_and_the_rarest_as_one
                 jobs_whose_time_has_come_are_counted_apart
                 workers_are_listed_with_what_they_hold

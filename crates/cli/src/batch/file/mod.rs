@@ -2,6 +2,7 @@
 
 mod parse;
 mod places;
+mod rest;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 
+use self::parse::Unread;
 use crate::input;
 
 /// How a definition is written.
@@ -60,11 +62,15 @@ fn check(format: Format, text: &str) -> Result<Dag, Vec<Fault>> {
 }
 
 fn parse(format: Format, text: &str) -> Result<Definition, Vec<Fault>> {
-    match format {
+    let read = match format {
         Format::Toml => parse::toml(text),
         Format::Yaml => parse::yaml(text),
         Format::Json => parse::json(text),
-    }
+    };
+    read.map_err(|unread| match unread {
+        Unread::Syntax(faults) => faults,
+        Unread::Refused(first, path) => rest::with_the_rest(format, text, first, &path),
+    })
 }
 
 /// One thing that is wrong with a file, and where.

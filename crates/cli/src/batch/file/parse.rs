@@ -1,27 +1,37 @@
 //! Texts as definitions. What cannot be read says where it stands, and in which task.
 
 use milepost_core::dag::definition::Definition;
+use serde_json::Value as Json;
 use serde_path_to_error::{Path, Segment};
 
-use super::Fault;
+use super::{Fault, Format};
 use crate::config::document::{Document, Node, Value};
 use crate::config::fault::{Faults, place};
 
 /// As serde names the place of what it refuses.
 type Refused<E> = serde_path_to_error::Error<E>;
 
-pub(super) fn toml(text: &str) -> Result<Definition, Vec<Fault>> {
+/// Why a text is no definition.
+pub(super) enum Unread {
+    /// It is not TOML, YAML or JSON.
+    Syntax(Vec<Fault>),
+    /// A definition has no such field, or another value there; the first such fault.
+    Refused(Fault, Path),
+}
+
+pub(super) fn toml(text: &str) -> Result<Definition, Unread> {
     let mut faults = Faults::default();
     let root = match Document::parse(text, &mut faults) {
         Some(document) if faults.is_empty() => document.root,
-        _ => return Err(faults.placed(text).into_iter().map(told).collect()),
+        _ => return Err(Unread::Syntax(faults.placed(text).into_iter().map(told).collect())),
     };
     let refused = match serde_path_to_error::deserialize(root.clone().into_json()) {
         Ok(definition) => return Ok(definition),
         Err(refused) => refused,
     };
     let at = place(text, place_of(&root, refused.path()));
-    Err(vec![Fault { place: Some(at), what: words(refused.path(), &refused.inner().to_string()) }])
+    let what = words(refused.path(), &refused.inner().to_string());
+    Err(Unread::Refused(Fault { place: Some(at), what }, refused.path().clone()))
 }
 
 fn told(fault: crate::config::Fault) -> Fault {
@@ -29,7 +39,7 @@ fn told(fault: crate::config::Fault) -> Fault {
 }
 
 /// Where the deepest value of the path stands that there is; of what is not known its key.
-fn place_of(root: &Node, path: &Path) -> usize {
+pub(super) fn place_of(root: &Node, path: &Path) -> usize {
     let (mut node, mut at) = (root, root.span.start);
     for segment in path {
         let next = match (segment, &node.value) {
@@ -48,7 +58,7 @@ fn place_of(root: &Node, path: &Path) -> usize {
     at
 }
 
-pub(super) fn yaml(text: &str) -> Result<Definition, Vec<Fault>> {
+pub(super) fn yaml(text: &str) -> Result<Definition, Unread> {
     let mut path = None;
     let read = serde_saphyr::with_deserializer_from_str_with_options(text, yaml_options(), |yaml| {
         serde_path_to_error::deserialize(yaml).map_err(|refused: Refused<serde_saphyr::Error>| {
@@ -62,11 +72,10 @@ pub(super) fn yaml(text: &str) -> Result<Definition, Vec<Fault>> {
             .and_then(|at| Some((usize::try_from(at.line()).ok()?, usize::try_from(at.column()).ok()?)));
         let said = error.without_snippet().to_string();
         let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
-        let what = match &path {
-            Some(path) => words(path, why),
-            None => format!("this is no YAML: {why}"),
-        };
-        vec![Fault { place, what }]
+        match path {
+            Some(path) => Unread::Refused(Fault { place, what: words(&path, why) }, path),
+            None => Unread::Syntax(vec![Fault { place, what: format!("this is no YAML: {why}") }]),
+        }
     })
 }
 
@@ -78,7 +87,7 @@ pub(super) fn yaml_options() -> serde_saphyr::Options {
     }
 }
 
-pub(super) fn json(text: &str) -> Result<Definition, Vec<Fault>> {
+pub(super) fn json(text: &str) -> Result<Definition, Unread> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let read = serde_path_to_error::deserialize(&mut reader);
     let read = read.map_err(|refused: Refused<serde_json::Error>| {
@@ -89,16 +98,25 @@ pub(super) fn json(text: &str) -> Result<Definition, Vec<Fault>> {
     read.map_err(|(path, error)| {
         let said = error.to_string();
         let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
-        let what = match path.filter(|_| error.is_data()) {
-            Some(path) => words(&path, why),
-            None => format!("this is no JSON: {why}"),
-        };
-        vec![Fault { place: Some((error.line(), error.column())), what }]
+        let place = Some((error.line(), error.column()));
+        match path.filter(|_| error.is_data()) {
+            Some(path) => Unread::Refused(Fault { place, what: words(&path, why) }, path),
+            None => Unread::Syntax(vec![Fault { place, what: format!("this is no JSON: {why}") }]),
+        }
     })
 }
 
+/// The fields of a text, whatever they are; `None` for a text that is no TOML, YAML or JSON.
+pub(super) fn fields(format: Format, text: &str) -> Option<Json> {
+    match format {
+        Format::Toml => Some(Document::parse(text, &mut Faults::default())?.root.into_json()),
+        Format::Yaml => serde_saphyr::from_str_with_options(text, yaml_options()).ok(),
+        Format::Json => serde_json::from_str(text).ok(),
+    }
+}
+
 /// What is wrong, with the task and what of it.
-fn words(path: &Path, why: &str) -> String {
+pub(super) fn words(path: &Path, why: &str) -> String {
     let names: Vec<String> = path
         .iter()
         .filter_map(|segment| match segment {

@@ -13,15 +13,11 @@ use crate::config::document::{Document, Node};
 use crate::config::fault::{Faults, place};
 
 /// Lines and columns, by task.
-type Places = HashMap<String, (usize, usize)>;
+pub(super) type Places = HashMap<String, (usize, usize)>;
 
 /// The faults of a definition that was read from this text.
 pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fault> {
-    let places = match format {
-        Format::Toml => of_toml(text),
-        // JSON is YAML, as far as places go.
-        Format::Yaml | Format::Json => of_yaml(text),
-    };
+    let places = of_tasks(format, text);
     let fault = |wrong: &Wrong| Fault {
         place: wrong.task().and_then(|task| places.get(task)).copied(),
         what: wrong.to_string(),
@@ -32,6 +28,15 @@ pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fa
         faults.push(Fault { place: None, what: format!("and {} more", invalid.left_out) });
     }
     faults
+}
+
+/// Where each task stands.
+pub(super) fn of_tasks(format: Format, text: &str) -> Places {
+    match format {
+        Format::Toml => of_toml(text),
+        // JSON is YAML, as far as places go.
+        Format::Yaml | Format::Json => of_yaml(text),
+    }
 }
 
 fn of_toml(text: &str) -> Places {

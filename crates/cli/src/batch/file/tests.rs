@@ -157,3 +157,54 @@ fn every_definition_of_the_guide_can_run() {
         assert!(checked.is_ok(), "{text}\n{checked:?}");
     }
 }
+
+#[test]
+fn all_faults_of_a_file_are_told_at_once_whether_it_can_be_read_or_not() {
+    let toml = r#"
+inpt = 3
+name = "orders"
+[tasks.a]
+kind = "k"
+retries = 3
+[tasks.b]
+kind = "k"
+after = ["zz"]
+max_attempts = "many"
+rule = "sometimes"
+[tasks.c]
+kind = "k"
+when = "1 +"
+timeout = 5
+[tasks.d]
+kind = "k"
+when = "1 +"
+"#;
+    assert_faults(
+        Format::Toml,
+        toml,
+        &[
+            "f:2:1: inpt: unknown field",
+            "f:6:1: task \"a\", retries: unknown field",
+            "f:10:1: task \"b\", max_attempts: invalid type",
+            "f:11:1: task \"b\", rule: unknown variant",
+            "f:15:1: task \"c\", timeout: invalid type",
+            "f:16:8: task \"d\", when: at",
+        ],
+    );
+    let yaml = "
+name: orders
+tasks:
+  a: { kind: k, retries: 3, after: [1, 2], rule: sometimes }
+  b: { kind: k, when: 1 + }
+  c: { max_attempts: many }
+";
+    let found = faults(Format::Yaml, yaml);
+    assert_eq!(found.len(), 5, "{found:#?}");
+    assert!(found.iter().all(|fault| !fault.contains("\"c\": ")), "{found:#?}");
+}
+
+#[test]
+fn what_comes_after_a_task_that_cannot_be_read_is_no_fault() {
+    let toml = "name = 'orders'\n[tasks]\na = 3\nb = { kind = 'k', after = ['a'] }\n";
+    assert_faults(Format::Toml, toml, &["f:3:1: task \"a\": invalid type"]);
+}

@@ -17,7 +17,7 @@ use super::{Batches, done, fails, invalid, job};
 use crate::scene::KIND;
 
 /// How many batches.
-const CASES: u64 = 8;
+const CASES: u64 = 5;
 /// How often what failed runs again in one of them, before all succeeds.
 const RERUNS: usize = 4;
 

@@ -1,7 +1,8 @@
 //! What is refused before anybody starts it.
 
+use jiff::Timestamp;
 use milepost::bulk::{Bulk, InvalidBulk};
-use milepost::{Source, StoreError};
+use milepost::{NewJob, Schedule, Source, Spec, StoreError};
 use milepost_testkit::home::PostgresHome;
 use milepost_testkit::notes::{self, APPLY, SOURCE};
 use sqlx::{Connection, PgConnection, Row};
@@ -47,6 +48,26 @@ pub(crate) async fn what_the_database_does_not_take_is_refused_in_its_words(memb
         "{invalid}"
     );
     assert_eq!(members.home.count("select count(*) from public.note").await, 0);
+}
+
+pub(crate) async fn no_job_is_enqueued_of_a_kind_that_is_a_bulk_job(members: Members) {
+    let store = members.store();
+    let of = |kind: &str| NewJob::new(kind, &()).unwrap();
+    store.enqueue(&of("notify")).await.unwrap();
+    let bulk = members.notify(10);
+    store.put_bulk(bulk.definition(), Source::Config).await.map(drop).unwrap();
+    let refused = store.enqueue_many(&[of("mail"), of("notify")]).await.unwrap_err();
+    let StoreError::Invalid { index: 1, invalid } = &refused else { panic!("{refused:?}") };
+    let words = invalid.to_string();
+    assert!(words.contains("notify") && words.contains("is a bulk job"), "{words}");
+    let jobs = "select count(*) from milepost.job";
+    assert_eq!(members.home.count(jobs).await, 1, "none of the call was made");
+
+    let schedule = Schedule::new("nightly", Spec::cron("0 3 * * *", "UTC").unwrap(), of("notify"));
+    let order = schedule.tick(Timestamp::now()).unwrap();
+    store.make("nightly", &order).await.unwrap();
+    store.start_bulk(&bulk.definition().direct(of("notify"))).await.unwrap();
+    assert_eq!(members.home.count(jobs).await, 3, "a tick and a start are runs");
 }
 
 pub(crate) async fn a_source_that_sorts_for_every_chunk_is_refused(members: Members) {
@@ -105,6 +126,9 @@ async fn bulk_jobs_are_started_in_sql_by_the_name_that_workers_told() {
         made.push((milepost::JobId(row.get(0)), row.get::<bool, _>(1)));
     }
     assert_eq!((made[0].0, made[0].1, made[1].1), (made[1].0, false, true));
+    let direct = sqlx::query("select milepost.enqueue('notify')").execute(&mut session).await.unwrap_err();
+    let direct = direct.as_database_error().unwrap();
+    assert_eq!(direct.code().as_deref(), Some("MP001"), "{direct}");
     let view = members.view(made[0].0).await;
     assert_eq!((view.name.as_str(), view.group.as_deref(), view.priority), ("notify", Some("notify"), 1));
     let view = members.drain(&bulk, view.id).await;

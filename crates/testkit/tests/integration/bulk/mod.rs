@@ -28,6 +28,7 @@ milepost_testkit::on_each_home! { crate::bulk::members::Members::on =>
     aborts::a_run_that_is_aborted_and_goes_on_is_told,
     aborts::a_stop_of_one_run_leaves_the_others_alone,
     checks::what_the_database_does_not_take_is_refused_in_its_words,
+    checks::no_job_is_enqueued_of_a_kind_that_is_a_bulk_job,
     checks::a_source_that_sorts_for_every_chunk_is_refused,
     chunks::every_target_is_applied_once,
     chunks::a_run_without_targets_ends_well,

@@ -251,6 +251,12 @@ impl Patient<'_> {
                 scene.store.put_schedule(&schedule, Source::Operator).await.unwrap();
                 self.tamper(&format!("update milepost.schedule set {} = {past}", at("next_at"))).await;
             }
+            Check::WaitsByWrongClock => {
+                let year = home.ahead(Duration::from_secs(365 * 86_400));
+                let job = self.job_in(JobState::RetryWait).await;
+                self.of("live", &format!("update milepost.live set {} = {year}", at("ready_at")), job).await;
+                self.of("history", &format!("update milepost.history set {} = {year}", at("at")), job).await;
+            }
             _ => return None,
         }
         NOTHING_BESIDES

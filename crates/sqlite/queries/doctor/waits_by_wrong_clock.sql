@@ -1,0 +1,7 @@
+-- Jobs that wait, with a history that goes on more than a minute in the future. ?1 the look
+SELECT count(*) OVER () AS count, l.id AS what, 'waits until ' || datetime(l.ready_at_ms / 1000, 'unixepoch') AS detail
+FROM milepost_live l
+WHERE l.ready_at_ms > (?1 ->> 'now_ms') + 60000
+  AND EXISTS (SELECT 1 FROM milepost_history h WHERE h.job_id = l.id AND h.at_ms > (?1 ->> 'now_ms') + 60000)
+ORDER BY what
+LIMIT 10
