@@ -37,7 +37,8 @@ impl Batches {
         Rerun::pinned(&Chosen::Failed, &subject, again, inside)
     }
 
-    pub(super) async fn try_rerun_failed(&self, batch: BatchId) -> StoreResult<BatchOperated> {
+    /// Runs again what failed, if that is possible.
+    pub async fn try_rerun_failed(&self, batch: BatchId) -> StoreResult<BatchOperated> {
         let plan = self.failed(batch).await?;
         self.try_operate(batch, plan.verb()).await
     }

@@ -4,6 +4,7 @@ mod cuts;
 mod deadlocks;
 mod joins;
 mod kills;
+mod verb_pairs;
 
 milepost_testkit::on_each_home! { crate::batches::kills::Stage::set =>
     joins::eight_who_end_the_predecessors_of_a_join_release_it_once,
