@@ -56,6 +56,7 @@ struct Batch {
     stack: Stack,
     counts: Vec<(&'static str, String)>,
     input: String,
+    may_have_failed: bool,
     /// Whether its tasks are known yet.
     is_read: bool,
     drawing: Option<String>,
@@ -119,6 +120,7 @@ pub(super) async fn show(
             .filter(|(_, number)| *number > 0)
             .map(|(state, number)| (state.as_str(), count(number)))
             .collect(),
+        may_have_failed: may_have_failed(row, board.as_deref()),
         input: pretty(detail.input.get()),
         is_read: board.is_some(),
         drawing,
@@ -147,6 +149,14 @@ impl Batch {
     fn encoded(&self, text: &str) -> String {
         encoded(text)
     }
+}
+
+/// Whether a task has failed or was aborted, or may have in a batch that a task is.
+fn may_have_failed(row: &BatchView, board: Option<&Board>) -> bool {
+    let goes_inside = |board: &Board| {
+        board.tasks.iter().any(|task| task.batch.is_some() && task.state == TaskState::Active)
+    };
+    row.counts.failed + row.counts.aborted > 0 || board.is_some_and(goes_inside)
 }
 
 /// The tasks that were asked for, else those that need somebody, else those under way, and what they are.

@@ -1,5 +1,6 @@
 //! DAGs are defined, and batches of them started, looked at and changed.
 
+use milepost_testkit::wait;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -254,6 +255,8 @@ pub(crate) async fn a_rerun_of_what_failed_counts_items(place: Place) {
     let said = operate(&place, &batch, json!({"operation": "rerun", "failed": true, "dry": true})).await.body;
     assert_eq!(said["rerun"]["tasks"], json!(["list/1", "list/3"]), "two of the items have no n");
     assert_eq!(said["rerun"]["counts"]["failed"], 2);
+    let offered = async || place.page(&format!("/batches/{id}")).await.1.contains("rerun?what=failed");
+    wait::until("its page offers it, although no task of its own has failed", offered).await;
     let preview = place.page(&format!("/batches/{id}/rerun?what=failed")).await.1;
     assert!(preview.contains("2 tasks run again") && preview.contains("list/1, list/3"), "{preview}");
     let done = operate(&place, &batch, json!({"operation": "rerun", "failed": true})).await.body;

@@ -68,7 +68,9 @@ const ACTS: [Act; 19] = [
     Act::Prune,
 ];
 /// How often each pair is done, twice each verb at once.
-const ROUNDS: u32 = 3;
+const ROUNDS: u32 = 4;
+/// Among how many batches one is chosen.
+const MEETING: usize = 4;
 
 struct Stage {
     batches: Batches,
@@ -114,15 +116,11 @@ impl Stage {
         self.scene().store.advance_batches().await.map(drop)
     }
 
+    /// One of the newest that are open, so that verbs meet.
     async fn any_batch(&self) -> BatchId {
-        let open: Vec<BatchId> = self
-            .batches
-            .all()
-            .await
-            .iter()
-            .filter(|batch| !batch.state.is_ended())
-            .map(|batch| batch.id)
-            .collect();
+        let all = self.batches.all().await;
+        let open: Vec<BatchId> =
+            all.iter().filter(|batch| !batch.state.is_ended()).map(|batch| batch.id).take(MEETING).collect();
         match fastrand::choice(&open) {
             Some(batch) => *batch,
             None => self.batches.start("outer", json!({})).await,
@@ -140,7 +138,8 @@ impl Stage {
             }
             Act::End => self.end().await,
             Act::EndAsOperator(verb) => {
-                let jobs = store.jobs(&JobFilter { limit: 40, ..JobFilter::default() }).await?;
+                let jobs =
+                    store.jobs(&JobFilter { limit: 2 * MEETING as u32, ..JobFilter::default() }).await?;
                 let Some(job) = fastrand::choice(&jobs) else { return Ok(()) };
                 store.operate(job.id, &Operation::new(verb)).await.map(drop)
             }
