@@ -90,7 +90,10 @@ pub(crate) fn enqueue_error(place: &str, error: sqlx::Error) -> StoreError {
     };
     let why = database.message().to_owned();
     let (index, invalid) = match database.code() {
-        INVALID_JOB => (index_in(&why), InvalidJob::Refused { why }),
+        INVALID_JOB => {
+            let hint = database.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+            (index_in(&why), InvalidJob::Refused { why: format!("{}{hint}", without_place(&why)) })
+        }
         "22P05" => (0, InvalidJob::Nul),
         "22P02" | "22003" => (0, InvalidJob::NotJson { why }),
         code if code.starts_with("22") => (0, InvalidJob::Refused { why }),
@@ -143,6 +146,11 @@ fn is_transient(error: &sqlx::Error) -> bool {
 
 fn is_of(error: &sqlx::Error, prefixes: &[&str]) -> bool {
     database_error(error).is_some_and(|e| prefixes.iter().any(|prefix| e.code().starts_with(prefix)))
+}
+
+/// What an error says but for the place in the call.
+fn without_place(message: &str) -> &str {
+    message.split_once(" of the call: ").map_or(message, |(_, words)| words)
 }
 
 /// The place in the call that an error names: "job 7 of the call: …".

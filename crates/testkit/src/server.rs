@@ -34,9 +34,7 @@ impl Server {
                 let chown = Command::new("chown").arg("postgres").arg(server.home.path()).status();
                 assert!(chown.is_ok_and(|status| status.success()), "the server's user gets its folder");
             }
-            let data = server.data();
-            let data = data.to_str().expect("a path in UTF-8");
-            run("initdb", &["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]);
+            Self::make_cluster(&server.data());
             server.pg_ctl_start();
         });
         server
@@ -90,6 +88,33 @@ impl Server {
     pub fn put_files_back(&self) {
         std::fs::remove_dir_all(self.data()).expect("removed");
         copy(&self.home.path().join("copy"), &self.data());
+    }
+
+    /// Moves it into a new cluster by `pg_upgrade`; it must be stopped. Whether there is that program.
+    pub async fn upgrade(&self) -> bool {
+        if !programs().join("pg_upgrade").exists() {
+            return false;
+        }
+        tokio::task::block_in_place(|| {
+            let (home, data, new) = (self.home.path(), self.data(), self.home.path().join("new"));
+            Self::make_cluster(&new);
+            let programs = programs();
+            let upgraded = command("pg_upgrade")
+                .current_dir(home)
+                .args([Path::new("-b"), &programs, Path::new("-B"), &programs, Path::new("-d"), &data])
+                .args([Path::new("-D"), &new, Path::new("-s"), home])
+                .args(["-U", "postgres", "-p", &self.port.to_string(), "-P", &port::free().to_string()])
+                .status();
+            assert!(upgraded.is_ok_and(|status| status.success()), "it is upgraded");
+            std::fs::remove_dir_all(&data).expect("removed");
+            std::fs::rename(&new, &data).expect("renamed");
+        });
+        true
+    }
+
+    fn make_cluster(data: &Path) {
+        let data = data.to_str().expect("a path in UTF-8");
+        run("initdb", &["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]);
     }
 
     /// Starts it as a standby and promotes it, which begins a new timeline; it must be stopped.

@@ -143,6 +143,35 @@ async fn a_crash_of_one_backend_ends_the_epoch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_an_upgrade_of_the_server_nothing_is_left_out() {
+    let mut place = Place::with_copy().await;
+    place.emit(30).await;
+    assert_eq!(page(&mut place.reader).await.len(), 30);
+    assert!(place.reader.pass());
+    place.reader.commit(&Outcome::default()).await.unwrap();
+    let left = place.emit(10).await;
+    place.enqueue(3).await;
+    let seen = place.store.feed_end().await.unwrap();
+    place.store.leave(&place.publisher).await.unwrap();
+    place.server.stop().await;
+    if !place.server.upgrade().await {
+        eprintln!("not tested: this PostgreSQL comes without pg_upgrade");
+        place.server.start().await;
+        return;
+    }
+    place.server.start().await;
+    wait::until("it is connected again", || async { place.store.feed_end().await.is_ok() }).await;
+    let refused = place.store.feed(&seen, None, 10).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Feed(InvalidFeed::Foreign)), "{refused}");
+    let refused = place.reader.balance().await.unwrap_err();
+    assert!(refused.to_string().contains("milepost events reseed"), "{refused}");
+    assert_eq!(place.store.reseed().await.unwrap(), 1);
+    let (_, mut next) = relay::reader(place.store.as_ref(), "s", LEASE).await;
+    let published = page(&mut next).await;
+    assert!(left.iter().all(|event| published.contains(event)), "{left:?} are among {published:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn restored_history_is_not_reported_as_new() {
     let server = Server::create().await;
     let store = database::open(&server.url()).await;
