@@ -34,3 +34,4 @@ end
 $$;
 
 create trigger kept before update or delete on milepost.audit for each row execute function milepost.keep_audit();
+create trigger kept_whole before truncate on milepost.audit for each statement execute function milepost.keep_audit();

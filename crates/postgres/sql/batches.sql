@@ -19,7 +19,10 @@ begin
         raise exception using errcode = 'MP011', message = 'nominal_zone is the time zone of nominal_at; give that too';
     end if;
     -- Others are known to PostgreSQL as well: abbreviations, and rules such as ABC3DEF.
-    if nominal_zone <> 'UTC' and not exists (select from pg_timezone_names z where z.name = nominal_zone) then
+    if nominal_zone <> 'UTC' and not exists (
+        select from pg_timezone_names z
+        where z.name = nominal_zone and z.name !~ '^(posix|right)/' and z.name not in ('localtime', 'posixrules', 'Factory'))
+    then
         raise exception using errcode = 'MP011', message = format('there is no time zone %L; zones have names such as Europe/Berlin', nominal_zone);
     end if;
     select * into made from milepost.begin_batch(dag, key, input, version, input_checked, id, nominal_at, traceparent, nominal_zone);

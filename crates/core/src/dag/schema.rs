@@ -1,7 +1,7 @@
 //! What the input of a batch must look like: JSON Schema, all in the definition.
 
 use std::error::Error;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader};
 use serde_json::Value;
@@ -15,6 +15,8 @@ use super::stack;
 const PLACE: &str = "milepost:input";
 /// The longest words about an input.
 const WHY_CHARS_MAX: usize = 1000;
+/// Of the validator's words so much is read, bytes: enough for those, after what is left out.
+const BEGINNING_BYTES_MAX: usize = 16 * 1024;
 
 /// A text that is no JSON Schema, or that refers to something outside.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -79,7 +81,12 @@ impl InputSchema {
         }
         stack::large(|| {
             let checked = self.schemas.validate(input, self.root);
-            checked.map_err(|error| InvalidInput { why: shorten(&format!("{error:#}")) })
+            checked.map_err(|error| {
+                let mut words = Beginning::default();
+                // An error when it is full: the validator says everything again for each of its checks, gigabytes of it.
+                let _ = write!(words, "{error:#}");
+                InvalidInput { why: shorten(&words.0) }
+            })
         })
     }
 }
@@ -87,6 +94,18 @@ impl InputSchema {
 impl fmt::Debug for InputSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("InputSchema")
+    }
+}
+
+/// The beginning of what is written; more is an error.
+#[derive(Default)]
+struct Beginning(String);
+
+impl fmt::Write for Beginning {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let left = BEGINNING_BYTES_MAX - self.0.len();
+        self.0.push_str(&text[..text.floor_char_boundary(left)]);
+        if text.len() > left { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -111,6 +130,33 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn words_without_end_are_read_up_to_a_bound() {
+        /// Goes on until it is told to stop.
+        struct Endless;
+
+        impl fmt::Display for Endless {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    f.write_str("wörd ")?;
+                }
+            }
+        }
+
+        let mut words = Beginning::default();
+        write!(words, "{Endless}").unwrap_err();
+        assert!((BEGINNING_BYTES_MAX - 4..=BEGINNING_BYTES_MAX).contains(&words.0.len()));
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_input_is_told_shortly_however_often_it_is_wrong() {
+        let every = vec![json!({"additionalProperties": false}); 2_000];
+        let schema = InputSchema::compile(&json!({"allOf": every})).unwrap();
+        let names = (0..10).map(|n| (format!("{n}{}", "x".repeat(20_000)), json!(1)));
+        let why = schema.check(&Value::Object(names.collect())).unwrap_err().why;
+        assert!(why.chars().count() <= WHY_CHARS_MAX, "{}", why.len());
+    }
 
     #[test]
     fn an_input_that_does_not_fit_says_where() {

@@ -20,9 +20,13 @@ use milepost_core::port::{BatchStore, StoreResult};
 
 use sqlx::Row;
 
+use crate::error::is_deadlock;
 use crate::row::{self, named};
 use crate::statement;
 use crate::store::PostgresStore;
+
+/// How often an operation is tried that the server ends because of a deadlock.
+const DEADLOCKS_MAX: u32 = 5;
 
 #[async_trait]
 impl BatchStore for PostgresStore {
@@ -73,7 +77,14 @@ impl BatchStore for PostgresStore {
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         operation.check()?;
-        self.operate_on(operation).await
+        let mut tries = 1;
+        loop {
+            match self.operate_on(operation).await {
+                // Batches within one another are locked from outside in and from inside out.
+                Err(error) if tries < DEADLOCKS_MAX && is_deadlock(&error) => tries += 1,
+                answer => return answer,
+            }
+        }
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

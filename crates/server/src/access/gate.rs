@@ -58,7 +58,10 @@ async fn admit(
     let client = Client::of(request.extensions());
     let Signed { identity, cookie } = match identify(app, request.headers(), client, needed).await {
         Ok(signed) => signed,
-        Err(problem) => return (Err(problem), None),
+        Err(problem) => {
+            let refused = app.limits.check_refused(client).err().unwrap_or(problem);
+            return (Err(refused), None);
+        }
     };
     if let Needed::Role(role) = needed
         && !identity.may(role)

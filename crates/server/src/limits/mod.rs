@@ -90,6 +90,14 @@ impl Counted {
         }
     }
 
+    /// Counts a request that is refused for want of a token that counts: it comes no further, where others are counted.
+    pub(crate) fn check_refused(&self, client: Client) -> Result<(), Problem> {
+        match self.rates.as_ref().filter(|_| !client.is_here()) {
+            Some(rates) => rates.take(Caller::Address(client)).map_err(too_many),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a client that shows too many tokens that nobody knows.
     pub(crate) fn check_stranger(&self, client: Client) -> Result<(), Problem> {
         self.strangers.take(client).map_err(too_many)

@@ -211,7 +211,11 @@ impl Operator<'_, '_> {
             _ => "marked as that; it can be marked as succeeded, skipped or failed",
         };
         let stand = self.stand(task)?;
-        let Stand { state, job, .. } = stand;
+        let Stand { state, job, child, .. } = stand;
+        let goes_on_inside = matches!(state, TaskState::Active | TaskState::Failed | TaskState::Aborted);
+        if child.is_some() && goes_on_inside {
+            return self.refuse(task, state, what);
+        }
         let marks = matches!(to, TaskState::Succeeded | TaskState::Skipped | TaskState::Failed);
         let done = match (state, job, to) {
             (TaskState::Waiting | TaskState::Due, ..) if marks => self.end(task, state, to, Verb::Mark),

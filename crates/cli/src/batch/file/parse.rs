@@ -83,7 +83,7 @@ pub(super) fn yaml(text: &str) -> Result<Definition, Unread> {
 pub(super) fn yaml_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         with_snippet: false,
-        budget: serde_saphyr::budget! { max_events: 20_000_000, max_nodes: 10_000_000 },
+        budget: serde_saphyr::budget! { max_events: 20_000_000, max_nodes: 10_000_000, max_depth: 140 },
     }
 }
 

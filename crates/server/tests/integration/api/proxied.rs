@@ -97,3 +97,24 @@ async fn a_token_that_is_shown_for_the_first_time_counts_beside_somebody_who_gue
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     }
 }
+
+#[tokio::test]
+async fn requests_without_a_token_that_counts_are_counted_for_their_address() {
+    let (_folder, place) = behind(&["127.0.0.1"], Some(Rate::new(0.001, 2))).await;
+    let token = place.token_of(NewToken::new("t", Role::Viewer, &secret(), "tester")).await;
+    let ask = async |client: &str, token: Option<&str>| {
+        let request = place.request(Method::GET, "/v1/queues").header("x-forwarded-for", client);
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        request.send().await.unwrap().status()
+    };
+    for (client, shown) in [("203.0.113.1", None), ("203.0.113.2", Some("mp_nonsense"))] {
+        for _ in 0..2 {
+            assert_eq!(ask(client, shown).await, StatusCode::UNAUTHORIZED);
+        }
+        assert_eq!(ask(client, shown).await, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(ask(client, Some(token.reveal())).await, StatusCode::OK, "a token is counted for itself");
+    }
+}

@@ -105,6 +105,7 @@ macro_rules! batch_conformance {
                 a_resume_withdraws_the_abort_of_a_running_task
                 a_mark_says_how_a_task_ended
                 what_cannot_be_done_names_the_task
+                what_lists_and_inner_batches_come_to_is_not_marked
                 an_operator_who_was_overtaken_is_told
                 history_tells_what_happened_to_the_batch
             }

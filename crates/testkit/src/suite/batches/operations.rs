@@ -5,7 +5,7 @@ use std::time::Duration;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::claim::ClaimedJob;
-use milepost_core::dag::definition::Definition;
+use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::Rule;
 use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::finish::End;
@@ -14,7 +14,7 @@ use milepost_core::transition::Verb;
 use serde_json::json;
 
 use super::{Batches, done, fails, graph, invalid, job};
-use crate::scene::LONG;
+use crate::scene::{KIND, LONG};
 
 pub async fn an_abort_stops_everything_and_a_resume_goes_on(batches: Batches) {
     let batch = batches.run(graph("d", &[("a", &[]), ("b", &[]), ("c", &["a", "b"])]), json!({})).await;
@@ -207,4 +207,28 @@ pub async fn history_tells_what_happened_to_the_batch(batches: Batches) {
     let places: Vec<_> = last.iter().map(|entry| entry.pos).collect();
     let newest: Vec<_> = history.iter().rev().take(2).map(|entry| entry.pos).collect();
     assert_eq!(places, newest);
+}
+
+pub async fn what_lists_and_inner_batches_come_to_is_not_marked(batches: Batches) {
+    batches.define(Definition::new("leaf").task("a", job())).await;
+    let outer = Definition::new("outer")
+        .task("in", Task::batch("leaf"))
+        .task("list", Task::each(KIND, "[1]").payload(json!("${ item }")))
+        .task("z", job().after(["in", "list"]));
+    let batch = batches.run(outer, json!({})).await;
+    batches.work(|_| fails()).await;
+    for (number, key) in (0..).zip(["in", "list"]) {
+        for state in [TaskState::Succeeded, TaskState::Skipped, TaskState::Failed] {
+            let mark = BatchVerb::Mark { task: number, state };
+            let refused = batches.try_operate(batch, mark).await.unwrap_err().to_string();
+            assert!(
+                refused.contains(&format!("task {key:?}")) && refused.contains("cannot be marked"),
+                "{refused}"
+            );
+        }
+    }
+    batches.assert_sound(batch).await;
+    batches.try_rerun_failed(batch).await.expect("what failed runs again");
+    batches.work(|_| done()).await;
+    assert_eq!(batches.state(batch).await, BatchState::Done);
 }
