@@ -20,13 +20,10 @@ use milepost_core::port::{BatchStore, StoreResult};
 
 use sqlx::Row;
 
-use crate::error::is_deadlock;
+use crate::error::{DEADLOCKS_MAX, is_deadlock};
 use crate::row::{self, named};
 use crate::statement;
 use crate::store::PostgresStore;
-
-/// How often an operation is tried that the server ends because of a deadlock.
-const DEADLOCKS_MAX: u32 = 5;
 
 #[async_trait]
 impl BatchStore for PostgresStore {
