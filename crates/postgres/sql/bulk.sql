@@ -7,7 +7,7 @@ create or replace function milepost.start_bulk(
     name text, payload jsonb default '{}', key text default null, run_at timestamptz default null,
     priority int default null, traceparent text default null
 ) returns table (job_id uuid, duplicate boolean) language plpgsql security definer
-set search_path = pg_catalog, pg_temp set milepost.starts_bulk = 'on' as $$
+set search_path = pg_catalog, pg_temp as $$
 declare
     d milepost.bulk_definition;
 begin
@@ -20,6 +20,8 @@ begin
         raise exception using errcode = 'MP008', message = format('the bulk job %L takes its targets from a file', start_bulk.name),
             hint = 'milepost bulk start --from FILE stages one';
     end if;
+    -- Not a setting of the function: only a superuser may give it one that the server does not know.
+    perform set_config('milepost.starts_bulk', 'on', true);
     return query
         with made as materialized (
             select e.job_id, e.duplicate
@@ -35,6 +37,7 @@ begin
             on conflict do nothing
         )
         select m.job_id, m.duplicate from made m;
+    perform set_config('milepost.starts_bulk', 'off', true);
 end
 $$;
 
