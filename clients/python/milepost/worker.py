@@ -260,7 +260,12 @@ class Worker:
                 continue
             while len(ends) < 500 and not self._ends.empty():
                 ends.append(self._ends.get_nowait())
-            self._tell_until_heard(ends)
+            try:
+                self._tell_until_heard(ends)
+            except Exception as error:  # noqa: BLE001: `run` waits for this thread, which must not end before it
+                log.exception("the ends of %d runs could not be told", len(ends))
+                for job, _ in ends:
+                    self._lose(job._holder, f"ends could not be told: {error!r}")
             with self._lock:
                 for job, _ in ends:
                     self._running.pop(job.run, None)
@@ -308,18 +313,19 @@ class Worker:
         asked_at, third = time.monotonic(), self._lease_s / 3
         try:
             left = max(self._held_until - asked_at, 0.001)
-            stops = self._tell(holder, "heartbeat", {}, "stops", timeout_s=min(third, left))
-        except (Unreachable, Problem) as error:
-            log.warning("%s; the lease could not be renewed", error)
-            if error.code == "worker_lost" or time.monotonic() >= self._held_until:
+            told = self._tell(holder, "heartbeat", {}, "stops", timeout_s=min(third, left))
+            stops = [(f"{stop['job']}.{stop['token']}.", stop["verb"]) for stop in told]
+        except Exception as error:  # noqa: BLE001: whatever it is, the lease must be renewed
+            log.warning("%r; the lease could not be renewed", error)
+            if getattr(error, "code", "") == "worker_lost" or time.monotonic() >= self._held_until:
                 self._lose(holder, str(error))
             return min(max(pause_after(error, 0), self._lease_s / 15), third)
         self._held_until = asked_at + self._lease_s
         with self._lock:
             for job in self._running.values():
-                for stop in stops:
-                    if job.run.startswith(f"{stop['job']}.{stop['token']}."):
-                        job._ask_to_stop(stop["verb"])
+                for run, verb in stops:
+                    if job.run.startswith(run):
+                        job._ask_to_stop(verb)
         return third
 
 

@@ -102,6 +102,29 @@ class WorkerIllTest(IllTest):
         self.assertEqual(self.ended(job)["result"], "done")
         self.assertEqual(self.attempts(job), [None])
 
+    def raises_once(self, verb):
+        """The client's next request to this verb meets an error that nobody has thought of."""
+        ask, left = self.client.ask, [RuntimeError("unheard of")]
+
+        def once(method, path, *more, **options):
+            if left and path.endswith(verb):
+                raise left.pop()
+            return ask(method, path, *more, **options)
+
+        patched = mock.patch.object(self.client, "ask", once)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def test_a_heartbeat_that_meets_an_unheard_of_error_is_sent_again(self):
+        self.raises_once("/heartbeat")
+        self.work(lambda job: until("a heartbeat after it", lambda: self.ill.answered("POST", "/heartbeat")))
+        self.assertEqual(self.ended(self.create())["attempt"], 1)
+
+    def test_a_job_whose_end_meets_an_unheard_of_error_is_tried_again(self):
+        self.raises_once("/finish")
+        self.work(lambda job: job.attempt, lease_s=2.0)
+        self.assertGreaterEqual(self.ended(self.create())["result"], 2)
+
     def test_an_answer_that_never_comes_costs_no_lease(self):
         self.meets("POST", "/finish", HANG)
         self.work(lambda job: job.attempt, lease_s=30.0)

@@ -1,5 +1,6 @@
 """Where jobs are created and run: a queue of the server whose address is in MILEPOST_URL."""
 
+import faulthandler
 import os
 import threading
 import time
@@ -9,6 +10,9 @@ import uuid
 from milepost import Client, NewJob, Worker
 
 URL = os.environ["MILEPOST_URL"]
+
+# Tests that do not end say where they wait.
+faulthandler.dump_traceback_later(540, exit=True)
 
 
 def until(what, ask, seconds=120.0):
@@ -32,7 +36,7 @@ class Workplace(unittest.TestCase):
     def run_worker(self, handlers, **options):
         # Nobody who lives loses this lease, however slow the machine is.
         worker = Worker(self.client, handlers, **{"queues": [self.queue], "lease_s": 60.0, "wait_s": 0.3, **options})
-        thread = threading.Thread(target=worker.run)
+        thread = threading.Thread(target=worker.run, daemon=True)  # One that hangs fails its test, and no more.
         thread.start()
 
         def leave():

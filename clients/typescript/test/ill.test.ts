@@ -14,6 +14,12 @@ import type { Fault } from "./ill.js";
 const url = process.env["MILEPOST_URL"] ?? "http://127.0.0.1:7070";
 const healthy = new Client(url);
 
+// Tests that do not end say what they wait for.
+setTimeout(() => {
+  console.error("the tests do not end; what is open:", process.getActiveResourcesInfo());
+  process.exit(1);
+}, 540_000).unref();
+
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (const began = Date.now(); Date.now() - began < 120_000; await sleep(20)) if (await holds()) return;
   throw new Error(`waited in vain until ${what}`);

@@ -11,6 +11,12 @@ import type { Handler, Json, JobState, JobView } from "../src/index.js";
 
 const client = new Client(process.env["MILEPOST_URL"]);
 
+// Tests that do not end say what they wait for.
+setTimeout(() => {
+  console.error("the tests do not end; what is open:", process.getActiveResourcesInfo());
+  process.exit(1);
+}, 540_000).unref();
+
 async function until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
   for (const began = Date.now(); Date.now() - began < 120_000; await sleep(20)) {
     const answer = await ask();

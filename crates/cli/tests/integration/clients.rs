@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use crate::support::process::Process;
+use crate::support::process::{Process, output};
 use crate::support::{Place, on_each_store};
 
 on_each_store! {
@@ -26,14 +26,14 @@ fn serve(place: &Place) -> (Process, String) {
 
 fn the_client_for_python_passes_its_tests(place: Place) {
     let (_server, url) = serve(&place);
-    let ran = Command::new("python3")
+    let mut tests = Command::new("python3");
+    tests
         .args(["-W", "error", "-m", "unittest", "-v", "tests.test_milepost", "tests.test_ill"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python"))
-        .env("MILEPOST_URL", url)
-        .output()
-        .unwrap();
+        .env("MILEPOST_URL", url);
+    let ran = output(&mut tests);
     let told = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && told.contains("Ran 29 tests"), "{told}");
+    assert!(ran.status.success() && told.contains("Ran 31 tests"), "{told}");
 }
 
 fn the_client_for_typescript_passes_its_tests(place: Place) {
@@ -49,12 +49,12 @@ fn the_client_for_typescript_passes_its_tests_on_the_oldest_node_that_it_support
 
 fn passes_on(node: &Path, place: &Place) {
     let (_server, url) = serve(place);
-    let ran = Command::new(node)
+    let mut tests = Command::new(node);
+    tests
         .args(["--test", "--test-reporter=tap", "dist/test/milepost.test.js", "dist/test/ill.test.js"])
         .current_dir(typescript())
-        .env("MILEPOST_URL", url)
-        .output()
-        .unwrap();
+        .env("MILEPOST_URL", url);
+    let ran = output(&mut tests);
     let printed = String::from_utf8_lossy(&ran.stdout);
     assert!(
         ran.status.success() && printed.contains("# pass 26"),
@@ -95,7 +95,7 @@ fn typescript() -> &'static Path {
 }
 
 fn run(command: &mut Command) {
-    let ran = command.output().unwrap();
+    let ran = output(command);
     let told = [ran.stdout, ran.stderr].concat();
     assert!(ran.status.success(), "{command:?}: {}", String::from_utf8_lossy(&told));
 }

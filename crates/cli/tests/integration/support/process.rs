@@ -1,21 +1,36 @@
 //! A process of the command that goes on, and what it logs.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use super::Place;
+
+/// How long a process may say nothing, or a program run, before a test fails.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Killed with the test.
 pub(crate) struct Process {
     pub(crate) child: Child,
-    log: BufReader<ChildStderr>,
+    /// What it logs: always read, so that the process never waits for a reader.
+    log: Receiver<String>,
     pub(crate) heard: String,
 }
 
 impl Process {
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let (says, log) = mpsc::channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            while stderr.read_line(&mut line).unwrap() > 0 {
+                let _ = says.send(std::mem::take(&mut line));
+            }
+        });
         Self { child, log, heard: String::new() }
     }
 
@@ -35,14 +50,25 @@ impl Process {
 
     /// Reads the log until it says this; answers the line.
     pub(crate) fn hear(&mut self, words: &str) -> String {
-        let mut line = String::new();
-        while !line.contains(words) {
-            line.clear();
-            let bytes = self.log.read_line(&mut line).unwrap();
-            assert!(bytes > 0, "it ended before it said {words:?}:\n{}", self.heard);
-            self.heard.push_str(&line);
+        loop {
+            let line = self.next_line();
+            let line = line.unwrap_or_else(|| panic!("it ended before it said {words:?}:\n{}", self.heard));
+            if line.contains(words) {
+                return line;
+            }
         }
-        line
+    }
+
+    /// The next line of the log, or none if it has ended.
+    fn next_line(&mut self) -> Option<String> {
+        match self.log.recv_timeout(LIMIT) {
+            Ok(line) => {
+                self.heard.push_str(&line);
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("it said nothing more for {LIMIT:?}:\n{}", self.heard),
+        }
     }
 
     pub(crate) fn signal(&self, name: &str) {
@@ -60,7 +86,7 @@ impl Process {
 
     /// Waits until it has ended; answers its exit status and its whole log.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        self.log.read_to_string(&mut self.heard).unwrap();
+        while self.next_line().is_some() {}
         (self.child.wait().unwrap().code(), std::mem::take(&mut self.heard))
     }
 }
@@ -70,4 +96,21 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What a program that ends by itself prints. One that does not is killed with all that it has started, and the test fails.
+pub(crate) fn output(command: &mut Command) -> Output {
+    let child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+    let group = format!("-{}", child.id());
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || ended.send(child.wait_with_output()));
+    if let Ok(output) = end.recv_timeout(LIMIT) {
+        return output.unwrap();
+    }
+    let killed = Command::new("kill").args(["-s", "KILL", "--", &group]).status();
+    assert!(killed.unwrap().success());
+    let Output { stdout, stderr, .. } = end.recv().unwrap().unwrap();
+    let printed = [stdout, stderr].concat();
+    panic!("{command:?} did not end within {LIMIT:?}; it printed:\n{}", String::from_utf8_lossy(&printed))
 }
