@@ -54,6 +54,17 @@ made_by_clients! {
     BatchId
 }
 
+impl BatchId {
+    /// A new id, of a batch that lies in this one. Its last byte, which is random otherwise, is the same: PostgreSQL tells by it which lock stands
+    /// for a batch and all that lie in it or around it.
+    #[must_use]
+    pub fn inner(self) -> Self {
+        let mut id = uuid::Uuid::now_v7().into_bytes();
+        id[15] = self.0.as_bytes()[15];
+        Self(uuid::Uuid::from_bytes(id))
+    }
+}
+
 made_by_clients! {
     /// Names one event, everywhere and for ever: a UUIDv7, or what its emitter names it by.
     EventId

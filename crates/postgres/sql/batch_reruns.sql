@@ -18,9 +18,7 @@ $$;
 create or replace function milepost.rerun_failed(batch uuid, note text default null, generation int default null) returns bigint
 language plpgsql as $$
 begin
-    -- As in run_again, whose tasks are chosen when nobody else changes them.
-    perform from milepost.batch_spread s where s.batch_id = rerun_failed.batch order by s.pos for update;
-    perform milepost.join_inside(rerun_failed.batch);
+    -- Before its tasks are chosen: nobody else changes them.
     perform milepost.take_batch(rerun_failed.batch, rerun_failed.generation);
     return (
         select r.changed
@@ -59,11 +57,6 @@ declare
     child uuid;
 begin
     perform milepost.check_reason(note);
-    -- Ends that stand in line, before others are kept from settling: who counts one has its row and settles then.
-    perform from milepost.batch_spread s where s.batch_id = of_batch order by s.pos for update;
-    if inside then
-        perform milepost.join_inside(of_batch);
-    end if;
     a := milepost.take_batch(of_batch, seen_generation);
     was_version := a.version_id;
     if a.state in ('done', 'canceled') and exists (
@@ -78,8 +71,6 @@ begin
     perform milepost.check_tasks(a, tasks);
     -- What they counted must all be counted before it is taken back.
     while exists (select from milepost.batch_spread s where s.batch_id = a.id) loop
-        -- One that came meanwhile, and that somebody else is about to count: spread would pass it over for ever.
-        perform from milepost.batch_spread s where s.batch_id = a.id order by s.pos for update;
         perform milepost.spread(2147483647, a.id);
     end loop;
     perform from milepost.batch_task t where t.batch_id = a.id and t.task = any (tasks) order by t.task for update;
@@ -171,34 +162,6 @@ begin
     if found then
         raise exception using errcode = 'MP013', message = format('batch %s was rerun meanwhile; look at it again', overtaken);
     end if;
-end
-$$;
-
--- Keeps others from settling the batches that lie in this one and in which something can have failed: inner ones first, since who settles
--- the end of one goes on with the batch around it.
-create or replace function milepost.join_inside(of_batch uuid) returns void language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
-declare
-    ids uuid[];
-    depths int[];
-    level int;
-begin
-    with recursive inside(id, depth, is_list) as (
-        select b.id, b.depth, b.items_of is not null from milepost.batch b where b.id = of_batch
-        union all
-        select c.id, c.depth, c.items_of is not null
-        from inside i
-        join milepost.batch_task t on t.batch_id = i.id
-        join milepost.batch c on c.id = t.child_id
-        -- Items are jobs.
-        where not i.is_list and t.state in ('active', 'failed', 'aborted') and c.ended_at is null
-          and (t.state <> 'active' or c.failed + c.aborted > 0 or c.items_of is null and c.active > 0)
-    )
-    select array_agg(i.id), array_agg(i.depth) into ids, depths from inside i where i.id <> of_batch;
-    perform from milepost.batch_spread s where s.batch_id = any (ids) order by s.pos for update;
-    for level in select distinct d from unnest(depths) d order by d desc loop
-        perform milepost.join_settling(array(select i.id from unnest(ids, depths) i(id, depth) where i.depth = level), true);
-    end loop;
 end
 $$;
 

@@ -231,7 +231,7 @@ begin
                 return null;
             end if;
             select * into made from milepost.make_batch(
-                milepost.uuid_v7(), a.dag, a.version_id, null, payload, a.nominal_at, a.nominal_zone, a.traceparent, of_batch, of_task, of_task, a.depth + 1);
+                milepost.inner_batch_id(of_batch), a.dag, a.version_id, null, payload, a.nominal_at, a.nominal_zone, a.traceparent, of_batch, of_task, of_task, a.depth + 1);
         else
             begin
                 inner_version := milepost.find_version(name, null);
@@ -239,7 +239,7 @@ begin
                 return format('there is no DAG "%s"; `milepost batch list --dags` shows those that there are', name);
             end;
             select * into made from milepost.make_batch(
-                milepost.uuid_v7(), name, inner_version.id, null, payload, a.nominal_at, a.nominal_zone, a.traceparent, of_batch, of_task, null, a.depth + 1);
+                milepost.inner_batch_id(of_batch), name, inner_version.id, null, payload, a.nominal_at, a.nominal_zone, a.traceparent, of_batch, of_task, null, a.depth + 1);
         end if;
         update milepost.batch_task set state = 'active', child_id = made.batch_id where batch_id = of_batch and task = of_task;
         if made.due_made > 0 then

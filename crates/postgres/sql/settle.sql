@@ -2,11 +2,19 @@
 --
 -- Locks, in this order: jobs (live, by id), the tasks that end, their successors (by batch and number), batches (descending, so that inner ones come
 -- before those they are tasks of), groups. Advisory, before all of these: (19797, bucket of the batch) shared while its ends are settled, exclusive
--- while an operator changes which tasks run; of batches that lie in one another the inner ones first where all are known (join_inside).
+-- while an operator changes which tasks run. Batches that lie in one another have one bucket: operators go from outer batches to inner ones, ends the
+-- other way.
 
--- The advisory lock (19797, …) that stands for a batch. Few locks, which batches share.
+-- The advisory lock (19797, …) that stands for a batch and all that lie in it or around it. Few locks, which such families share.
 create or replace function milepost.settling_bucket(batch uuid) returns int language sql immutable parallel safe as $$
-    select hashtext(batch::text) & 255
+    select get_byte(uuid_send(batch), 15)
+$$;
+
+-- An id for a batch that lies in this one: its last byte, which is random, is that of the batch around it, and so their bucket is the same.
+create or replace function milepost.inner_batch_id(outer_batch uuid) returns uuid language plpgsql volatile as $$
+begin
+    return encode(set_byte(uuid_send(milepost.uuid_v7()), 15, get_byte(uuid_send(outer_batch), 15)), 'hex')::uuid;
+end
 $$;
 
 -- Takes part in settling these batches, or (alone) keeps others from it.

@@ -58,12 +58,14 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 declare
     ends record;
 begin
-    -- Of each task the first in the line.
+    -- Of each task the first in the line. The right to settle comes before all rows in the order of locks; where an operator has it, nobody
+    -- waits for it here.
     with first as materialized (
         select s.pos, s.batch_id, s.task, s.was, s.state, s.position
         from milepost.batch_spread s
         where (of_batch is null or s.batch_id = of_batch)
           and not exists (select from milepost.batch_spread o where o.batch_id = s.batch_id and o.task = s.task and o.pos < s.pos)
+          and pg_try_advisory_xact_lock_shared(19797, milepost.settling_bucket(s.batch_id))
         order by s.pos limit 500
         for update skip locked
     ),

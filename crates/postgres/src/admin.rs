@@ -13,14 +13,16 @@ use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
 use uuid::Uuid;
 
-use crate::error::{DEADLOCKS_MAX, change_error, is_deadlock};
+use crate::error::change_error;
 use crate::row::{self, Decoded, named};
 use crate::session::Query;
 use crate::statement;
 use crate::store::PostgresStore;
 
-impl PostgresStore {
-    async fn operate_once(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
+#[async_trait]
+impl AdminStore for PostgresStore {
+    async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
+        operation.check()?;
         let (deed, query) = (Deed::operate(job, operation.verb), change(job, operation));
         let row = self.act(&self.inner.intake, &deed, async |session| session.row(query).await).await;
         let state = row.and_then(row::value::<String>);
@@ -28,20 +30,6 @@ impl PostgresStore {
         match state.parse::<JobState>() {
             Ok(state) => Ok(Operated::Done(state)),
             Err(_) => Ok(Operated::StopRequested),
-        }
-    }
-}
-
-#[async_trait]
-impl AdminStore for PostgresStore {
-    async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
-        operation.check()?;
-        let mut tries = 1;
-        loop {
-            match self.operate_once(job, operation).await {
-                Err(error) if tries < DEADLOCKS_MAX && is_deadlock(&error) => tries += 1,
-                answer => return answer,
-            }
         }
     }
 

@@ -42,14 +42,6 @@ pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -
     StoreError::Database { verb, cause: cause(error) }
 }
 
-/// How often an operation is tried that the server ends because of a deadlock.
-pub(crate) const DEADLOCKS_MAX: u32 = 5;
-
-/// Whether the server ended the transaction because of a deadlock: nothing of it was done, and another try may succeed.
-pub(crate) fn is_deadlock(error: &StoreError) -> bool {
-    error.is_transient() && error.chain().contains("(SQLSTATE 40P01)")
-}
-
 /// The remedy for an error whose message names only the symptom.
 fn remedy(code: &str) -> Option<&'static str> {
     match code {

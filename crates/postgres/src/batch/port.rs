@@ -20,7 +20,6 @@ use milepost_core::port::{BatchStore, StoreResult};
 
 use sqlx::Row;
 
-use crate::error::{DEADLOCKS_MAX, is_deadlock};
 use crate::row::{self, named};
 use crate::statement;
 use crate::store::PostgresStore;
@@ -74,14 +73,7 @@ impl BatchStore for PostgresStore {
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         operation.check()?;
-        let mut tries = 1;
-        loop {
-            match self.operate_on(operation).await {
-                // Batches within one another are locked from outside in and from inside out.
-                Err(error) if tries < DEADLOCKS_MAX && is_deadlock(&error) => tries += 1,
-                answer => return answer,
-            }
-        }
+        self.operate_on(operation).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

@@ -105,7 +105,7 @@ impl<'a> Place<'a> {
     /// In a task of a batch, of which it is another run.
     fn within(parent: TaskId, head: &'a Head, depth: u32) -> Self {
         Place {
-            id: BatchId::new(),
+            id: parent.batch.inner(),
             dag: &head.dag,
             version: head.version,
             parent: Some(parent),
@@ -133,29 +133,27 @@ impl Settler<'_> {
     pub(super) fn start_inner(&mut self, parent: TaskId, dag: &str, input: &str) -> Result<BatchId, Failure> {
         let depth = self.depth_below(parent)?;
         let version = dag::find(self.conn, dag, None)?;
-        let id = BatchId::new();
         let (tasks, roots) = sizes(self.conn, version)?;
         let head = self.head(parent.batch)?;
-        let place = Place { id, dag, version, ..Place::within(parent, &head, depth) };
+        let place = Place { dag, version, ..Place::within(parent, &head, depth) };
         self.put_batch(&place, None, (tasks - roots, roots), input)?;
-        self.conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((id.0.as_bytes(), version))?;
-        Ok(id)
+        self.conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((place.id.0.as_bytes(), version))?;
+        Ok(place.id)
     }
 
     /// Starts the batch of the items that a task goes over.
     pub(super) fn start_items(&mut self, parent: TaskId, items: Vec<Value>) -> Result<BatchId, Failure> {
         let depth = self.depth_below(parent)?;
         let head = self.head(parent.batch)?;
-        let id = BatchId::new();
         let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
-        let place = Place { id, items_of: Some(parent.number), ..Place::within(parent, &head, depth) };
+        let place = Place { items_of: Some(parent.number), ..Place::within(parent, &head, depth) };
         self.put_batch(&place, None, (0, i64::from(count)), &Value::Array(items).to_string())?;
         let mut put = self.conn.prepare_cached(query::BATCH_PUT_ITEM)?;
         for item in 0..count {
-            put.execute((id.0.as_bytes(), item))?;
+            put.execute((place.id.0.as_bytes(), item))?;
         }
         self.page.take(count);
-        Ok(id)
+        Ok(place.id)
     }
 
     fn depth_below(&mut self, parent: TaskId) -> Result<u32, Failure> {

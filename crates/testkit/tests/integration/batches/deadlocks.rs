@@ -6,6 +6,7 @@ use milepost::{Outcome, RetryPolicy, Worker};
 use milepost_core::batch::operation::BatchVerb;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::BatchState;
+use milepost_core::ident::BatchId;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::{self, Database};
 use milepost_testkit::suite::batches::{Batches, fails, graph};
@@ -16,10 +17,10 @@ use tokio::sync::Semaphore;
 
 const KIND: &str = "deadlock";
 
-/// Whether somebody waits for a row; those of other tests on the server do not count.
+/// Whether somebody waits for a row or a batch; those of other tests on the server do not count.
 async fn somebody_waits(store: &PostgresStore) -> bool {
     let waits = "select count(*) from pg_locks l join pg_stat_activity a using (pid)
-        where not l.granted and l.locktype in ('transactionid', 'tuple') and a.datname = current_database()";
+        where not l.granted and l.locktype in ('transactionid', 'tuple', 'advisory') and a.datname = current_database()";
     sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() > 0
 }
 
@@ -74,22 +75,27 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
     worker.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rerun_waits_for_who_counts_ends_that_stand_in_line() {
-    let (database, store) = Database::with_store().await;
-    let batches = Batches::on(Arc::new(store.clone())).await;
+/// A batch one of whose ends stands in line to be counted.
+async fn batch_with_an_end_in_line(store: &PostgresStore, batches: &Batches) -> BatchId {
     let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
     batches.step(batch, &["a"], fails()).await;
     let line =
         "insert into milepost.batch_spread (batch_id, task, was, state) values ($1, 0, 'failed', 'failed')";
     sqlx::query(line).bind(batch.0).execute(store.pool()).await.unwrap();
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rerun_waits_for_who_counts_ends_that_stand_in_line() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batch_with_an_end_in_line(&store, &batches).await;
     let mut other = PgConnection::connect(&database.url()).await.unwrap();
     other.execute("begin").await.unwrap();
-    other.execute("select from milepost.batch_spread for update").await.unwrap();
+    other.execute("select milepost.spread()").await.unwrap();
     let rerun = batches.try_operate(batch, BatchVerb::Rerun { tasks: vec![0] });
     let count = async {
         wait::until("the rerun waits for who counts", || async { somebody_waits(&store).await }).await;
-        other.execute("select milepost.spread()").await.expect("nobody keeps it from settling");
         other.execute("commit").await.unwrap();
     };
     let both = async { tokio::join!(rerun, count) };
@@ -97,4 +103,24 @@ async fn a_rerun_waits_for_who_counts_ends_that_stand_in_line() {
     rerun.unwrap();
     batches.advance().await;
     batches.assert_states(batch, "a active, b waiting").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_in_line_of_a_batch_that_an_operator_has_are_counted_later() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batch_with_an_end_in_line(&store, &batches).await;
+    let mut operator = PgConnection::connect(&database.url()).await.unwrap();
+    operator.execute("begin").await.unwrap();
+    let has = sqlx::query("select milepost.take_batch($1, null)").bind(batch.0);
+    has.execute(&mut operator).await.unwrap();
+    let in_line = async || {
+        let count = "select count(*) from milepost.batch_spread";
+        sqlx::query_scalar::<_, i64>(count).fetch_one(store.pool()).await.unwrap()
+    };
+    sqlx::query("select milepost.spread()").execute(store.pool()).await.expect("it does not wait");
+    assert_eq!(in_line().await, 1);
+    operator.execute("commit").await.unwrap();
+    batches.advance().await;
+    assert_eq!(in_line().await, 0);
 }
