@@ -99,7 +99,8 @@ declare
     inside record;
 begin
     perform milepost.check_reason(abort_batch.note);
-    if a.state not in ('running', 'failed') or a.stop is not null then
+    -- Again, too, while some of it still runs: the earlier of the two grace times holds.
+    if a.state not in ('running', 'failed') or a.stop is not null and a.active = 0 then
         raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be aborted', a.id, a.state), detail = a.state::text;
     end if;
     update milepost.batch set stop = 'abort' where id = a.id;
@@ -107,7 +108,7 @@ begin
     select s.stopped, s.asked into changed, stopping from milepost.stop_jobs(jobs, 'abort', abort_batch.note, grace_ms) s;
     for child in
         select c.id from milepost.batch_task t join milepost.batch c on c.id = t.child_id
-        where t.batch_id = a.id and t.state = 'active' and c.stop is null and c.state in ('running', 'failed') order by t.task
+        where t.batch_id = a.id and t.state = 'active' and c.state in ('running', 'failed') and (c.stop is null or c.active > 0) order by t.task
     loop
         select * into inside from milepost.abort_batch(child, abort_batch.note, grace_ms);
         changed := changed + inside.changed;

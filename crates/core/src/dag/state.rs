@@ -116,6 +116,12 @@ impl BatchState {
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Done | Self::Canceled)
     }
+
+    /// Whether the batch can be aborted, given whether it is stopped and its tasks: again, too, while some of them still run.
+    #[must_use]
+    pub const fn can_be_aborted(self, is_stopped: bool, counts: &Counts) -> bool {
+        matches!(self, Self::Running | Self::Failed) && (!is_stopped || counts.active > 0)
+    }
 }
 
 /// How many tasks of a batch stand where.
@@ -141,6 +147,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Whether a batch with these tasks can be resumed: it is stopped, or some of them are.
+    #[must_use]
+    pub const fn can_be_resumed(&self, is_stopped: bool) -> bool {
+        is_stopped || self.aborted > 0
+    }
+
     /// All tasks.
     #[must_use]
     pub const fn total(&self) -> u64 {

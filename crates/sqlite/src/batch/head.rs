@@ -97,10 +97,21 @@ impl Head {
 
     /// Where it stands with so many tasks.
     pub(super) fn state_with(&self, counts: &ByState) -> BatchState {
-        let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] =
-            counts.map(i64::unsigned_abs);
-        Counts { waiting, due, active, failed, aborted, succeeded, skipped, canceled }.state(self.stopped)
+        named(counts).state(self.stopped)
     }
+
+    pub(super) fn can_be_aborted(&self) -> bool {
+        self.state.can_be_aborted(self.stopped, &named(&self.counts))
+    }
+
+    pub(super) fn can_be_resumed(&self) -> bool {
+        named(&self.counts).can_be_resumed(self.stopped)
+    }
+}
+
+fn named(counts: &ByState) -> Counts {
+    let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] = counts.map(i64::unsigned_abs);
+    Counts { waiting, due, active, failed, aborted, succeeded, skipped, canceled }
 }
 
 /// Where a task stands.

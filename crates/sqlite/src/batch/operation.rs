@@ -6,7 +6,7 @@ use std::time::Duration;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
 use milepost_core::dag::rule::Rule;
-use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::port::{Operated, Operation};
@@ -59,11 +59,9 @@ impl Operator<'_, '_> {
         let batch = self.operation.batch;
         let in_state = |what| InvalidBatch::State { batch, state: head.state, what };
         match &self.operation.what {
-            BatchVerb::Abort if head.state.is_ended() => refused(in_state("aborted")),
+            BatchVerb::Abort if !head.can_be_aborted() => refused(in_state("aborted")),
             BatchVerb::Abort => self.abort(batch).map(|()| Verb::Abort),
-            BatchVerb::Resume if !head.stopped && head.state != BatchState::Aborted => {
-                refused(in_state("resumed"))
-            }
+            BatchVerb::Resume if !head.can_be_resumed() => refused(in_state("resumed")),
             BatchVerb::Resume => self.resume(batch).map(|()| Verb::Resume),
             BatchVerb::Cancel { tasks } => {
                 self.cancel(batch, tasks.iter().copied().collect()).map(|()| Verb::Cancel)
@@ -136,7 +134,9 @@ impl Operator<'_, '_> {
         for (_, stand) in self.stands_in(batch, &[TaskState::Active])? {
             match stand {
                 Stand { job: Some(job), .. } => self.act_on_job(job, Verb::Abort)?,
-                Stand { child: Some(child), .. } => self.abort(child)?,
+                Stand { child: Some(child), .. } if self.settler.head(child)?.can_be_aborted() => {
+                    self.abort(child)?;
+                }
                 _ => {}
             }
         }
@@ -159,11 +159,8 @@ impl Operator<'_, '_> {
                 Stand { state: TaskState::Active, job: Some(job), .. } => {
                     self.settler.conn.prepare_cached(query::WITHDRAW_ABORT)?.execute([Id(&job)])?;
                 }
-                Stand { job: None, child: Some(child), .. } => {
-                    let its = self.settler.head(child)?;
-                    if its.stopped || its.state == BatchState::Aborted {
-                        self.resume(child)?;
-                    }
+                Stand { job: None, child: Some(child), .. } if self.settler.head(child)?.can_be_resumed() => {
+                    self.resume(child)?;
                 }
                 _ => {}
             }

@@ -98,6 +98,8 @@ macro_rules! batch_conformance {
             operations {
                 an_abort_stops_everything_and_a_resume_goes_on
                 a_stopped_batch_makes_no_jobs
+                a_batch_whose_tasks_still_run_can_be_aborted_again_with_less_grace
+                a_running_batch_can_be_resumed_for_the_sake_of_one_aborted_task
                 a_cancel_ends_all_but_what_it_does_not_name
                 tasks_canceled_together_are_none_skipped_for_another
                 a_running_task_is_asked_to_stop

@@ -10,6 +10,7 @@ use milepost_core::dag::rule::Rule;
 use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::finish::End;
 use milepost_core::ident::BatchId;
+use milepost_core::port::Operation;
 use milepost_core::transition::Verb;
 use serde_json::json;
 
@@ -48,6 +49,33 @@ pub async fn a_stopped_batch_makes_no_jobs(batches: Batches) {
     batches.operate(batch, BatchVerb::Resume).await;
     batches.step(batch, &["b", "c"], done()).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
+}
+
+pub async fn a_batch_whose_tasks_still_run_can_be_aborted_again_with_less_grace(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[])]), json!({})).await;
+    batches.claim(batch).await;
+    for grace in [LONG, Duration::ZERO] {
+        let abort = BatchOperation { batch, generation: None, grace, note: None, what: BatchVerb::Abort };
+        batches.store.operate_batch(&abort).await.unwrap();
+    }
+    assert_eq!(batches.state(batch).await, BatchState::Aborted);
+    let again = invalid(batches.try_operate(batch, BatchVerb::Abort).await);
+    assert!(matches!(again, InvalidBatch::State { state: BatchState::Aborted, .. }), "{again:?}");
+}
+
+pub async fn a_running_batch_can_be_resumed_for_the_sake_of_one_aborted_task(batches: Batches) {
+    let batch = batches.run(graph("d", &[("a", &[]), ("b", &[])]), json!({})).await;
+    let claimed = batches.claim(batch).await;
+    batches
+        .store
+        .operate(claimed["a"].run.job, &Operation { grace: Duration::ZERO, ..Operation::new(Verb::Abort) })
+        .await
+        .unwrap();
+    assert_eq!(batches.state(batch).await, BatchState::Running);
+    assert_eq!(batches.operate(batch, BatchVerb::Resume).await.changed, 1);
+    batches.assert_states(batch, "a active, b active").await;
+    let again = invalid(batches.try_operate(batch, BatchVerb::Resume).await);
+    assert!(matches!(again, InvalidBatch::State { state: BatchState::Running, .. }), "{again:?}");
 }
 
 pub async fn a_cancel_ends_all_but_what_it_does_not_name(batches: Batches) {
