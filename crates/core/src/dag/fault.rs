@@ -196,6 +196,25 @@ impl Fault {
             Self::TooMany { .. } | Self::Key(_) => None,
         }
     }
+
+    /// Which field of the definition itself it is about.
+    #[must_use]
+    pub const fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Name(_) => Some("name"),
+            Self::InputSchema(_) => Some("input_schema"),
+            _ => None,
+        }
+    }
+
+    /// Whether it can come from another field of the same task that could not be read.
+    #[must_use]
+    pub const fn can_follow_from_another_field(&self) -> bool {
+        matches!(
+            self,
+            Self::Work { .. } | Self::RuleOfRoot { .. } | Self::NotAPredecessor { .. } | Self::NoItem { .. }
+        )
+    }
 }
 
 fn meant(nearest: &[String]) -> String {

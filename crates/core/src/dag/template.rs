@@ -4,7 +4,7 @@
 //! is put in as text (a string as it is, all else as JSON). `$${` is a plain `${`. Names of members stay as they
 //! are.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use thiserror::Error;
 
 use super::expression::{EvaluationError, Expression, InvalidExpression, Reads, Scope};
@@ -83,16 +83,24 @@ impl Template {
     /// Compiles the strings of a value.
     ///
     /// # Errors
-    /// [`InvalidTemplate`] says what is wrong and where.
+    /// [`InvalidTemplate`] says what is wrong first, and where.
     pub fn compile(value: &Value) -> Result<Self, InvalidTemplate> {
+        let mut faults = Vec::new();
+        let template = Self::compile_all(value, &mut faults);
+        faults.into_iter().next().map_or(Ok(template), Err)
+    }
+
+    /// The same; adds what is wrong with each string to `faults`, and leaves those strings out.
+    pub(super) fn compile_all(value: &Value, faults: &mut Vec<InvalidTemplate>) -> Self {
+        let mut template = Self { root: value.clone(), strings: Vec::new() };
         // Before anything is compiled.
         let (count, bytes) = count_expressions(value);
         if count > EXPRESSIONS_MAX || bytes > EXPRESSION_BYTES_MAX {
-            return Err(InvalidTemplate::TooMany);
+            faults.push(InvalidTemplate::TooMany);
+        } else {
+            template.collect(value, &mut String::new(), faults);
         }
-        let mut template = Self { root: value.clone(), strings: Vec::new() };
-        template.collect(value, &mut String::new())?;
-        Ok(template)
+        template
     }
 
     /// Whether it is the payload as it stands: no expressions, and nothing that is written like one.
@@ -144,35 +152,32 @@ impl Template {
         Ok(payload)
     }
 
-    fn collect(&mut self, value: &Value, pointer: &mut String) -> Result<(), InvalidTemplate> {
+    fn collect(&mut self, value: &Value, pointer: &mut String, faults: &mut Vec<InvalidTemplate>) {
         match value {
-            Value::String(text) if text.contains("${") => {
-                self.strings.push((pointer.clone(), pieces(text, pointer)?));
-            }
+            Value::String(text) if text.contains("${") => match pieces(text, pointer) {
+                Ok(pieces) => self.strings.push((pointer.clone(), pieces)),
+                Err(invalid) => faults.push(invalid),
+            },
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    self.below(&at.to_string(), item, pointer)?;
+                    self.below(&at.to_string(), item, pointer, faults);
                 }
             }
-            Value::Object(members) => self.members(members, pointer)?,
+            Value::Object(members) => {
+                for (name, member) in members {
+                    self.below(&name.replace('~', "~0").replace('/', "~1"), member, pointer, faults);
+                }
+            }
             _ => {}
         }
-        Ok(())
     }
 
-    fn members(&mut self, members: &Map<String, Value>, pointer: &mut String) -> Result<(), InvalidTemplate> {
-        members.iter().try_for_each(|(name, member)| {
-            self.below(&name.replace('~', "~0").replace('/', "~1"), member, pointer)
-        })
-    }
-
-    fn below(&mut self, step: &str, value: &Value, pointer: &mut String) -> Result<(), InvalidTemplate> {
+    fn below(&mut self, step: &str, value: &Value, pointer: &mut String, faults: &mut Vec<InvalidTemplate>) {
         let above = pointer.len();
         pointer.push('/');
         pointer.push_str(step);
-        let found = self.collect(value, pointer);
+        self.collect(value, pointer, faults);
         pointer.truncate(above);
-        found
     }
 }
 

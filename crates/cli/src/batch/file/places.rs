@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use milepost_core::dag::fault::{Fault as Wrong, InvalidDag};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_saphyr::Spanned;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
@@ -12,15 +12,16 @@ use super::{Fault, Format, parse};
 use crate::config::document::{Document, Node};
 use crate::config::fault::{Faults, place};
 
-/// Lines and columns, by task.
+/// Lines and columns, by key.
 pub(super) type Places = HashMap<String, (usize, usize)>;
 
 /// The faults of a definition that was read from this text.
 pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fault> {
-    let places = of_tasks(format, text);
-    let fault = |wrong: &Wrong| Fault {
-        place: wrong.task().and_then(|task| places.get(task)).copied(),
-        what: wrong.to_string(),
+    let (tasks, fields) = (of_tasks(format, text), of_fields(format, text));
+    let fault = |wrong: &Wrong| {
+        let task = wrong.task().and_then(|task| tasks.get(task));
+        let place = task.or_else(|| fields.get(wrong.field()?));
+        Fault { place: place.copied(), what: wrong.to_string() }
     };
     let mut faults: Vec<Fault> = invalid.faults.iter().map(fault).collect();
     faults.sort_by_key(|fault| fault.place);
@@ -30,36 +31,47 @@ pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fa
     faults
 }
 
+/// Keys as YAML has them, with places.
+type Keys = HashMap<Spanned<String>, IgnoredAny>;
+
 /// Where each task stands.
 pub(super) fn of_tasks(format: Format, text: &str) -> Places {
+    /// A definition, as far as its tasks.
+    #[derive(Deserialize)]
+    struct Tasks {
+        tasks: Keys,
+    }
+
     match format {
-        Format::Toml => of_toml(text),
+        Format::Toml => of_toml(text, |root| root.get("tasks")),
         // JSON is YAML, as far as places go.
-        Format::Yaml | Format::Json => of_yaml(text),
+        Format::Yaml | Format::Json => of_yaml(text, |definition: Tasks| definition.tasks),
     }
 }
 
-fn of_toml(text: &str) -> Places {
+/// Where each field of the definition itself stands.
+fn of_fields(format: Format, text: &str) -> Places {
+    match format {
+        Format::Toml => of_toml(text, |root| Some(root)),
+        Format::Yaml | Format::Json => of_yaml(text, |fields: Keys| fields),
+    }
+}
+
+fn of_toml(text: &str, table: impl Fn(&Node) -> Option<&Node>) -> Places {
     let document = Document::parse(text, &mut Faults::default());
-    let tasks = document.as_ref().and_then(|document| document.root.get("tasks"));
-    let entries = tasks.map(Node::entries).unwrap_or_default().iter();
+    let table = document.as_ref().and_then(|document| table(&document.root));
+    let entries = table.map(Node::entries).unwrap_or_default().iter();
     entries.map(|entry| (entry.key.clone(), place(text, entry.at))).collect()
 }
 
-fn of_yaml(text: &str) -> Places {
-    /// The keys of tasks, with places.
-    #[derive(Deserialize)]
-    struct Keys {
-        tasks: HashMap<Spanned<String>, IgnoredAny>,
-    }
-
+fn of_yaml<T: DeserializeOwned>(text: &str, keys: impl Fn(T) -> Keys) -> Places {
     let mut options = parse::yaml_options();
     options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
-    let Ok(keys) = serde_saphyr::from_str_with_options::<Keys>(text, options) else { return Places::new() };
+    let Ok(read) = serde_saphyr::from_str_with_options::<T>(text, options) else { return Places::new() };
     let number = |number: u64| usize::try_from(number).unwrap_or_default();
     let place = |key: &Spanned<String>| (number(key.referenced.line()), number(key.referenced.column()));
     let mut places = Places::new();
-    for key in keys.tasks.into_keys() {
+    for key in keys(read).into_keys() {
         let place = place(&key);
         // Of a key that is there twice the last.
         places.entry(key.value).and_modify(|last| *last = place.max(*last)).or_insert(place);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
+use milepost_core::dag::fault::Fault as Wrong;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
@@ -20,16 +21,13 @@ pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path
     let Some(mut fields) = parse::fields(format, text) else { return vec![first] };
     let first_path = removable(first_path);
     let mut faults = vec![first];
-    // What is wrong with the rest of these tasks may come from what was taken out of them.
-    let mut touched = BTreeSet::new();
-    let mut tasks_missing = false;
+    let mut taken_out = TakenOut::default();
     while faults.len() < FAULTS_MAX {
         let refused = match serde_path_to_error::deserialize::<_, Definition>(&fields) {
-            Ok(definition) if !tasks_missing => {
-                faults.extend(of_the_whole(format, text, definition, &touched));
+            Ok(definition) => {
+                faults.extend(of_the_whole(format, text, definition, &taken_out));
                 break;
             }
-            Ok(_) => break,
             Err(refused) => refused,
         };
         let path = removable(refused.path());
@@ -38,8 +36,8 @@ pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path
             faults.push(Fault { place: place_of(format, text, refused.path()), what });
         }
         match path.as_slice() {
-            [tasks, task, _, ..] if tasks == "tasks" => drop(touched.insert(task.clone())),
-            [tasks, ..] if tasks == "tasks" => tasks_missing = true,
+            [tasks, task, _, ..] if tasks == "tasks" => drop(taken_out.of_tasks.insert(task.clone())),
+            [tasks, task] if tasks == "tasks" => drop(taken_out.tasks.insert(task.clone())),
             _ => {}
         }
         if !remove(&mut fields, &path) {
@@ -50,15 +48,33 @@ pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path
     faults
 }
 
-/// What is wrong with a definition as a whole, but for the tasks of which something is missing.
-fn of_the_whole(
-    format: Format,
-    text: &str,
-    definition: Definition,
-    touched: &BTreeSet<String>,
-) -> Vec<Fault> {
+/// What was taken out of a definition.
+#[derive(Default)]
+struct TakenOut {
+    /// Whole tasks.
+    tasks: BTreeSet<String>,
+    /// Tasks that lack a field.
+    of_tasks: BTreeSet<String>,
+}
+
+impl TakenOut {
+    /// Whether it can be the reason for a fault of the rest.
+    fn explains(&self, fault: &Wrong) -> bool {
+        match fault {
+            Wrong::UnknownPredecessor { after, .. } => self.tasks.contains(after),
+            Wrong::NoTasks => !self.tasks.is_empty(),
+            _ => {
+                fault.can_follow_from_another_field()
+                    && fault.task().is_some_and(|task| self.of_tasks.contains(task))
+            }
+        }
+    }
+}
+
+/// What is wrong with a definition as a whole, but for what comes from what was taken out of it.
+fn of_the_whole(format: Format, text: &str, definition: Definition, taken_out: &TakenOut) -> Vec<Fault> {
     let Err(mut invalid) = Dag::check(definition) else { return Vec::new() };
-    invalid.faults.retain(|fault| fault.task().is_none_or(|task| !touched.contains(task)));
+    invalid.faults.retain(|fault| !taken_out.explains(fault));
     places::placed(format, text, &invalid)
 }
 

@@ -185,8 +185,10 @@ when = "1 +"
         &[
             "f:2:1: inpt: unknown field",
             "f:6:1: task \"a\", retries: unknown field",
+            "f:7:8: task \"b\" comes after \"zz\", which is no task",
             "f:10:1: task \"b\", max_attempts: invalid type",
             "f:11:1: task \"b\", rule: unknown variant",
+            "f:12:8: task \"c\", when: at",
             "f:15:1: task \"c\", timeout: invalid type",
             "f:16:8: task \"d\", when: at",
         ],
@@ -201,6 +203,36 @@ tasks:
     let found = faults(Format::Yaml, yaml);
     assert_eq!(found.len(), 5, "{found:#?}");
     assert!(found.iter().all(|fault| !fault.contains("\"c\": ")), "{found:#?}");
+}
+
+#[test]
+fn a_field_that_cannot_be_read_hides_neither_a_cycle_nor_other_faults_of_its_task() {
+    let toml = r#"
+name = "orders"
+input_schema = { type = "nothing" }
+[tasks.a]
+kind = "k"
+retries = 3
+queue = "a b\u0007"
+after = ["b"]
+payload = { x = "${ 1 + }", y = "${ 2 + }" }
+[tasks.b]
+kind = "k"
+after = ["a"]
+"#;
+    assert_faults(
+        Format::Toml,
+        toml,
+        &[
+            "f: every task waits for another one",
+            "f:3:1: the input schema is not usable",
+            "f:4:8: task \"a\": the queue",
+            "f:4:8: task \"a\", payload: /x: at",
+            "f:4:8: task \"a\", payload: /y: at",
+            "f:4:8: a cycle: a → b → a",
+            "f:6:1: task \"a\", retries: unknown field",
+        ],
+    );
 }
 
 #[test]

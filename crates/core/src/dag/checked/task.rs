@@ -45,18 +45,13 @@ impl CheckedTask {
             })
         };
         let (when, each) = (compile("when", &task.when), compile("each", &task.each));
-        match Template::compile(&task.payload) {
-            Ok(payload) => {
-                let payload = (!payload.is_plain()).then_some(payload);
-                let compiled = Self { when, each, payload };
-                compiled.check_reads(key, task, faults);
-                (faults.len() == before).then_some(compiled)
-            }
-            Err(invalid) => {
-                faults.push(Fault::Template { task: key.to_owned(), invalid });
-                None
-            }
-        }
+        let mut invalid = Vec::new();
+        let payload = Template::compile_all(&task.payload, &mut invalid);
+        faults.extend(invalid.into_iter().map(|invalid| Fault::Template { task: key.to_owned(), invalid }));
+        let payload = (!payload.is_plain()).then_some(payload);
+        let compiled = Self { when, each, payload };
+        compiled.check_reads(key, task, faults);
+        (faults.len() == before).then_some(compiled)
     }
 
     fn check_reads(&self, key: &str, task: &Task, faults: &mut Vec<Fault>) {
