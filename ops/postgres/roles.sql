@@ -145,9 +145,10 @@ grant select on
     milepost.parked_event, milepost.dead_event, milepost.change_source
     to milepost_worker;
 
--- Relays and streams begin a new epoch after a crash.
+-- Relays and streams begin a new epoch after a crash; workers note a promotion of the server.
 grant select, insert, update on milepost.epoch to milepost_server, milepost_worker;
-grant select on milepost.epoch to milepost_reader;
+grant select, insert on milepost.timeline to milepost_server, milepost_worker;
+grant select on milepost.epoch, milepost.timeline to milepost_reader;
 
 grant select on milepost.attempt, milepost.subscription_place, milepost.running_epoch to milepost_server, milepost_worker, milepost_reader;
 grant usage, select on all sequences in schema milepost to milepost_server, milepost_worker;

@@ -1,4 +1,4 @@
-//! Upkeep that any worker does for all: rescue, overdue stops, missed group slots, gaps of inboxes.
+//! Upkeep that any worker does for all: rescue, overdue stops, missed group slots, gaps of inboxes, promotions of the server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,13 +15,16 @@ const BATCH_MAX: u32 = 500;
 const FILL_SHARE: u32 = 20;
 /// How often gaps of inboxes are looked at.
 const GAPS_EVERY: Duration = Duration::from_secs(5);
+/// How often the server of the store is looked at, whether it was promoted.
+const PROMOTIONS_EVERY: Duration = Duration::from_secs(5);
 /// The most events that are given up in one go.
 const GAP_EVENTS_MAX: u32 = 500;
 
 /// Runs until the incarnation ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let interval = (shared.options.lease / 10).clamp(Duration::from_millis(100), Duration::from_secs(1));
-    let (mut fill_after, mut gaps_after) = (Instant::now(), Instant::now());
+    let (mut fill_after, mut gaps_after, mut promotions_after) =
+        (Instant::now(), Instant::now(), Instant::now());
     loop {
         // Spread, so that many workers do not all look at the same moment.
         tokio::time::sleep(interval.mul_f64(0.75 + 0.5 * fastrand::f64())).await;
@@ -31,6 +34,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             stop_overdue(&shared).await,
             fill_groups(&shared, &mut fill_after).await,
             give_up_gaps(&shared, &mut gaps_after).await,
+            notice_promotion(&shared, &mut promotions_after).await,
         ];
         for error in steps.into_iter().filter_map(Result::err) {
             tracing::warn!(error = error.chain(), "upkeep failed; trying again");
@@ -87,6 +91,22 @@ async fn give_up_gaps(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
     } else {
         let GivenUp { gaps, letters } = given_up;
         tracing::warn!(gaps, letters, "gave up events that inboxes waited for; see the dead letters");
+    }
+    Ok(())
+}
+
+/// Tells people that commits can be missing, since nothing else does.
+async fn notice_promotion(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
+    if Instant::now() < *after {
+        return Ok(());
+    }
+    let noticed = shared.store.notice_promotion().await?;
+    *after = Instant::now() + PROMOTIONS_EVERY;
+    if let Some(timeline) = noticed {
+        tracing::error!(
+            timeline,
+            "the database server was promoted or restored; what its predecessor had acknowledged and not replicated is lost"
+        );
     }
     Ok(())
 }

@@ -14,6 +14,15 @@ create unlogged table milepost.epoch (
     batch_history_floor bigint not null
 );
 
+-- Timelines of the server that were noticed, the first at the migration. Promotion of a standby and a restore from a base backup begin another
+-- one, on which the last commits before can be missing: see milepost.note_timeline().
+create table milepost.timeline (
+    id int primary key,
+    seen_at timestamptz not null default now()
+);
+insert into milepost.timeline (id)
+select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int;
+
 -- The current epoch; no row between the end of one and the begin of the next.
 create view milepost.running_epoch as
 select e.id, e.history_floor, e.batch_history_floor

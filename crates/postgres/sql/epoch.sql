@@ -26,10 +26,24 @@ begin
 end
 $$;
 
--- A promoted standby may lack claims that workers were told of. Run tokens are larger than this, which rises with each promotion (the
--- timeline): no run token is given a second time for another run. 0 before the first one.
+-- The timeline of the server, which rises with each promotion and restore.
+create or replace function milepost.current_timeline() returns int language sql stable parallel safe as $$
+    select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+$$;
+
+-- Notes the timeline of the server. Returns it if it was not known, to one caller only.
+create or replace function milepost.note_timeline() returns int language sql as $$
+    insert into milepost.timeline (id)
+    select t.id from milepost.current_timeline() t(id)
+    where not exists (select from milepost.timeline k where k.id = t.id)
+    on conflict do nothing
+    returning id
+$$;
+
+-- A promoted standby may lack claims that workers were told of. Run tokens are larger than this, which rises with each promotion: no run token
+-- is given a second time for another run. 0 before the first one.
 create or replace function milepost.run_token_floor() returns int language sql stable parallel safe as $$
-    select least(('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int - 1, 20000) * 100000
+    select least(milepost.current_timeline() - 1, 20000) * 100000
 $$;
 
 -- Called before an answer that rests on a commit of before: with synchronous replication, a commit is seen although no standby has it, when

@@ -24,7 +24,7 @@ $$;
 create or replace function milepost.moved_tables() returns setof text language sql stable as $$
     select c.relname::text from pg_catalog.pg_class c
     where c.relnamespace = 'milepost'::regnamespace and c.relkind = 'r'
-      and c.relname not in ('schema_migration', 'transition', 'arrival', 'arrival_part', 'epoch')
+      and c.relname not in ('schema_migration', 'transition', 'arrival', 'arrival_part', 'epoch', 'timeline')
     order by c.relname
 $$;
 

@@ -51,6 +51,13 @@ impl MaintenanceStore for PostgresStore {
         self.fill_free_groups().await
     }
 
+    async fn notice_promotion(&self) -> StoreResult<Option<u32>> {
+        let row = self.inner.calm.row(sqlx::query(statement::NOTE_TIMELINE)).await;
+        let timeline =
+            row.and_then(row::value::<Option<i32>>).map_err(|e| self.fail("notice_promotion", e))?;
+        Ok(timeline.and_then(|timeline| u32::try_from(timeline).ok()))
+    }
+
     async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
         policy.check()?;
         self.prune_batch(policy, pace).await

@@ -72,6 +72,7 @@ statements! {
     LOCK_RUNS = "lock_runs";
     LOCK_WAKE = "lock_wake";
     LOST_RUNS = "lost_runs";
+    NOTE_TIMELINE = "note_timeline";
     OVERDUE_STOPS = "overdue_stops";
     PACE = "pace";
     PASS_ON = "pass_on";
@@ -386,6 +387,7 @@ questions! {
     "parked_without_events",
     "pre_cnt_differs",
     "progress_without_job",
+    "promoted",
     "ready_at_wrong",
     "running_past_lease",
     "running_without_worker",

@@ -146,6 +146,10 @@ impl MaintenanceStore for SqliteStore {
         self.write("fill_groups", Hint::READY, move |tx| group::fill_all(tx, &groups, now_ms())).await
     }
 
+    async fn notice_promotion(&self) -> StoreResult<Option<u32>> {
+        Ok(None)
+    }
+
     async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
         policy.check()?;
         let policy = *policy;

@@ -1,5 +1,7 @@
 //! Examination and repair from the command line.
 
+use crate::support::http::ask;
+use crate::support::process::Process;
 use crate::support::{Place, on_each_store};
 use milepost_core::doctor::{Check, Cost, Stores};
 
@@ -133,4 +135,17 @@ fn all_checks_are_listed() {
     let json = place.run(&["doctor", "list", "--json"]).json();
     assert_eq!(json.as_array().unwrap().len(), Check::ALL.len());
     assert!(Check::ALL.iter().all(|check| table.contains(check.as_str())), "{table}");
+}
+
+#[test]
+fn a_promotion_of_the_database_server_is_told_here_and_on_the_console() {
+    let place = Place::postgres();
+    place.run(&["migrate"]).ok();
+    place.sql("insert into milepost.timeline (id) values (1000)");
+    let told = place.run(&["doctor"]);
+    assert!(told.out.contains("promoted") && told.out.contains("timeline 1000"), "{}{}", told.out, told.err);
+    let (_server, address) = Process::serve(&place, &[]);
+    let page = ask(&address, "GET", "/", "");
+    assert!(page.contains("The database server was promoted or restored"), "{page}");
+    assert!(!page.contains("All is well"), "{page}");
 }

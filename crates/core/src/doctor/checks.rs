@@ -235,6 +235,9 @@ checks! {
     WeakDurability = "weak_durability", Error, All, Quick, promise 1,
         means "A setting lets a crash of the machine lose or damage what was acknowledged.",
         mend "PostgreSQL: turn fsync and full_page_writes on. SQLite: keep the file on a local file system that allows WAL.";
+    Promoted = "promoted", Warning, Postgres, Quick, promise 1,
+        means "The server was promoted or restored within the last week: what the old one had acknowledged and not replicated is lost.",
+        mend "Compare what clients were told since the last replicated commit with what is here, and enqueue what is missing. Set synchronous_standby_names so that nothing is lost the next time.";
     CommitsUnsafe = "commits_unsafe", Warning, Postgres, Quick, promise 1,
         means "synchronous_commit is off by default: jobs enqueued in your transactions can be lost in a crash of the server.",
         mend "Set synchronous_commit = on for the role or the transactions that enqueue. Claims and ends are safe.";

@@ -30,6 +30,10 @@ pub trait MaintenanceStore: Send + Sync {
     /// enqueue was not committed yet.
     async fn fill_groups(&self) -> StoreResult<u64>;
 
+    /// Looks whether the server of the store was promoted or restored from a backup since anybody looked, so that its last commits before
+    /// can be missing. Returns the number of its timeline, to one caller only. Never so on SQLite.
+    async fn notice_promotion(&self) -> StoreResult<Option<u32>>;
+
     /// Forgets what the policy no longer keeps: of each sort at most one batch, in a transaction of its own that
     /// leaves no part of a job behind. A job that is being changed is passed over, and a change that comes too
     /// late finds no job. Does nothing when it is another process's turn.

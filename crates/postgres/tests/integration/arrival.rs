@@ -112,7 +112,7 @@ async fn every_table_is_closed_but_those_that_no_caller_writes() {
     .fetch_all(store.pool())
     .await
     .unwrap();
-    assert_eq!(open, ["arrival", "arrival_part", "epoch", "schema_migration", "transition"]);
+    assert_eq!(open, ["arrival", "arrival_part", "epoch", "schema_migration", "timeline", "transition"]);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use milepost_core::batch::listing::BatchView;
 use milepost_core::bulk::listing::BulkView;
 use milepost_core::dag::state::BatchState;
+use milepost_core::doctor::Finding;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
 use milepost_core::listing::{JobRow, QueueKinds};
@@ -59,6 +60,7 @@ impl Facts {
         alerts.extend(self.queues.iter().flatten().filter_map(|queue| paused(queue, page)));
         alerts.extend(limits::slowed(self.limits.as_deref().unwrap_or_default(), page));
         alerts.extend(self.aborted());
+        alerts.extend(self.promoted.as_ref().map(of_promotion));
         alerts.extend(self.died(page.now));
         alerts.sort_by_key(|alert| !alert.error);
         for (place, alert) in alerts.iter_mut().enumerate() {
@@ -150,6 +152,12 @@ impl Facts {
             actions: Vec::new(),
         })
     }
+}
+
+fn of_promotion(finding: &Finding) -> Alert {
+    let latest = finding.examples.first().map_or("", |example| &example.detail);
+    let words = format!("{} The latest: {latest}.", finding.check.means());
+    to_look_at(false, "The database server was promoted or restored".to_owned(), &words, "/settings")
 }
 
 /// What is done on another page.

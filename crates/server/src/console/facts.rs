@@ -1,10 +1,13 @@
 //! What the store says to who looks for what is wrong, as far as it is known.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use milepost_core::batch::listing::{BatchFilter, BatchView};
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::dag::state::BatchState;
+use milepost_core::doctor::{Check, Finding, Look, PATIENCE_DEFAULT};
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
@@ -22,6 +25,8 @@ use super::bulks;
 pub(super) const JOBS_MAX: u32 = 200;
 /// How many batches and bulk jobs of a state are looked at.
 pub(super) const RUNS_MAX: u32 = 20;
+/// How long the look for promotions may take: it reads some rows.
+const PROMOTED_MAX: Duration = Duration::from_secs(5);
 
 /// What is known.
 pub(super) struct Facts {
@@ -38,6 +43,8 @@ pub(super) struct Facts {
     pub(super) failed: Vec<JobRow>,
     pub(super) failures: Vec<LastFailure>,
     pub(super) aborted: Vec<JobRow>,
+    /// Promotions of the database server within the last days.
+    pub(super) promoted: Option<Finding>,
     /// Whether there is any job, also of those that ended.
     pub(super) has_jobs: bool,
 }
@@ -48,7 +55,8 @@ impl Facts {
         let jobs = |state| JobFilter { state: Some(state), limit: JOBS_MAX, ..JobFilter::default() };
         let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
         let any = JobFilter { limit: 1, ..JobFilter::default() };
-        let (workers, schedules, batches, bulks, failed, aborted, any) = tokio::try_join!(
+        let look = Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT, time_limit: PROMOTED_MAX };
+        let (workers, schedules, batches, bulks, failed, aborted, any, promoted) = tokio::try_join!(
             store.workers(),
             store.schedules(),
             batches(store.as_ref()),
@@ -56,6 +64,7 @@ impl Facts {
             store.jobs(&failed),
             store.jobs(&aborted),
             store.jobs(&any),
+            store.examine(Check::Promoted, &look),
         )?;
         let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
         let failures = store.last_failures(&ids).await?;
@@ -72,6 +81,7 @@ impl Facts {
             failed,
             failures,
             aborted,
+            promoted,
             has_jobs: !any.is_empty(),
         })
     }

@@ -19,8 +19,9 @@ const CHECK_MAX: std::time::Duration = std::time::Duration::from_secs(5);
 /// How many are made at once: others ask the store, too.
 const AT_ONCE: usize = 2;
 /// The checks of the database's own settings, which are made each time; all of them are quick.
-const OF_SETTINGS: [Check; 7] = [
+const OF_SETTINGS: [Check; 8] = [
     Check::WeakDurability,
+    Check::Promoted,
     Check::CommitsUnsafe,
     Check::AutovacuumOff,
     Check::ClockDifference,

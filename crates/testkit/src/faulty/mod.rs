@@ -203,6 +203,10 @@ impl MaintenanceStore for Faulty {
         self.inner.fill_groups().await
     }
 
+    async fn notice_promotion(&self) -> StoreResult<Option<u32>> {
+        self.inner.notice_promotion().await
+    }
+
     async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
         self.inner.prune(policy, pace).await
     }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::doctor::Check;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finish, Finished};
-use milepost_core::port::StoreResult;
+use milepost_core::port::{DoctorStore, MaintenanceStore, ScheduleStore, StoreResult};
+use milepost_testkit::examine::look;
 use milepost_testkit::scene::KIND;
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, wait};
@@ -37,6 +39,32 @@ async fn a_run_that_a_failover_took_back_ends_no_other_run() {
     assert_eq!(scene.finish(&lost, DONE).await, Finished::Fenced);
     assert_eq!(scene.finish(&run, DONE).await, Finished::Accepted);
     scene.assert_history_folds(id).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promotion_is_noticed_once_and_found_by_the_doctor_for_a_week() {
+    let server = Server::create().await;
+    let store = database::open(&server.url()).await;
+    assert_eq!(store.notice_promotion().await.unwrap(), None);
+    server.stop().await;
+    server.copy_files();
+    server.put_files_back();
+    server.start_promoted().await;
+    wait::until("the server answers", || async { store.clock().await.is_ok() }).await;
+    let found = async || store.examine(Check::Promoted, &look()).await.unwrap();
+    assert_eq!(found().await, None, "nobody has looked");
+    assert_eq!(store.notice_promotion().await.unwrap(), Some(2));
+    assert_eq!(store.notice_promotion().await.unwrap(), None);
+    let finding = found().await.expect("found");
+    let [example] = &*finding.examples else { panic!("{finding:?}") };
+    assert_eq!(example.what, "timeline 2");
+    assert!(example.detail.contains("; replication is asynchronous"), "{finding:?}");
+    let pool = store.pool();
+    sqlx::query("update milepost.timeline set seen_at = seen_at - interval '8 days'")
+        .execute(pool)
+        .await
+        .unwrap();
+    assert_eq!(found().await, None);
 }
 
 /// A server on which commits wait for a standby that never comes.

@@ -95,7 +95,7 @@ async fn shared(role: &str) -> (Database, Arc<dyn Store>) {
 async fn the_migrator_migrates_and_grants_again_without_being_a_superuser() {
     let (database, owner) = with_roles().await;
     let migrator = seen_by("milepost_migrator", &database).await;
-    may(&owner, "delete from milepost.schema_migration where version > 14; drop table milepost.console_session, milepost.access_token; drop view milepost.running_epoch; drop table milepost.epoch")
+    may(&owner, "delete from milepost.schema_migration where version > 14; drop table milepost.console_session, milepost.access_token; drop view milepost.running_epoch; drop table milepost.epoch, milepost.timeline")
         .await;
     assert_eq!(migrator.migrate().await.unwrap().from, 14);
     let server = seen_by("milepost_server", &database).await;

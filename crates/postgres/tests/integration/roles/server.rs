@@ -10,6 +10,7 @@ async fn it_may_read_and_write_all_tables() {
             "schema_migration" | "transition" | "arrival" | "arrival_part" => &["select"],
             "audit" => &["insert", "select"],
             "epoch" => &["insert", "select", "update"],
+            "timeline" => &["insert", "select"],
             _ => &["delete", "insert", "select", "update"],
         };
         assert_eq!(rights(&owner, "milepost_server", &table).await, expected, "{table}");

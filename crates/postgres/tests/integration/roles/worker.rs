@@ -73,6 +73,7 @@ async fn it_may_not_change_subscriptions_transitions_or_the_schema() {
             "access_token" => &["select", "update"],
             "console_session" => &[],
             "epoch" => &["insert", "select", "update"],
+            "timeline" => &["insert", "select"],
             _ if read.contains(&table.as_str()) => &["select"],
             _ => &["delete", "insert", "select", "update"],
         };
