@@ -118,7 +118,8 @@ async fn ends_in_line_of_a_batch_that_an_operator_has_are_counted_later() {
         let count = "select count(*) from milepost.batch_spread";
         sqlx::query_scalar::<_, i64>(count).fetch_one(store.pool()).await.unwrap()
     };
-    sqlx::query("select milepost.spread()").execute(store.pool()).await.expect("it does not wait");
+    let spread = sqlx::query("select milepost.spread()").execute(store.pool());
+    tokio::time::timeout(wait::LIMIT, spread).await.expect("it does not wait").unwrap();
     assert_eq!(in_line().await, 1);
     operator.execute("commit").await.unwrap();
     batches.advance().await;
