@@ -161,7 +161,8 @@ install_node() {
 
 # Sets `chromium` and `chromedriver`, which have to be of the same version. The shell has no window, and takes less of the processor.
 find_browser() {
-    chromium=$(first_of ${MILEPOST_TEST_CHROMIUM:-chromium-headless-shell chromium chromium-browser google-chrome}) \
+    # Not Debian's chromium-headless-shell in the path: a shell script, whose browser outlives it when the driver kills it.
+    chromium=$(first_of ${MILEPOST_TEST_CHROMIUM:-/usr/lib/chromium/chromium-headless-shell chromium chromium-browser google-chrome}) \
         && chromedriver=$(first_of ${MILEPOST_TEST_CHROMEDRIVER:-chromedriver /usr/lib/chromium/chromedriver /usr/lib/chromium-browser/chromedriver})
 }
 install_browser() {

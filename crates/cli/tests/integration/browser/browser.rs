@@ -1,6 +1,7 @@
 //! A headless Chromium behind a driver of its own.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -247,7 +248,8 @@ impl Driver {
     /// What it said, if it ended before it listened.
     fn start_once(program: &str) -> Result<Self, String> {
         let mut command = Command::new(program);
-        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped());
+        // With its browsers in a group, which is killed as a whole.
+        command.arg("--port=0").process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(Stdio::null());
         let mut child = command.spawn().unwrap_or_else(|error| {
             panic!("{program} cannot be started ({error}); run `scripts/test`, or `scripts/services run cargo test`")
@@ -271,7 +273,8 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        let group = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
+        let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
         let _ = self.child.wait();
     }
 }
