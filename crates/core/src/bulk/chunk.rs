@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// How many of the last chunks are looked at.
 const REMEMBERED: usize = 10;
-/// How much larger than the last one a chunk is at most.
+/// How much larger than the last one a chunk is at most, unless that is less than a row.
 const GROWTH_MAX: f64 = 1.5;
 /// A chunk with fewer than one part in this many of the rows it could have had tells nothing of the time a row
 /// takes: it was the last one, or few were left.
@@ -72,7 +72,8 @@ impl ChunkSizer {
         // What was slow lately counts for a while, and what is slow now counts at once.
         let row = self.slow_row_seconds().max(last);
         let fitting = if row > 0.0 { self.sizing.target.as_secs_f64() / row } else { f64::INFINITY };
-        let most = f64::from(self.rows) * GROWTH_MAX;
+        // At least one row more: half of one row is none.
+        let most = (f64::from(self.rows) * GROWTH_MAX).max(f64::from(self.rows) + 1.0);
         // A cast of a float stays in range.
         self.rows = (fitting.min(most) as u32).clamp(self.sizing.rows_min, self.sizing.rows_max);
     }
@@ -141,6 +142,16 @@ mod tests {
         run(&mut sizer, Duration::from_micros(100), 1);
         assert_eq!(sizer.rows(), 150);
         run(&mut sizer, Duration::from_micros(100), 20);
+        assert!((3_400..=3_500).contains(&sizer.rows()), "{}", sizer.rows());
+    }
+
+    #[test]
+    fn chunks_of_one_row_grow_as_well() {
+        let sizing = Sizing { rows_min: 1, ..Sizing::default() };
+        let mut sizer = ChunkSizer::new(sizing, 1);
+        run(&mut sizer, Duration::from_micros(100), 1);
+        assert_eq!(sizer.rows(), 2);
+        run(&mut sizer, Duration::from_micros(100), 30);
         assert!((3_400..=3_500).contains(&sizer.rows()), "{}", sizer.rows());
     }
 
