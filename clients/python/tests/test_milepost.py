@@ -58,7 +58,7 @@ class WorkerTest(Workplace):
         def handler(job):
             if job.checkpoint is None:
                 job.report(done=1, total=2, message="half", checkpoint={"row": 17})
-                raise Failed("not yet", code="not_yet")
+                raise Failed("not yet", code="not_yet", delay_s=3600.0)
             return job.checkpoint["row"]
 
         self.run_worker({"k": handler})

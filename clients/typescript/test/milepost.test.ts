@@ -93,7 +93,7 @@ test("a failure is told and tried again from its checkpoint", async (t) => {
     k: async (job) => {
       if (job.checkpoint !== undefined && job.checkpoint !== null) return (job.checkpoint as { row: number }).row;
       await job.report({ done: 1, total: 2, message: "half", checkpoint: { row: 17 } });
-      throw new Failed("not yet", { code: "not_yet" });
+      throw new Failed("not yet", { code: "not_yet", delayMs: 3_600_000 });
     },
   });
   const id = await create("k");

@@ -194,9 +194,11 @@ pub(crate) async fn large_jobs_of_many_callers_are_all_created(place: Place) {
     let payload = "x".repeat(1_000_000);
     let answers = futures::future::join_all((0..12).map(|_| {
         let (place, body) = (&place, json!({"kind": "k", "payload": &payload}));
-        async move { place.send(place.request(Method::POST, "/v1/jobs").json(&body)).await.status }
+        async move { place.send(place.request(Method::POST, "/v1/jobs").json(&body)).await }
     }));
-    assert!(answers.await.into_iter().all(|status| status == StatusCode::CREATED));
+    for answer in answers.await {
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    }
 }
 
 pub(crate) async fn an_operator_changes_jobs(place: Place) {
