@@ -90,7 +90,7 @@ revoke execute on all functions in schema milepost from milepost_server, milepos
 revoke execute on function
     milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.emit_many,
     milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
-    milepost.give_up_gaps, milepost.prune_audit, milepost.switch_recording
+    milepost.give_up_gaps, milepost.prune_audit, milepost.touch_token, milepost.switch_recording
     from public;
 -- How work and events come in: all that an application may change. enqueue, start_batch and emit call these.
 grant execute on function
@@ -98,8 +98,8 @@ grant execute on function
     milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
     milepost.give_up_gaps
     to milepost_server, milepost_worker, milepost_app;
--- Retention of the audit.
-grant execute on function milepost.prune_audit to milepost_server, milepost_worker;
+-- Retention of the audit, and the use of tokens.
+grant execute on function milepost.prune_audit, milepost.touch_token to milepost_server, milepost_worker;
 -- Relays.
 grant execute on function milepost.switch_recording to milepost_server;
 grant usage on schema milepost to milepost_server, milepost_worker, milepost_app, milepost_reader;
@@ -112,10 +112,10 @@ alter default privileges for role milepost_migrator in schema milepost grant usa
 grant select on milepost.schema_migration, milepost.transition, milepost.arrival, milepost.arrival_part
     to milepost_server, milepost_worker, milepost_reader;
 
--- Who may ask: the server alone says it. A worker that tells its numbers (`milepost serve --only work`) looks up who asks for them, and
--- notes when; what it finds are digests, of which no token can be made.
+-- Who may ask: the server alone says it. A worker that tells its numbers (`milepost serve --only work`) looks up who asks for them; what it
+-- finds are digests, of which no token can be made.
 grant select, insert, update, delete on milepost.access_token, milepost.console_session to milepost_server;
-grant select, update (last_used_at) on milepost.access_token to milepost_worker;
+grant select on milepost.access_token to milepost_worker;
 
 -- What people did is added to, with the time and the number that the database gives it, and deleted by prune_audit only. A trigger refuses
 -- changes of entries, and deletions of young ones, whoever has the right.

@@ -35,3 +35,21 @@ $$;
 
 create trigger kept before update or delete on milepost.audit for each row execute function milepost.keep_audit();
 create trigger kept_whole before truncate on milepost.audit for each statement execute function milepost.keep_audit();
+
+-- Refuses entries that nobody can read: whoever can add one could hide those around it, for 30 days.
+create function milepost.check_audit() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+declare
+    refused text := milepost.refuse_document(new.detail, 1048576);
+begin
+    if refused is null and (octet_length(new.who) > 1000 or octet_length(new.what) > 200 or octet_length(new.subject) > 4000 or octet_length(new.why) > 4000) then
+        refused := 'has a name, a subject or a reason that is too long';
+    end if;
+    if refused is not null then
+        raise exception using errcode = 'check_violation', message = format('the entry of the audit %s', refused);
+    end if;
+    return new;
+end
+$$;
+
+create trigger readable before insert on milepost.audit for each row execute function milepost.check_audit();

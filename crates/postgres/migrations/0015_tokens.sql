@@ -12,7 +12,7 @@ create table milepost.access_token (
     starts_at timestamptz not null,
     expires_at timestamptz,
     revoked_at timestamptz,
-    last_used_at timestamptz
+    last_used_at timestamptz check (last_used_at between '0001-01-02 00:00Z' and '9999-12-30 00:00Z')
 );
 create unique index access_token_name on milepost.access_token (name) where revoked_at is null;
 

@@ -104,13 +104,34 @@ begin
 end
 $$;
 
+-- Refuses what is Milepost's own: kinds and groups of its own bulk jobs, and the ticks of schedules, of which another job would take the place.
+create or replace function milepost.refuse_reserved(kinds text[], keys text[], groups text[], nominal_ats timestamptz[]) returns void
+language plpgsql as $$
+declare
+    bad record;
+begin
+    select j.ord - 1 as at, case
+        when starts_with(j.kind, 'milepost.') then 'kinds that begin with milepost. are Milepost''s own'
+        when starts_with(j.grp, 'milepost.') then 'groups that begin with milepost. are Milepost''s own'
+        when starts_with(j.key, 'schedule/') then 'keys that begin with schedule/ are those of ticks'
+        else 'only ticks of schedules have a nominal time' end as why
+    into bad
+    from unnest(kinds, keys, groups, nominal_ats) with ordinality j(kind, key, grp, nominal_at, ord)
+    where starts_with(j.kind, 'milepost.') or starts_with(j.grp, 'milepost.') or starts_with(j.key, 'schedule/') or j.nominal_at is not null
+    order by j.ord limit 1;
+    if found then
+        raise exception using errcode = 'MP001', message = format('job %s of the call: %s', bad.at, bad.why);
+    end if;
+end
+$$;
+
 -- Enqueues many jobs at once, all or none, and answers in their order. Arrays that are given must be as long
 -- as payloads; an array or element that is null means the default. keys: at most one job of a kind ever has a
 -- key; the job that has it is answered with duplicate = true and nothing is changed. run_ats and delays_ms
 -- (from now) say when a job may start at the earliest. ids: client-made UUIDv7s. payload_bytes_max: of a payload
--- as JSON text; null: the caller has seen to it. nominal_ats: the ticks of schedules that the jobs stand for.
--- traceparents: the spans of traces that the jobs follow from, as W3C Trace Context writes them. A kind that is a bulk job is refused but
--- for ticks, and where milepost.starts_bulk is on, as in start_bulk.
+-- as JSON text; null: the caller has seen to it, which is believed of trusted accounts only. nominal_ats: the ticks of schedules that the
+-- jobs stand for. traceparents: the spans of traces that the jobs follow from, as W3C Trace Context writes them. A job of a kind that is a bulk
+-- job is refused unless it is as its definition says; but for ticks, and where a trusted account has set milepost.starts_bulk to on.
 create or replace function milepost.enqueue_many(
     kinds text[],
     payloads jsonb[],
@@ -133,6 +154,7 @@ declare
     bad record;
     owners uuid[];
     waiting text[];
+    is_trusted boolean := milepost.caller_is_trusted();
 begin
     if jobs = 0 then
         return;
@@ -152,6 +174,10 @@ begin
     if traceparents is not null then
         perform milepost.check_traceparents(traceparents);
     end if;
+    if not is_trusted then
+        perform milepost.refuse_reserved(kinds, keys, groups, nominal_ats);
+        payload_bytes_max := least(coalesce(payload_bytes_max, 1048576), milepost.document_bytes_limit());
+    end if;
     if payload_bytes_max is not null then
         select p.ord - 1 as at, p.why into bad from (
             select i.ord, milepost.refuse_document(i.payload, payload_bytes_max) as why from unnest(payloads) with ordinality i(payload, ord)
@@ -161,16 +187,17 @@ begin
             raise exception using errcode = 'MP001', message = format('job %s of the call: the payload %s', bad.at, bad.why);
         end if;
     end if;
-    if current_setting('milepost.starts_bulk', true) is distinct from 'on' then
-        select d.name into bad from milepost.bulk_definition d
-        where d.name = any(kinds)
-          and exists (select from unnest(kinds, nominal_ats) k(kind, nominal_at) where k.kind = d.name and k.nominal_at is null)
-        limit 1;
-        if found then
-            raise exception using errcode = 'MP001',
-                message = format('job %s of the call: the kind %L is a bulk job', array_position(kinds, bad.name) - 1, bad.name),
-                hint = 'start it with milepost.start_bulk, or `milepost bulk start`';
-        end if;
+    select d.name into bad from milepost.bulk_definition d
+    where d.name = any(kinds) and not (is_trusted and current_setting('milepost.starts_bulk', true) is not distinct from 'on')
+      and exists (
+          select from unnest(kinds, queues, groups, enqueue_many.max_attempts, nominal_ats) k(kind, queue, grp, attempts, nominal_at)
+          where k.kind = d.name and k.nominal_at is null
+            and (coalesce(k.queue, 'default'), k.grp, coalesce(k.attempts, 25)) is distinct from (d.queue, d.group_key, d.max_attempts))
+    limit 1;
+    if found then
+        raise exception using errcode = 'MP001',
+            message = format('job %s of the call: the kind %L is a bulk job', array_position(kinds, bad.name) - 1, bad.name),
+            hint = 'start it with milepost.start_bulk, or `milepost bulk start`';
     end if;
     if exists (select from unnest(nominal_ats) n(at) where n.at not between '0001-01-02 00:00Z' and '9999-12-30 00:00Z') then
         raise exception using errcode = 'MP001', message = 'nominal_at must be a time in the years 1 to 9999';

@@ -1,4 +1,4 @@
--- Retention of the audit. Not public: roles.sql grants it to servers and workers, which have no right to delete entries.
+-- The audit, and the use of tokens. Not public: roles.sql grants these functions to servers and workers, whose rights on the tables do not suffice.
 
 -- Deletes up to rows_max entries that are older than keep_ms, and never younger than audit_age_min(), oldest first. Returns how many.
 create or replace function milepost.prune_audit(keep_ms bigint, rows_max bigint) returns bigint language plpgsql security definer
@@ -20,3 +20,15 @@ end
 $$;
 
 revoke execute on function milepost.prune_audit from public;
+
+-- Remembers that a token was used, unless that was within the last minute, or somebody else changes it.
+create or replace function milepost.touch_token(used_prefix text) returns void language sql security definer
+set search_path = pg_catalog, pg_temp as $$
+    update milepost.access_token a set last_used_at = now()
+    where a.prefix in (
+        select t.prefix from milepost.access_token t
+        where t.prefix = used_prefix and (t.last_used_at is null or t.last_used_at < now() - interval '1 minute')
+        for no key update skip locked)
+$$;
+
+revoke execute on function milepost.touch_token from public;

@@ -18,12 +18,9 @@ begin
     if nominal_zone is not null and nominal_at is null then
         raise exception using errcode = 'MP011', message = 'nominal_zone is the time zone of nominal_at; give that too';
     end if;
-    -- Others are known to PostgreSQL as well: abbreviations, and rules such as ABC3DEF.
-    if nominal_zone <> 'UTC' and not exists (
-        select from pg_timezone_names z
-        where z.name = nominal_zone and z.name !~ '^(posix|right)/' and z.name not in ('localtime', 'posixrules', 'Factory'))
-    then
-        raise exception using errcode = 'MP011', message = format('there is no time zone %L; zones have names such as Europe/Berlin', nominal_zone);
+    -- Of others, begin_batch does.
+    if nominal_zone is not null and milepost.caller_is_trusted() then
+        perform milepost.check_zone(nominal_zone);
     end if;
     select * into made from milepost.begin_batch(dag, key, input, version, input_checked, id, nominal_at, traceparent, nominal_zone);
     if made.due_made > 0 then
@@ -33,7 +30,8 @@ begin
 end
 $$;
 
--- The same, for those who work out what is due and check the time zone themselves: answers how many tasks are due.
+-- The same, for those who work out what is due and check the time zone themselves, which is believed of trusted accounts only: answers how many
+-- tasks are due.
 create or replace function milepost.begin_batch(
     dag text, key text, input jsonb, version text, input_checked boolean, id uuid, nominal_at timestamptz,
     traceparent text, nominal_zone text, out batch_id uuid, out duplicate boolean, out due_made int
@@ -46,6 +44,14 @@ declare
 begin
     if octet_length(key) not between 1 and 1000 or milepost.has_control(key) then
         raise exception using errcode = 'MP011', message = 'the key of a batch must have 1 to 1000 bytes and no control characters';
+    end if;
+    if not milepost.caller_is_trusted() then
+        if starts_with(key, 'schedule/') then
+            raise exception using errcode = 'MP011', message = 'keys that begin with schedule/ are those of ticks';
+        end if;
+        if nominal_zone is not null then
+            perform milepost.check_zone(nominal_zone);
+        end if;
     end if;
     refused := milepost.refuse_document(input, 1048576);
     if refused is not null then

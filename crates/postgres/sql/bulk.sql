@@ -20,8 +20,6 @@ begin
         raise exception using errcode = 'MP008', message = format('the bulk job %L takes its targets from a file', start_bulk.name),
             hint = 'milepost bulk start --from FILE stages one';
     end if;
-    -- Not a setting of the function: only a superuser may give it one that the server does not know.
-    perform set_config('milepost.starts_bulk', 'on', true);
     return query
         with made as materialized (
             select e.job_id, e.duplicate
@@ -37,7 +35,6 @@ begin
             on conflict do nothing
         )
         select m.job_id, m.duplicate from made m;
-    perform set_config('milepost.starts_bulk', 'off', true);
 end
 $$;
 

@@ -155,6 +155,9 @@ declare
     is_wanted boolean;
     is_recorded boolean;
 begin
+    if switch_recording.what is null or switch_recording.what not in ('kind', 'dag') then
+        raise exception using errcode = 'invalid_parameter_value', message = 'changes of jobs (kind) or of batches (dag) are recorded, and of nothing else';
+    end if;
     -- The last of several sees what all of them have written.
     perform pg_advisory_xact_lock(19799, 0);
     is_wanted := exists (select from milepost.change_source s where s.what = switch_recording.what);

@@ -72,3 +72,28 @@ begin
     return null;
 end
 $$;
+
+-- Whether the account of this session has rights on the tables of jobs: a worker, a server, or the owner of the schema. Functions with their owner's
+-- rights believe what such a caller says that it has checked, and let it use what is Milepost's own; an application's account is not believed.
+-- current_user is the owner there; the setting is the role that the session has taken on.
+create or replace function milepost.caller_is_trusted() returns boolean language sql stable as $$
+    select has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user), 'milepost.job', 'insert')
+$$;
+
+-- The most bytes of a payload that an account which is not trusted may pass, whatever limit it names, and of an event that a consumer receives.
+create or replace function milepost.document_bytes_limit() returns bigint language sql immutable parallel safe as $$
+    select 16777216::bigint
+$$;
+
+-- Refuses a name that is no time zone. PostgreSQL knows others as well: abbreviations, and rules such as ABC3DEF.
+create or replace function milepost.check_zone(zone text) returns void language plpgsql as $$
+begin
+    if zone <> 'UTC' and (octet_length(zone) > 100 or not exists (
+        select from pg_timezone_names z
+        where z.name = zone and z.name !~ '^(posix|right)/' and z.name not in ('localtime', 'posixrules', 'Factory')))
+    then
+        raise exception using errcode = 'MP011',
+            message = format('there is no time zone %L; zones have names such as Europe/Berlin', left(zone, 60));
+    end if;
+end
+$$;

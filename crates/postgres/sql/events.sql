@@ -102,7 +102,7 @@ $$;
 -- aggregate_types; an array or element that is null means the default. Events of one aggregate are numbered in the order of the
 -- call. event_ids: an event that is there with the same content is answered with duplicate = true and nothing is changed.
 -- aggregate_seqs: numbers that the caller counts; each must follow the last one of its aggregate, or come later where
--- gaps_allowed; an aggregate without events may begin with any. payload_bytes_max: null: the caller has checked the payloads.
+-- gaps_allowed; an aggregate without events may begin with any. payload_bytes_max: null: the caller has checked the payloads, which is believed of trusted accounts only.
 create or replace function milepost.emit_many(
     aggregate_types text[],
     aggregate_ids text[],
@@ -118,6 +118,7 @@ set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjo
 #variable_conflict use_column
 declare
     events int := coalesce(cardinality(aggregate_types), 0);
+    bytes_max bigint := payload_bytes_max;
     ids uuid[] := event_ids;
     slots smallint[];
     seqs bigint[];
@@ -130,6 +131,9 @@ begin
     if events = 0 then
         return;
     end if;
+    if not milepost.caller_is_trusted() then
+        bytes_max := least(coalesce(bytes_max, 1048576), milepost.document_bytes_limit());
+    end if;
     if events <> any (array[
         coalesce(cardinality(aggregate_ids), 0), coalesce(cardinality(event_types), 0), coalesce(cardinality(payloads), events),
         coalesce(cardinality(event_ids), events), coalesce(cardinality(aggregate_seqs), events),
@@ -138,7 +142,7 @@ begin
         raise exception using errcode = 'MP015', message = 'the arrays must have as many elements as aggregate_types', detail = 'arrays';
     end if;
     perform milepost.check_events(
-        aggregate_types, aggregate_ids, event_types, aggregate_seqs, headers, payloads, payload_bytes_max);
+        aggregate_types, aggregate_ids, event_types, aggregate_seqs, headers, payloads, bytes_max);
     if ids is null then
         ids := array(select milepost.uuid_v7() from generate_series(1, events));
     elsif array_position(ids, null) is not null then

@@ -195,6 +195,7 @@ declare
     dead_gone int;
     settings milepost.inbox_consumer;
     refused text;
+    header_bytes bigint;
 begin
     perform milepost.check_consumer(receive.consumer);
     perform milepost.check_place(receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq);
@@ -212,10 +213,15 @@ begin
     then
         raise exception using errcode = 'MP018', detail = 'event', message = 'the headers must be an object of strings';
     end if;
+    header_bytes := (select sum(octet_length(h.key) + octet_length(h.value)) from jsonb_each_text(receive.headers) h);
+    if header_bytes > 65536 then
+        raise exception using errcode = 'MP018', detail = 'event',
+            message = format('the headers of the event have %s bytes; at most 65536 are possible', header_bytes);
+    end if;
     if receive.emitted_at not between '0001-01-01 00:00:00+00' and '9999-12-30 00:00:00+00' then
         raise exception using errcode = 'MP018', detail = 'event', message = 'emitted_at must be a time from the year 1 to 9999-12-30';
     end if;
-    refused := milepost.refuse_event_payload(receive.payload::text, null);
+    refused := milepost.refuse_event_payload(receive.payload::text, milepost.document_bytes_limit());
     if refused is not null then
         raise exception using errcode = 'MP018', detail = 'event', message = 'the payload ' || refused;
     end if;

@@ -1,12 +1,13 @@
 -- Moves. Not public. SQLSTATEs: MP004 the store is being filled; MP005 it holds something already; MP006 the move is
 -- not under way.
 
--- Keeps everybody but the move of the first argument from a table; the second one says where it comes from.
+-- Keeps everybody but the move of the first argument from a table; the second one says where it comes from. The error does not name the
+-- move: who knows it gets past this.
 create or replace function milepost.refuse_while_moving() returns trigger language plpgsql as $$
 begin
     if current_setting('milepost.move', true) is distinct from tg_argv[0] then
         raise exception using errcode = 'MP004', message = format(
-            'this store is being filled from %s (move %s); use it when `milepost move` has finished', tg_argv[1], tg_argv[0]);
+            'this store is being filled from %s; use it when `milepost move` has finished', tg_argv[1]);
     end if;
     return null;
 end

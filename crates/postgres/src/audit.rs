@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use milepost_core::audit::{Actor, AuditEntry, AuditFilter, Deed, Note, Subject};
 use milepost_core::limit::Target;
 use milepost_core::port::{AuditStore, Store, StoreResult};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -158,6 +158,7 @@ fn entry(row: &PgRow) -> Decoded<AuditEntry> {
         what: row.try_get("what")?,
         subject: row.try_get("subject")?,
         why: row.try_get("why")?,
-        detail: json(row, 6)?,
+        // One that cannot be read, as a superuser can make it, hides none of the others.
+        detail: json(row, 6).unwrap_or_else(|error| json!({ "unreadable": error.to_string() })),
     })
 }

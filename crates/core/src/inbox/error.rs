@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::PARKED_MAX_LIMIT;
+use super::{HEADER_BYTES_MAX, PARKED_MAX_LIMIT};
 use crate::error::InvalidJob;
 use crate::event::SEQUENCE_MAX;
 use crate::inbox::listing::LetterId;
@@ -20,6 +20,9 @@ pub enum InvalidInbox {
     /// The payload of the event.
     #[error("{0}")]
     Payload(InvalidJob),
+    /// The headers of the event: so many bytes.
+    #[error("the headers of the event have {0} bytes; at most {HEADER_BYTES_MAX} are possible")]
+    Headers(usize),
     /// Events are to wait for too long.
     #[error(
         "events of the consumer wait for longer than a hundred years for one that is missing; give it a shorter gap_wait"

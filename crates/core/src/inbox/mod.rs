@@ -16,6 +16,11 @@ use crate::event::{Aggregate, Event, SEQUENCE_MAX};
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_key, check_name};
 use crate::json::check_payload;
 
+/// The largest payload of an event that a consumer receives.
+pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The most bytes that the names and values of the headers of such an event have together: brokers add some to those it was emitted with.
+pub const HEADER_BYTES_MAX: usize = 64 * 1024;
+
 /// What becomes of an event that reached a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -89,14 +94,18 @@ pub fn check_position(consumer: &str, aggregate: &Aggregate, sequence: i64) -> R
     if (1..=SEQUENCE_MAX).contains(&sequence) { Ok(()) } else { Err(InvalidInbox::Sequence(sequence)) }
 }
 
-/// Checks an event that a consumer receives. Its size is not limited here: the log that it comes from has a limit.
+/// Checks an event that a consumer receives.
 ///
 /// # Errors
-/// [`InvalidInbox::Name`], [`InvalidInbox::Sequence`] or [`InvalidInbox::Payload`].
+/// [`InvalidInbox::Name`], [`InvalidInbox::Sequence`], [`InvalidInbox::Payload`] or [`InvalidInbox::Headers`].
 pub fn check_received(consumer: &str, event: &Event) -> Result<(), InvalidInbox> {
     check_position(consumer, &event.aggregate, event.sequence)?;
     check_name("type of the event", &event.event_type, NAME_BYTES_MAX).map_err(InvalidInbox::Name)?;
-    check_payload(event.payload.get(), usize::MAX).map_err(InvalidInbox::Payload)
+    let header_bytes = event.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if header_bytes > HEADER_BYTES_MAX {
+        return Err(InvalidInbox::Headers(header_bytes));
+    }
+    check_payload(event.payload.get(), EVENT_BYTES_MAX).map_err(InvalidInbox::Payload)
 }
 
 #[cfg(test)]

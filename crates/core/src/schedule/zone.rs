@@ -13,15 +13,19 @@ const LIKENESS_MIN: f64 = 0.75;
 /// How much less than the best one.
 const SPREAD: f64 = 0.1;
 
+/// The longest name that is looked up. The longest that there is has 32 bytes; looking for those that look like a name costs the square of its length.
+const NAME_BYTES_MAX: usize = 100;
+
 /// The zones that are compiled in: for machines without tzdata, and for names that theirs has dropped.
 static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 /// The zone of this name. The machine's own data go first: they are updated more often than binaries.
 pub(crate) fn named(name: &str) -> Result<TimeZone, InvalidSchedule> {
-    tz::db()
-        .get(name)
-        .or_else(|_| BUNDLED.get(name))
-        .map_err(|_| InvalidSchedule::Zone { given: name.chars().take(60).collect(), nearest: nearest(name) })
+    let unknown = |nearest| InvalidSchedule::Zone { given: name.chars().take(60).collect(), nearest };
+    if name.len() > NAME_BYTES_MAX {
+        return Err(unknown(Vec::new()));
+    }
+    tz::db().get(name).or_else(|_| BUNDLED.get(name)).map_err(|_| unknown(nearest(name)))
 }
 
 /// Known names that look like this one or whose city does, best first.

@@ -49,6 +49,49 @@ async fn it_may_enqueue() {
     assert!(number(&owner, "select count(*) from milepost.event").await >= 19, "its changes are events");
 }
 
+/// What only workers and servers may use, and what nobody has to believe of an application.
+#[tokio::test]
+async fn it_may_not_take_the_places_of_ticks_or_of_mileposts_own_jobs() {
+    let (_database, owner, app) = scene().await;
+    for refused in [
+        "select milepost.enqueue('mail', key => 'schedule/daily/2026-11-26T00:00:00Z')",
+        "select milepost.enqueue('mail', group_key => 'milepost.operate')",
+        "select milepost.enqueue('milepost.operate')",
+        "select milepost.enqueue_many(array['mail'], array['{}']::jsonb[], nominal_ats => array[now()])",
+        "set milepost.starts_bulk = 'on'; select milepost.enqueue('notify')",
+        "select milepost.enqueue_many(array['mail'], array[to_jsonb(repeat('x', 2000000))], payload_bytes_max => null)",
+        "select milepost.enqueue_many(array['mail'], array[to_jsonb(repeat('x', 20000000))], payload_bytes_max => 1000000000)",
+        "select milepost.start_bulk('notify', key => 'schedule/daily/2026-11-26T00:00:00Z')",
+    ] {
+        is_refused(&app, refused, "MP001").await;
+    }
+    for refused in [
+        "select milepost.start_batch('settlement', key => 'schedule/daily/2026-11-26T00:00:00Z')",
+        "select milepost.start_batch('settlement', nominal_at => now(), nominal_zone => 'Not/AZone')",
+        "select milepost.begin_batch('settlement', null, '{}', null, false, null, now(), null, 'Not/AZone')",
+        "select milepost.begin_batch('settlement', null, '{}', null, false, null, now(), null, repeat('x', 2000000))",
+    ] {
+        is_refused(&app, refused, "MP011").await;
+    }
+    let large = "select milepost.emit_many(array['order'], array['1'], array['paid'], array[to_json(repeat('x', 2000000))], payload_bytes_max => null)";
+    is_refused(&app, large, "MP015").await;
+    for refused in [
+        "select milepost.receive('shop', 'order', '1', 2, gen_random_uuid(), 'paid', to_json(repeat('x', 17000000)))",
+        "select milepost.receive('shop', 'order', '1', 2, gen_random_uuid(), 'paid', '{}', jsonb_build_object('a', repeat('x', 70000)))",
+    ] {
+        is_refused(&app, refused, "MP018").await;
+    }
+    assert_eq!(number(&owner, "select count(*) from milepost.job").await, 0);
+    may(
+        &owner,
+        "select milepost.start_batch('settlement', nominal_at => now(), nominal_zone => 'Europe/Berlin')",
+    )
+    .await;
+    let unknown =
+        "select milepost.start_batch('settlement', nominal_at => now(), nominal_zone => 'Not/AZone')";
+    is_refused(&owner, unknown, "MP011").await;
+}
+
 #[tokio::test]
 async fn it_may_emit() {
     let (_database, owner, app) = scene().await;

@@ -42,13 +42,18 @@ async fn may(store: &PostgresStore, sql: &'static str) {
 }
 
 async fn may_not(store: &PostgresStore, sql: &'static str) {
+    is_refused(store, sql, REFUSED).await;
+}
+
+/// Runs statements that must fail with this SQLSTATE.
+async fn is_refused(store: &PostgresStore, sql: &'static str, expected: &str) {
     let answer = run(store.pool(), sql).await;
     let code = answer
         .as_ref()
         .err()
         .and_then(sqlx::Error::as_database_error)
         .and_then(sqlx::error::DatabaseError::code);
-    assert_eq!(code.as_deref(), Some(REFUSED), "{sql}: {answer:?}");
+    assert_eq!(code.as_deref(), Some(expected), "{sql}: {answer:?}");
 }
 
 /// A DAG of one task, a bulk job, limits of groups, and somebody who wants to hear of changes.
@@ -185,8 +190,8 @@ async fn each_role_executes_the_functions_with_their_owners_rights_that_it_needs
     let (_database, owner) = with_roles().await;
     for (role, more) in [
         ("milepost_app", Some([].as_slice())),
-        ("milepost_worker", Some(&["prune_audit"])),
-        ("milepost_server", Some(&["prune_audit", "switch_recording"])),
+        ("milepost_worker", Some(&["prune_audit", "touch_token"])),
+        ("milepost_server", Some(&["prune_audit", "switch_recording", "touch_token"])),
         ("milepost_reader", None),
     ] {
         let granted = "select p.proname::text from pg_proc p

@@ -22,6 +22,8 @@ async fn it_may_switch_the_recording_of_changes() {
     let (database, _owner) = with_roles().await;
     let server = seen_by("milepost_server", &database).await;
     may(&server, "select milepost.switch_recording('kind')").await;
+    is_refused(&server, "select milepost.switch_recording('x')", "22023").await;
+    is_refused(&server, "select milepost.switch_recording(null)", "22023").await;
 }
 
 #[tokio::test]

@@ -1,6 +1,12 @@
 //! `milepost_worker`: runs all work; it makes no tokens, and neither reads nor rewrites the audit.
 
+use milepost_testkit::wait;
+
 use super::*;
+
+/// A token, whose hash is that of no secret.
+const TOKEN: &str = "insert into milepost.access_token (prefix, name, hash, role, created_by, starts_at)
+    values ('abcd1234', 'ci', decode(repeat('00', 32), 'hex'), 'viewer', 'ada', now())";
 
 async fn worker() -> (Database, PostgresStore, PostgresStore) {
     let (database, owner) = with_roles().await;
@@ -20,7 +26,48 @@ async fn it_may_ask_who_wants_its_numbers_and_note_that() {
     let (_database, _owner, worker) = worker().await;
     assert!(!worker.has_tokens().await.unwrap());
     assert!(worker.token("none").await.unwrap().is_none());
-    may(&worker, "update milepost.access_token set last_used_at = now()").await;
+    worker.touch_token("none").await.unwrap();
+}
+
+#[tokio::test]
+async fn it_may_neither_change_nor_lock_tokens() {
+    let (_database, owner, worker) = worker().await;
+    for refused in [
+        "update milepost.access_token set last_used_at = 'infinity'",
+        "select prefix from milepost.access_token for update",
+        "select prefix from milepost.access_token for key share",
+    ] {
+        may_not(&worker, refused).await;
+    }
+    assert_eq!(rights(&owner, "milepost_worker", "access_token").await, ["select"]);
+}
+
+#[tokio::test]
+async fn a_token_that_somebody_else_changes_does_not_keep_a_worker_waiting() {
+    let (_database, owner, worker) = worker().await;
+    may(&owner, TOKEN).await;
+    let mut other = owner.pool().begin().await.unwrap();
+    sqlx::query("select from milepost.access_token for update").execute(&mut *other).await.unwrap();
+    tokio::time::timeout(wait::LIMIT, worker.touch_token("abcd1234")).await.expect("at once").unwrap();
+    let unused = "select count(*) from milepost.access_token where last_used_at is null";
+    assert_eq!(number(&worker, unused).await, 1);
+    other.rollback().await.unwrap();
+    worker.touch_token("abcd1234").await.unwrap();
+    assert_eq!(number(&worker, unused).await, 0);
+}
+
+#[tokio::test]
+async fn it_may_not_hide_the_audit_behind_entries_that_nobody_can_read() {
+    let (_database, _owner, worker) = worker().await;
+    for refused in [
+        "insert into milepost.audit (who, what, detail) values ('ada', 'x', (repeat('[', 3000) || repeat(']', 3000))::jsonb)",
+        "insert into milepost.audit (who, what, detail) values ('ada', 'x', ('[1' || repeat('0', 400) || ']')::jsonb)",
+        "insert into milepost.audit (who, what, detail) values ('ada', 'x', to_jsonb(repeat('x', 2000000)))",
+        "insert into milepost.audit (who, what, detail) values (repeat('x', 2000000), 'x', '{}')",
+        "insert into milepost.audit (who, what, subject, detail) values ('ada', 'x', repeat('x', 2000000), '{}')",
+    ] {
+        is_refused(&worker, refused, "23514").await;
+    }
 }
 
 #[tokio::test]
@@ -70,7 +117,7 @@ async fn it_may_not_change_subscriptions_transitions_or_the_schema() {
     for table in tables(&owner).await {
         let expected: &[&str] = match table.as_str() {
             "audit" => &["insert"],
-            "access_token" => &["select", "update"],
+            "access_token" => &["select"],
             "console_session" => &[],
             "epoch" => &["insert", "select", "update"],
             "timeline" => &["insert", "select"],
