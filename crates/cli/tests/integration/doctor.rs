@@ -2,7 +2,7 @@
 
 use crate::support::http::ask;
 use crate::support::process::Process;
-use crate::support::{Place, on_each_store};
+use crate::support::{Place, on_each_store, until};
 use milepost_core::doctor::{Check, Cost, Stores};
 
 on_each_store! {
@@ -116,8 +116,11 @@ fn only_the_named_checks_are_asked(place: Place) {
 fn a_question_over_its_time_leaves_the_answer_open(place: Place) {
     place.write("many.jsonl", "1\n".repeat(20_000));
     place.run(&["enqueue", "mail", "--from", "many.jsonl"]).ok();
-    let ran = place.run(&["doctor", "--check", "history_gap", "--time-limit", "1ms"]);
-    assert_eq!(ran.status, 3, "{}{}", ran.out, ran.err);
+    // On a busy machine who watches the time may come late.
+    let ran = until("the check is given up", || {
+        let ran = place.run(&["doctor", "--check", "history_gap", "--time-limit", "1ms"]);
+        if ran.status == 3 { Ok(ran) } else { Err(ran.out) }
+    });
     assert!(ran.err.contains("history_gap could not be answered"), "{}", ran.err);
 }
 
