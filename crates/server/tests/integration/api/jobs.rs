@@ -5,6 +5,7 @@ use std::time::Duration;
 use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::worker::NewWorker;
+use milepost_testkit::wait;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -194,11 +195,18 @@ pub(crate) async fn large_jobs_of_many_callers_are_all_created(place: Place) {
     let payload = "x".repeat(1_000_000);
     let answers = futures::future::join_all((0..12).map(|_| {
         let (place, body) = (&place, json!({"kind": "k", "payload": &payload}));
-        async move { place.send(place.request(Method::POST, "/v1/jobs").json(&body)).await }
+        async move {
+            // A busy machine can take longer for a megabyte than the store is waited for.
+            wait::until("it is created", async || {
+                let answer = place.send(place.request(Method::POST, "/v1/jobs").json(&body)).await;
+                let is_busy = answer.status == StatusCode::SERVICE_UNAVAILABLE;
+                assert!(is_busy || answer.status == StatusCode::CREATED, "{answer:?}");
+                !is_busy
+            })
+            .await;
+        }
     }));
-    for answer in answers.await {
-        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
-    }
+    answers.await;
 }
 
 pub(crate) async fn an_operator_changes_jobs(place: Place) {
