@@ -16,6 +16,7 @@ mod keys;
 mod limits;
 mod retention;
 mod roles;
+mod schedules;
 mod schema;
 mod statements;
 mod throttles;
