@@ -1,6 +1,6 @@
--- Batches: how they learn of their jobs, and how ends are counted that have too many successors for one transaction. Not public.
+-- Batches: functions that apply states of jobs to their tasks, and count ends of tasks with too many successors for one transaction. Not public.
 
--- Says to batches how jobs of theirs stand now. Jobs that are no tasks, or whose task has another job by now, say nothing.
+-- Applies the current states of these jobs to their tasks. Ignores jobs that are not tasks, and jobs whose task has another job now.
 create or replace function milepost.settle_jobs(
     jobs uuid[], cause milepost.verb default null, why text default null, out due_made int, out spread_left int
 ) language plpgsql
@@ -27,7 +27,7 @@ begin
 end
 $$;
 
--- The same, from plain SQL: what has to be worked out is left to workers, who are told.
+-- The same, from plain SQL: workers are notified and evaluate expressions.
 create or replace function milepost.tell_batches(jobs uuid[], cause milepost.verb default null, why text default null) returns void
 language plpgsql as $$
 declare
@@ -40,7 +40,7 @@ begin
 end
 $$;
 
--- Tells workers that batches have something to be worked out. As costly as every NOTIFY; the library seldom needs it.
+-- Notifies workers that batches have tasks to evaluate. Costs one NOTIFY; the library seldom needs it.
 create or replace function milepost.wake_to_advance() returns void language plpgsql as $$
 begin
     if current_setting('milepost.wake', true) is distinct from 'off' then
@@ -49,8 +49,8 @@ begin
 end
 $$;
 
--- Counts the next ends that had too many successors, of this batch if one is named: as many ends as have at most so many, or
--- so many of one that has more. Answers how many successors.
+-- Counts the next queued ends, of one batch if it is given, up to `most` successors in total; of an end with more successors, the next `most` of
+-- them. Returns the number of successors counted.
 create or replace function milepost.spread(
     most int default 2000, of_batch uuid default null, out counted int, out due_made int
 ) language plpgsql
@@ -58,8 +58,8 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 declare
     ends record;
 begin
-    -- Of each task the first in the line. The right to settle comes before all rows in the order of locks; where an operator has it, nobody
-    -- waits for it here.
+    -- The oldest queued end of each task. In the order of locks, the advisory lock of the family precedes all rows; families that an operator has
+    -- locked are skipped.
     with first as materialized (
         select s.pos, s.batch_id, s.task, s.was, s.state, s.position
         from milepost.batch_spread s
@@ -96,7 +96,7 @@ begin
         return;
     end if;
     delete from milepost.batch_spread where pos = any (ends.positions);
-    -- The state of a batch depends on whether there is more.
+    -- The state of a batch depends on whether ends are still queued.
     perform milepost.count_moves(array_agg(b), array_agg('waiting'::milepost.task_state), array_agg('waiting'::milepost.task_state), array_agg(0))
     from (select distinct b from unnest(ends.batches) b) d;
 end

@@ -1,4 +1,4 @@
-//! Who did what: a row beside the change, in its transaction.
+//! Entries of the audit, written in the transaction of the change.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl AuditStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Runs the statements of a verb of operators. With an actor they are one commit with a row of audit, if they change
+    /// Runs the statements of an operator's action. With an actor, they commit together with an entry of the audit if they change
     /// anything.
     pub(crate) async fn act<T>(
         &self,
@@ -44,7 +44,7 @@ impl PostgresStore {
         self.act_telling(sessions, deed, verb, |_| None).await
     }
 
-    /// The same, where the answer tells what cannot be seen of what was changed.
+    /// The same, for actions whose answer contains details that the subject does not show.
     pub(crate) async fn act_telling<T>(
         &self,
         sessions: &Sessions,
@@ -58,7 +58,7 @@ impl PostgresStore {
         }
     }
 
-    /// Does something in a transaction, with its row of audit if there is an actor.
+    /// Runs an action in a transaction, with an entry of the audit if there is an actor.
     pub(crate) async fn noted<T>(
         &self,
         tx: &mut Session<'_>,
@@ -77,7 +77,7 @@ impl PostgresStore {
         Ok(answer)
     }
 
-    /// The store for a repair, which is never without an actor.
+    /// The store for a repair, which always has an actor.
     pub(crate) fn or_nobody(&self) -> Self {
         if self.actor.is_some() { self.clone() } else { self.with_actor(Actor::nobody()) }
     }
@@ -92,7 +92,7 @@ fn write(actor: &Actor, note: Note) -> Query {
         .bind(note.detail.to_string())
 }
 
-/// Sees to it that what is looked at before is what is changed then.
+/// Locks the subject, so that its state before the change is the one that is changed.
 async fn hold(tx: &mut Session<'_>, subject: &Subject) -> Decoded<()> {
     if let Subject::Job(job) = subject {
         tx.row(sqlx::query(statement::AUDIT_HOLD_JOB).bind(job.0)).await?;
@@ -102,7 +102,7 @@ async fn hold(tx: &mut Session<'_>, subject: &Subject) -> Decoded<()> {
     Ok(())
 }
 
-/// How the subject of a deed stands; `None`: there is no such thing, or nothing to be looked at.
+/// Returns the state of the subject; `None` if it does not exist or has no state.
 async fn look(tx: &mut Session<'_>, subject: &Subject) -> Decoded<Option<Value>> {
     let Some(question) = question(subject) else { return Ok(None) };
     let Some(row) = tx.row(question).await? else { return Ok(None) };
@@ -110,7 +110,7 @@ async fn look(tx: &mut Session<'_>, subject: &Subject) -> Decoded<Option<Value>>
     Ok(Some(seen).filter(|seen| seen.as_array().is_none_or(|rows| !rows.is_empty())))
 }
 
-/// What to ask to see how a subject stands.
+/// Returns the query for the state of a subject.
 fn question(subject: &Subject) -> Option<Query> {
     let named = |sql: &'static str, name: &String| sqlx::query(sql).bind(name.clone());
     let numbered = |sql: &'static str, id: uuid::Uuid| sqlx::query(sql).bind(id);
@@ -158,7 +158,7 @@ fn entry(row: &PgRow) -> Decoded<AuditEntry> {
         what: row.try_get("what")?,
         subject: row.try_get("subject")?,
         why: row.try_get("why")?,
-        // One that cannot be read, as a superuser can make it, hides none of the others.
+        // An unreadable entry, which only a superuser can write, must not hide the others.
         detail: json(row, 6).unwrap_or_else(|error| json!({ "unreadable": error.to_string() })),
     })
 }

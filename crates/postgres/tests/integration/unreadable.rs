@@ -3,6 +3,7 @@
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::event::SEQUENCE_MAX;
 use milepost_core::finish::UNREADABLE;
+use milepost_core::inbox::{EVENT_BYTES_MAX, HEADER_BYTES_MAX};
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::state::JobState;
 use milepost_testkit::database::Database;
@@ -46,6 +47,20 @@ async fn sql_and_the_library_agree_on_the_largest_number() {
         let answer = sql.bind(number).fetch_one(store.pool()).await.unwrap();
         assert_eq!(taken, answer, "{number}");
     }
+}
+
+#[tokio::test]
+async fn sql_and_the_library_agree_on_the_largest_event_that_a_consumer_receives() {
+    let (_database, store) = Database::with_store().await;
+    let limit = sqlx::query_scalar::<_, i64>("select milepost.document_bytes_limit()");
+    assert_eq!(usize::try_from(limit.fetch_one(store.pool()).await.unwrap()).unwrap(), EVENT_BYTES_MAX);
+    let headers = |bytes| {
+        format!(
+            "select milepost.receive('c', 'o', '1', 2, gen_random_uuid(), 't', '{{}}', jsonb_build_object('a', repeat('x', {bytes})))"
+        )
+    };
+    store.pool().execute(AssertSqlSafe(headers(HEADER_BYTES_MAX - 1))).await.unwrap();
+    assert_eq!(refusal(store.pool(), headers(HEADER_BYTES_MAX)).await, "MP018");
 }
 
 #[tokio::test(flavor = "multi_thread")]

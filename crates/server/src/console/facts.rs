@@ -1,4 +1,4 @@
-//! What the store says to who looks for what is wrong, as far as it is known.
+//! Data behind the alerts of the overview page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,14 +21,14 @@ use milepost_core::worker::WorkerView;
 
 use super::bulks;
 
-/// How many failed jobs are looked at for what failed, and how many that were aborted.
+/// Maximum number of failed jobs, and of aborted jobs, that are read.
 pub(super) const JOBS_MAX: u32 = 200;
-/// How many batches and bulk jobs of a state are looked at.
+/// Maximum number of batches, and of bulk jobs, that are read for each state.
 pub(super) const RUNS_MAX: u32 = 20;
-/// How long the look for promotions may take: it reads some rows.
+/// Time limit of the query for promotions, which reads a few rows.
 const PROMOTED_MAX: Duration = Duration::from_secs(5);
 
-/// What is known.
+/// Data from the store. Counts that are not available yet are `None`.
 pub(super) struct Facts {
     pub(super) queues: Option<Vec<QueueKinds>>,
     pub(super) subscriptions: Option<Vec<SubscriptionView>>,
@@ -36,21 +36,21 @@ pub(super) struct Facts {
     pub(super) limits: Option<Vec<LimitView>>,
     pub(super) workers: Vec<WorkerView>,
     pub(super) schedules: Vec<ScheduleView>,
-    /// Those that failed and those that are aborted.
+    /// Failed and aborted batches.
     pub(super) batches: Vec<BatchView>,
-    /// Those under way, that failed and that are aborted; with why they were stopped, or failed.
+    /// Bulk jobs in progress, failed and aborted, with the reason of the failure or abort.
     pub(super) bulks: Vec<(BulkView, Option<String>)>,
     pub(super) failed: Vec<JobRow>,
     pub(super) failures: Vec<LastFailure>,
     pub(super) aborted: Vec<JobRow>,
     /// Promotions of the database server within the last days.
     pub(super) promoted: Option<Finding>,
-    /// Whether there is any job, also of those that ended.
+    /// Whether the store has any job, ended ones included.
     pub(super) has_jobs: bool,
 }
 
 impl Facts {
-    /// What is read directly: all of it is bounded.
+    /// Reads everything except counts. All queries are bounded.
     pub(super) async fn read(store: &Arc<dyn Store>) -> Result<Self, StoreError> {
         let jobs = |state| JobFilter { state: Some(state), limit: JOBS_MAX, ..JobFilter::default() };
         let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
@@ -90,7 +90,7 @@ impl Facts {
         self.workers.iter().filter(|worker| worker.ended_at.is_none())
     }
 
-    /// Whether it is known that nothing was ever done here.
+    /// Whether the store is known to be unused.
     pub(super) fn are_empty(&self) -> bool {
         fn none<T>(known: Option<&Vec<T>>) -> bool {
             known.is_some_and(Vec::is_empty)
@@ -102,7 +102,7 @@ impl Facts {
             && none(self.consumers.as_ref())
     }
 
-    /// Whether all that has to be counted was.
+    /// Whether all counts are available.
     pub(super) const fn are_counted(&self) -> bool {
         self.queues.is_some()
             && self.subscriptions.is_some()
@@ -120,7 +120,7 @@ async fn batches(store: &dyn Store) -> Result<Vec<BatchView>, StoreError> {
 
 async fn bulks(store: &dyn Store) -> Result<Vec<(BulkView, Option<String>)>, StoreError> {
     let of = |state| BulkFilter { state, limit: RUNS_MAX, ..BulkFilter::default() };
-    // The list begins with those under way: there may be so many that none of the others is among them.
+    // The list begins with runs in progress, which may fill it.
     let mut bulks = store.bulks(&of(None)).await?;
     bulks.retain(|bulk| !bulk.is_over());
     for state in [JobState::Failed, JobState::Aborted] {

@@ -97,19 +97,19 @@ impl Head {
 
     /// Where it stands with so many tasks.
     pub(super) fn state_with(&self, counts: &ByState) -> BatchState {
-        named(counts).state(self.stopped)
+        counts_of(counts).state(self.stopped)
     }
 
     pub(super) fn can_be_aborted(&self) -> bool {
-        self.state.can_be_aborted(self.stopped, &named(&self.counts))
+        self.state.can_be_aborted(self.stopped, &counts_of(&self.counts))
     }
 
     pub(super) fn can_be_resumed(&self) -> bool {
-        named(&self.counts).can_be_resumed(self.stopped)
+        counts_of(&self.counts).can_be_resumed(self.stopped)
     }
 }
 
-fn named(counts: &ByState) -> Counts {
+fn counts_of(counts: &ByState) -> Counts {
     let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] = counts.map(i64::unsigned_abs);
     Counts { waiting, due, active, failed, aborted, succeeded, skipped, canceled }
 }

@@ -31,10 +31,10 @@ pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fa
     faults
 }
 
-/// Keys as YAML has them, with places.
+/// Keys of a YAML mapping, with their places.
 type Keys = HashMap<Spanned<String>, IgnoredAny>;
 
-/// Where each task stands.
+/// Returns the place of each task.
 pub(super) fn of_tasks(format: Format, text: &str) -> Places {
     /// A definition, as far as its tasks.
     #[derive(Deserialize)]
@@ -49,7 +49,7 @@ pub(super) fn of_tasks(format: Format, text: &str) -> Places {
     }
 }
 
-/// Where each field of the definition itself stands.
+/// Returns the place of each field of the definition itself.
 fn of_fields(format: Format, text: &str) -> Places {
     match format {
         Format::Toml => of_toml(text, |root| Some(root)),
