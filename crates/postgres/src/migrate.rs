@@ -27,6 +27,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("changes", include_str!("../migrations/0014_changes.sql")),
     ("tokens", include_str!("../migrations/0015_tokens.sql")),
     ("epoch", include_str!("../migrations/0016_epoch.sql")),
+    ("text_limits", include_str!("../migrations/0017_text_limits.sql")),
 ];
 
 /// The functions of schema `milepost`, replaced as a whole.

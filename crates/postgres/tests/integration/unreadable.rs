@@ -155,6 +155,38 @@ async fn sql_callers_give_reasons_and_times_within_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_account_can_store_a_payload_whose_text_cannot_be_given_out() {
+    let (_database, store, scene) = Database::with_scene().await;
+    let good = scene.enqueue(Scene::job()).await;
+    // Its text has 1.1 GB, the row one MB.
+    let insert = format!(
+        "insert into milepost.job (id, kind, queue, payload, priority, max_attempts, created_at)
+         select gen_random_uuid(), '{KIND}', 'default', jsonb_agg(1e-16383::numeric), 4, 1, now() from generate_series(1, $count)"
+    );
+    assert_eq!(refusal(store.pool(), insert.replace("$count", "70000")).await, "54000");
+    assert_eq!(refusal(store.pool(), insert.replace("$count", "17000")).await, "23514", "more than 256 MiB");
+    store.pool().execute(AssertSqlSafe(insert.replace("$count", "600"))).await.unwrap();
+    let claimed: Vec<_> = scene.claim(10).await.into_iter().map(|job| job.run.job).collect();
+    assert_eq!(claimed, [good]);
+}
+
+#[tokio::test]
+async fn every_column_of_json_has_a_limit_of_its_text() {
+    let (_database, store) = Database::with_store().await;
+    let without = "
+        select c.relname || '.' || a.attname
+        from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = 'milepost'::regnamespace and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
+          and a.atttypid in ('json'::regtype, 'jsonb'::regtype)
+          and not exists (
+              select from pg_constraint k
+              where k.conrelid = c.oid and k.conkey = array[a.attnum] and k.contype = 'c'
+                and pg_get_constraintdef(k.oid) like '%octet_length(%::text) <= 268435456%')";
+    let without: Vec<String> = sqlx::query_scalar(without).fetch_all(store.pool()).await.unwrap();
+    assert_eq!(without, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_cannot_be_read_fails_by_itself() {
     let (_database, store, scene) = Database::with_scene().await;
     let bad = scene.enqueue(Scene::job().group("g")).await;
